@@ -7,8 +7,6 @@ from .alt_test import alt_test as alt_test
 from .concordance import durbin_w as durbin_w
 from .concordance import kendall_w as kendall_w
 from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
-from .concordance import mean_concordance as mean_concordance
-from .concordance import mean_spearman_from_w as mean_spearman_from_w
 from .concordance import skillings_mack as skillings_mack
 from .conformal import conformal_width as conformal_width
 from .conformal import isotonic_map as isotonic_map
@@ -31,13 +29,12 @@ from .equivalence import tost as tost
 from .estimate import Estimate as Estimate
 from .generalizability import g_study as g_study
 from .generalizability import panel_g_study as panel_g_study
-from .intervals import bootstrap_stratified_tau as bootstrap_stratified_tau
 from .intervals import t_interval as t_interval
 from .kendall import agreement_ceiling as agreement_ceiling
+from .kendall import bootstrap_stratified_tau as bootstrap_stratified_tau
 from .kendall import kendall_tau_b as kendall_tau_b
 from .kendall import mean_group_tau as mean_group_tau
-from .kendall import mean_pairwise_tau as mean_pairwise_tau
-from .kendall import pair_accuracy as pair_accuracy
+from .kendall import pairwise_tau as pairwise_tau
 from .multiplicity import benjamini_hochberg as benjamini_hochberg
 from .multiplicity import holm as holm
 from .multiplicity import max_t as max_t
@@ -52,6 +49,7 @@ from .proportions import newcombe as newcombe
 from .proportions import rogan_gladen as rogan_gladen
 from .proportions import wilson as wilson
 from .ranking import plackett_luce as plackett_luce
+from .ratings import ratings_of_table as ratings_of_table
 from .reliability import icc as icc
 from .reliability import icc_interval as icc_interval
 from .reliability import spearman_brown as spearman_brown
@@ -102,20 +100,18 @@ __all__ = [
     "label_agreement",
     "max_t",
     "mcnemar_test",
-    "mean_concordance",
     "mean_effects",
     "mean_group_tau",
-    "mean_pairwise_tau",
-    "mean_spearman_from_w",
     "newcombe",
     "noise_floor",
-    "pair_accuracy",
+    "pairwise_tau",
     "panel_g_study",
     "panel_interval",
     "permutation_test",
     "plackett_luce",
     "ppi_mean",
     "prompts_for_equivalence",
+    "ratings_of_table",
     "rogan_gladen",
     "severity",
     "severity_parts",

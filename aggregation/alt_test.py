@@ -569,10 +569,11 @@ def simulate_power(
         worlds: simulated worlds.
         seed: of the simulation.
     """
-    from .kendall import mean_pairwise_tau
+    from .kendall import pairwise_tau
+    from .ratings import ratings_of_table
 
     nan = float("nan")
-    tau = mean_pairwise_tau(table, groups).value
+    tau = pairwise_tau(ratings_of_table(table, groups)).tau.value
     if not tau > 0:
         return nan, nan
     correlation = np.sin(np.pi * min(tau, 0.999) / 2)

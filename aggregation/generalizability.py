@@ -19,9 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS
+from .jackknife import jackknife_error
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -365,8 +367,6 @@ def _jackknife(
     level: float,
 ) -> tuple[dict[str, Estimate], tuple[dict[str, float], ...]]:
     """Returns intervals by component, and the components without each block of prompts."""
-    from scipy import stats
-
     present = np.unique(prompt)
     names = [*codes, RESIDUAL]
     if len(present) < MIN_UNITS:
@@ -385,22 +385,17 @@ def _jackknife(
         fewer = [np.unique(code[kept], return_inverse=True)[1] for code in codes.values()]
         without[block] = henderson(y[kept], [code.astype(np.int64) for code in fewer])
     whole = np.array([components[name] for name in names])
-    error = np.sqrt((G - 1) / G * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    half = stats.t.ppf((1 + level) / 2, G - 1) * error
+    error = jackknife_error(without)
+    half = float(stdtrit(G - 1, (1 + level) / 2)) * error
     out = {}
-    for name, value, width in zip(names, whole, half, strict=True):
+    method = "delete-one-prompt jackknife, t"
+    if len(present) > BLOCKS:
+        method = f"delete-a-block jackknife over {G} blocks of prompts, t"
+    for name, value, width, one in zip(names, whole.tolist(), half.tolist(), error, strict=True):
         if name in _OBSERVED:
-            known = bool(np.isfinite(width))
+            reason = None if np.isfinite(width) else "a prompt cannot be left out of this design"
             out[name] = Estimate(
-                float(value),
-                float(value - width),
-                float(value + width),
-                len(present),
-                "prompt",
-                "delete-one-prompt jackknife, t"
-                if len(present) <= BLOCKS
-                else f"delete-a-block jackknife over {G} blocks of prompts, t",
-                level,
-                None if known else "a prompt cannot be left out of this design",
-            )
+                value, value - width, value + width, len(present), "prompt", method, level,
+                reason, se=float(one),
+            )  # fmt: skip
     return out, tuple(dict(zip(names, row, strict=True)) for row in without.tolist())

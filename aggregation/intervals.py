@@ -1,8 +1,7 @@
-"""Intervals whose unit is the prompt: t, jackknife, cluster bootstrap; and of a finite population.
+"""Intervals whose unit is the prompt: t; and for the mean of a finite population.
 
 Responses of one prompt are not independent, so nothing here resamples responses. Below six
-prompts no interval is given: the smallest two-sided sign-flip p is then above .05, and a
-bootstrap has too few distinct samples.
+prompts no interval is given: the smallest two-sided sign-flip p is then above .05.
 """
 
 from __future__ import annotations
@@ -10,26 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import stdtrit
 
 from .estimate import Estimate
-from .kendall import tau_from_counts
-from .pair_counting import GroupPairCounts, Labels, group_pair_counts
 
 Floats = npt.NDArray[np.float64]
 
-BootstrapMethod = Literal["percentile", "bca", "bootstrap-t"]
 MIN_UNITS = 6
 """Fewest prompts an interval is given for."""
-
-MAX_UNDEFINED_SHARE = 0.01
-"""Share of resamples without a value above which the limits are refused."""
-
-_BLOCK = 4_000_000
 
 
 def degrees_by_excess(n: int, excess: float) -> float:
@@ -97,180 +87,18 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
     Raises:
         ValueError: not one-dimensional, or level outside (0, 1).
     """
-    _check_level(level)
+    check_level(level)
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"values must be a vector, got shape {array.shape}")
     known = array[~np.isnan(array)]
     mean = float(known.mean()) if known.size else math.nan
     error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
-    if reason := _refusal(mean, known.size, unit):
+    if reason := refusal(mean, known.size, unit):
         return Estimate(
             mean, n=known.size, unit=unit, method="t", level=level, reason=reason, se=error
         )
     return _from_error(mean, error, known.size, unit, "t", level)
-
-
-def bootstrap_stratified_tau(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    groups: Labels,
-    *,
-    resamples: int = 10_000,
-    level: float = 0.95,
-    method: BootstrapMethod = "bootstrap-t",
-    rng: np.random.Generator | int | None = 0,
-    unit: str = "prompt",
-) -> Estimate:
-    """Returns the stratified tau-b with a bootstrap interval over whole prompts.
-
-    Within-group pair counts add up over prompts, so a resample, which draws as many prompts as
-    there are, is a weighted sum of one row of counts a prompt; two copies of a prompt are not
-    compared with each other. The errors of bootstrap-t are the infinitesimal jackknife:
-    Σ w_g (∇τ · c_g)² G / (G − 1). Percentile and BCa are too short below some twenty prompts.
-
-    Measured coverage at level .95 (benchmarks/simulate_agreement.py, prompts of 6 responses whose
-    correlations vary in [.3, .9], 5,000 worlds, Monte Carlo error .003 to .004), at 11, 26, 50
-    prompts: bootstrap-t .951, .953, .948; BCa .905, .934, .940; percentile .904, .929, .937.
-
-    Args:
-        x: shape (items,); nan is missing.
-        y: shape (items,), likewise.
-        groups: one prompt label an item. Prompts without any pair that x or y orders carry no
-            information and are not counted in n.
-        resamples: bootstrap samples.
-        level: nominal coverage.
-        method: "percentile", "bca" (Efron, 1987) or "bootstrap-t".
-        rng: generator or seed.
-        unit: what one group is.
-
-    Returns:
-        Limits nan, with the reason, below six prompts, when tau does not vary, or when over 1% of
-        the resamples have no value. Fewer are left out and named in `method`.
-
-    Raises:
-        ValueError: as `kendall_tau_b`; unknown method, level outside (0, 1), resamples below 1.
-
-    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 12 to 14.
-    """
-    _check_bootstrap(method, level, resamples)
-    counts = group_pair_counts(x, y, groups)
-    value = tau_from_counts(counts.total())
-    parts = _tau_parts(counts)
-    n = len(parts)
-    if reason := _refusal(value, n, unit):
-        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
-    generator = np.random.default_rng(rng)
-    drawn, errors = np.empty(resamples), np.full(resamples, np.nan)
-    products = (parts[:, :, None] * parts[:, None, :]).reshape(n, 9)
-    step = max(_BLOCK // n, 1)
-    for start in range(0, resamples, step):
-        count = min(step, resamples - start)
-        block = slice(start, start + count)
-        picked = generator.integers(0, n, size=(count, n)) + n * np.arange(count)[:, None]
-        weights = np.bincount(picked.ravel(), minlength=count * n).reshape(count, n)
-        weights = weights.astype(np.float64)
-        sums = weights @ parts
-        drawn[block] = _tau_of_parts(sums)
-        if method == "bootstrap-t":
-            slope = _tau_slope(sums)
-            spread = (weights @ products).reshape(count, 3, 3)
-            variance = np.einsum("bi,bij,bj->b", slope, spread, slope) * n / (n - 1)
-            errors[block] = np.sqrt(np.maximum(variance, 0))
-    left_out = _tau_of_parts(parts.sum(axis=0) - parts)
-    own_error = math.nan
-    if method == "bootstrap-t":
-        influence = parts @ _tau_slope(parts.sum(axis=0)[None])[0]
-        own_error = math.sqrt(float((influence**2).sum()) * n / (n - 1))
-    return _bootstrap_interval(value, drawn, errors, left_out, n, unit, method, level, own_error)
-
-
-def _tau_parts(counts: GroupPairCounts) -> Floats:
-    """Per group C − D and the pairs that x, and that y, orders; uninformative groups left out."""
-    decided = counts.concordant + counts.discordant
-    parts = np.stack(
-        [counts.concordant - counts.discordant, decided + counts.tied_y, decided + counts.tied_x],
-        axis=1,
-    ).astype(np.float64)
-    return parts[(parts[:, 1] > 0) | (parts[:, 2] > 0)]
-
-
-def _tau_of_parts(sums: Floats) -> Floats:
-    scale = np.sqrt(sums[:, 1] * sums[:, 2])
-    tau: Floats = np.divide(sums[:, 0], scale, out=np.full(scale.shape, np.nan), where=scale > 0)
-    return tau
-
-
-def _tau_slope(sums: Floats) -> Floats:
-    """Gradient of tau by its three parts; nan where tau is undefined."""
-    is_defined = (sums[:, 1] > 0) & (sums[:, 2] > 0)
-    safe = np.where(is_defined[:, None], sums, np.nan)
-    tau = _tau_of_parts(sums)
-    return np.stack(
-        [
-            1 / np.sqrt(safe[:, 1] * safe[:, 2]),
-            -tau / (2 * safe[:, 1]),
-            -tau / (2 * safe[:, 2]),
-        ],
-        axis=1,
-    )
-
-
-def _bootstrap_interval(
-    value: float,
-    drawn: Floats,
-    errors: Floats,
-    left_out: Floats,
-    n: int,
-    unit: str,
-    method: BootstrapMethod,
-    level: float,
-    own_error: float,
-) -> Estimate:
-    def refuse(reason: str) -> Estimate:
-        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
-
-    usable = ~np.isnan(drawn)
-    if method == "bootstrap-t":
-        # A resample whose error is nil has no t; it is undefined, not infinitely far away.
-        usable &= ~np.isnan(errors) & (errors > 1e-12)
-    undefined = int(drawn.size - usable.sum())
-    seen = drawn[~np.isnan(drawn)]
-    if seen.size and np.ptp(seen) <= 1e-12 * max(abs(value), 1.0):
-        return refuse(f"the statistic does not vary over {unit}s")
-    if undefined > MAX_UNDEFINED_SHARE * drawn.size:
-        return refuse(f"undefined in {undefined} of {drawn.size} resamples")
-    named = method if not undefined else f"{method}, {undefined} of {drawn.size} undefined"
-    tail = (1 - level) / 2
-    if method == "percentile":
-        low, high = np.quantile(drawn[usable], [tail, 1 - tail])
-    elif np.isnan(left_out).any():
-        return refuse(f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s")
-    elif method == "bca":
-        limits = _bca_levels(value, drawn[usable], left_out, tail)
-        if limits is None:
-            return refuse("BCa is undefined: every resample lies on one side of the estimate")
-        low, high = np.quantile(drawn[usable], limits)
-    else:
-        t = (drawn[usable] - value) / errors[usable]
-        lower, upper = np.quantile(t, [tail, 1 - tail])
-        low, high = value - upper * own_error, value - lower * own_error
-    return Estimate(value, float(low), float(high), n, unit, named, level)
-
-
-def _bca_levels(value: float, drawn: Floats, left_out: Floats, tail: float) -> Floats | None:
-    # Resamples equal to the estimate count half, also where they were summed in another order.
-    equal = np.abs(drawn - value) <= 1e-12 * max(abs(value), 1.0)
-    below = float(((drawn < value) & ~equal).mean() + equal.mean() / 2)
-    if not 0 < below < 1:
-        return None
-    deviations = left_out.mean() - left_out
-    squares = float((deviations**2).sum())
-    skew = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
-    bias = ndtri(below)
-    points = bias + ndtri([tail, 1 - tail])
-    levels: Floats = ndtr(bias + points / (1 - skew * points))
-    return levels
 
 
 def _from_error(
@@ -283,7 +111,8 @@ def _from_error(
     return Estimate(value, value - reach, value + reach, n, unit, method, level, se=error)
 
 
-def _refusal(value: float, n: int, unit: str) -> str | None:
+def refusal(value: float, n: int, unit: str) -> str | None:
+    """Why a value over so many units gets no interval; None where it may."""
     if n == 0:
         return f"nothing was measured: no {unit} has a value"
     if math.isnan(value):
@@ -293,19 +122,10 @@ def _refusal(value: float, n: int, unit: str) -> str | None:
     return None
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Raises ValueError for a level outside (0, 1)."""
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
-
-
-def _check_bootstrap(method: str, level: float, resamples: int) -> None:
-    _check_level(level)
-    if method not in get_args(BootstrapMethod):
-        raise ValueError(
-            f"method must be one of {', '.join(get_args(BootstrapMethod))}, got {method!r}"
-        )
-    if resamples < 1:
-        raise ValueError(f"resamples must be at least 1, got {resamples}")
 
 
 def half_width(

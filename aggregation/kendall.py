@@ -2,70 +2,45 @@
 
 A tau over all responses of all prompts is not a measure of agreement within prompts: a shared
 prompt effect alone makes it positive. With `groups` only pairs within a prompt are counted.
-
-Where people's texts and models' texts answer the same prompt, a judge that only recognises the
-source orders every cross pair alike and no other; one tau over all pairs hides that.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
+from .estimate import Estimate
+from .intervals import check_level, refusal
+from .jackknife import jackknife
 from .pair_counting import (
     GroupPairCounts,
     Labels,
     PairCounts,
-    count_coded_pairs,
-    group_codes,
     group_pair_counts,
     pair_counts,
-    paired_values,
 )
-
-__all__ = [
-    "GroupTau",
-    "MeanTau",
-    "PairAccuracy",
-    "PairCounts",
-    "agreement_ceiling",
-    "kendall_tau_b",
-    "mean_group_tau",
-    "mean_pairwise_tau",
-    "pair_accuracy",
-    "pair_counts",
-]
+from .ratings import PromptTables, Ratings, prompt_tables
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
-MATRIX_CELLS = 4_000_000
-"""Raters x item pairs up to which signs are held as one matrix; above it, pairs are counted by
-sorting, rater pair by rater pair."""
+BootstrapMethod = Literal["percentile", "bca", "bootstrap-t"]
 
+MAX_UNDEFINED_SHARE = 0.01
+"""Share of resamples without a value above which the limits are refused."""
 
-@dataclass(frozen=True, slots=True)
-class MeanTau:
-    """The mean of tau-b over pairs of raters.
+_BLOCK = 4_000_000
 
-    Attributes:
-        value: the mean over defined rater pairs; nan when none is defined.
-        n_pairs_defined: rater pairs with a defined tau.
-        n_pairs_undefined: rater pairs without: no common pair of items, or a constant side.
-        n_item_pairs: within-group item pairs that at least two raters judged.
-    """
+MOST_MEETINGS = 5_000_000
+"""Meetings of two raters at a prompt up to which every pair of raters gets a tau of its own."""
 
-    value: float
-    n_pairs_defined: int
-    n_pairs_undefined: int
-    n_item_pairs: int
-
-    def __float__(self) -> float:
-        return self.value
+BLOCK_CELLS = 4_000_000
+"""Raters x response pairs compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +60,6 @@ class GroupTau:
     labels: tuple[Any, ...]
     n_groups_defined: int
     n_groups_undefined: int
-
-    def __float__(self) -> float:
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class PairAccuracy:
-    """Share of the pairs that the reference decides which the judge orders likewise.
-
-    Attributes:
-        value: in [0, 1], judge ties counting one half; nan when the reference decides no pair.
-        n_pairs: pairs that the reference decides and the judge has seen.
-        n_judge_ties: those of them that the judge ties.
-    """
-
-    value: float
-    n_pairs: int
-    n_judge_ties: int
 
     def __float__(self) -> float:
         return self.value
@@ -168,68 +125,6 @@ def group_taus(counts: GroupPairCounts) -> Floats:
     return taus
 
 
-def mean_pairwise_tau(ratings: npt.ArrayLike, groups: Labels | None = None) -> MeanTau:
-    """Returns the mean over rater pairs of their (stratified) tau-b.
-
-    Args:
-        ratings: shape (raters, items), nan where a rater did not rate; deleted pair by pair of
-            raters, so that two raters need two common items in a group to be compared there.
-        groups: one label an item; counts are summed over groups before each pair's tau.
-
-    Raises:
-        ValueError: not two-dimensional, fewer than two raters, or labels that do not fit.
-
-    Source: Kendall (1945), Biometrika 33, 239, for tau-b; Ehrenberg (1952), Biometrika 39, 82, for
-    its mean over pairs of raters.
-    """
-    table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] < 2:
-        raise ValueError(f"ratings must be (raters >= 2, items), got shape {table.shape}")
-    n_raters, n_items = table.shape
-    codes, labels = group_codes(groups, n_items)
-    sizes = np.bincount(codes, minlength=len(labels)).astype(np.int64)
-    n_pairs = int((sizes * (sizes - 1) // 2).sum())
-    if n_raters * n_pairs <= MATRIX_CELLS:
-        taus = _taus_by_signs(table, codes)
-    else:
-        taus = _taus_by_sorting(table, codes, labels)
-    defined = taus[~np.isnan(taus)]
-    return MeanTau(
-        value=float(defined.mean()) if defined.size else math.nan,
-        n_pairs_defined=int(defined.size),
-        n_pairs_undefined=int(taus.size - defined.size),
-        n_item_pairs=_jointly_judged_pairs(~np.isnan(table), codes, len(labels)),
-    )
-
-
-def _taus_by_signs(table: Floats, codes: npt.NDArray[np.int64]) -> Floats:
-    """Tau of every rater pair by matrix products of signs: signs has shape (raters, pairs)."""
-    first, second = within_group_pairs(codes)
-    difference = table[:, first] - table[:, second]
-    seen = (~np.isnan(difference)).astype(np.float64)
-    signs = np.sign(np.nan_to_num(difference))
-    ordered = np.abs(signs)
-    numerator = signs @ signs.T
-    # ordered @ seen.T: pairs that the row's rater orders and the column's rater has seen as well.
-    row_ordered = ordered @ seen.T
-    scale = np.sqrt(row_ordered * row_ordered.T)
-    upper = np.triu_indices(table.shape[0], k=1)
-    scale, numerator = scale[upper], numerator[upper]
-    taus: Floats = np.divide(numerator, scale, out=np.full(scale.shape, np.nan), where=scale > 0)
-    return taus
-
-
-def _taus_by_sorting(table: Floats, codes: npt.NDArray[np.int64], labels: list[Any]) -> Floats:
-    taus = []
-    missing = np.isnan(table)
-    for row in range(table.shape[0]):
-        for other in range(row + 1, table.shape[0]):
-            keep = ~(missing[row] | missing[other])
-            counts = count_coded_pairs(table[row, keep], table[other, keep], codes[keep], labels)
-            taus.append(tau_from_counts(counts.total()))
-    return np.array(taus)
-
-
 def within_group_pairs(
     codes: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -244,51 +139,6 @@ def within_group_pairs(
         firsts.append((base + row).ravel())
         seconds.append((base + column).ravel())
     return order[np.concatenate(firsts)], order[np.concatenate(seconds)]
-
-
-def _jointly_judged_pairs(
-    seen: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64], n_groups: int
-) -> int:
-    """Within-group item pairs seen by at least two raters.
-
-    Items are gathered by the set of raters who saw them, so that no pair is enumerated twice:
-    few such sets occur in a group, however many items it holds.
-    """
-    patterns, pattern_of = np.unique(seen, axis=1, return_inverse=True)
-    joint = patterns.T.astype(np.int64) @ patterns.astype(np.int64) >= 2
-    cells, counts = np.unique(codes * patterns.shape[1] + pattern_of.ravel(), return_counts=True)
-    group_of, pattern = np.divmod(cells, max(patterns.shape[1], 1))
-    total = 0
-    for code in range(n_groups):
-        mine = group_of == code
-        size, which = counts[mine].astype(np.int64), pattern[mine]
-        together = joint[np.ix_(which, which)]
-        ordered_pairs = int(size @ together @ size)
-        same_item = int(size @ np.diag(together))
-        total += (ordered_pairs - same_item) // 2
-    return total
-
-
-def pair_accuracy(
-    judge: npt.ArrayLike, reference: npt.ArrayLike, groups: Labels | None = None
-) -> PairAccuracy:
-    """Returns the share of reference-decided pairs ordered likewise, judge ties being one half.
-
-    Unlike tau-b it does not reward a judge for tying: breaking ties at random leaves its
-    expectation where it is. Pairs that the reference ties say nothing and are not counted.
-
-    Args:
-        judge: shape (items,); nan is missing.
-        reference: shape (items,), larger = better on the judge's own direction; nan is missing.
-        groups: one label an item; only within-group pairs count.
-
-    Raises:
-        ValueError: different lengths, or a missing group label.
-    """
-    counts = pair_counts(judge, reference, groups)
-    n_pairs = counts.concordant + counts.discordant + counts.tied_x
-    value = (counts.concordant + 0.5 * counts.tied_x) / n_pairs if n_pairs else math.nan
-    return PairAccuracy(value=value, n_pairs=n_pairs, n_judge_ties=counts.tied_x)
 
 
 def agreement_ceiling(mean_tau: float, n_raters: int) -> float:
@@ -324,78 +174,329 @@ def agreement_ceiling(mean_tau: float, n_raters: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class PairTypeAgreement:
-    """Agreement over the within-group pairs of one type.
+class PairwiseTau:
+    """Agreement of pairs of raters.
 
     Attributes:
-        kinds: the kinds of the two items, twice the same for pairs within a kind.
-        counts: the pair counts.
-        tau: tau-b from those counts; nan when a side orders none of the pairs.
-        accuracy: of x on the pairs that y decides, ties of x one half; nan when y decides none.
+        tau: the mean over pairs of raters of their stratified tau-b.
+        n_pairs_defined, n_pairs_undefined: pairs of raters that met with a tau, and without one
+            (a side that orders nothing).
+        n_response_pairs: within-prompt response pairs that two or more raters compared.
     """
 
-    kinds: tuple[Any, Any]
-    counts: PairCounts
-    tau: float
-    accuracy: float
+    tau: Estimate
+    n_pairs_defined: int
+    n_pairs_undefined: int
+    n_response_pairs: int
 
 
-def agreement_by_pair_type(
-    x: npt.ArrayLike, y: npt.ArrayLike, groups: Labels | None, kinds: Labels
-) -> tuple[PairTypeAgreement, ...]:
-    """Returns agreement of x with the reference y for every type of pair, types within groups.
+def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
+    """Returns the mean tau-b of pairs of raters, counting response pairs within prompts only.
 
-    Pairs of two kinds are what is left of the pairs of both kinds together when the pairs within
-    each are taken away, so the types add up to all within-group pairs.
+    Every pair's concordant, discordant and tied response pairs are summed over the prompts that
+    both rated, then its tau is taken, then the mean. Where more than `MOST_MEETINGS` pairs of
+    raters meet, all pairs of raters are pooled in one ratio instead, and the method says so.
+    Prompts are left out one by one for the interval.
+    Measured coverage of the 95% interval with five raters at 9, 26, 100 prompts: .950, .964, .949
+    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .005).
+
+    Source: Kendall (1945), Biometrika 33, 239, for tau-b; Ehrenberg (1952), Biometrika 39, 82, for
+    its mean over pairs of raters.
+    """
+    meetings = 0
+    for tables in prompt_tables(ratings):
+        m = tables.values.shape[1]
+        meetings += len(tables.prompt) * m * (m - 1) // 2
+    if meetings > MOST_MEETINGS:
+        return _pooled(ratings, level)
+    return _by_pair(ratings, level)
+
+
+def _signs(tables: PromptTables) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    first, second = np.triu_indices(tables.values.shape[2], k=1)
+    difference = tables.values[:, :, first] - tables.values[:, :, second]
+    seen = ~np.isnan(difference)
+    return np.sign(np.where(seen, difference, 0.0)), seen
+
+
+def _blocks(tables: PromptTables) -> list[PromptTables]:
+    m, n = tables.values.shape[1:]
+    step = max(1, BLOCK_CELLS // max(1, m * max(m, n * (n - 1) // 2)))
+    return [tables.part(slice(start, start + step)) for start in range(0, len(tables.prompt), step)]
+
+
+def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
+    keys, prompts, tops, lefts, rights = [], [], [], [], []
+    compared = 0
+    width = int(ratings.rater.max(initial=0)) + 1
+    for stack in prompt_tables(ratings):
+        for tables in _blocks(stack):
+            signs, seen = _signs(tables)
+            ordered, there = np.abs(signs), seen.astype(np.float64)
+            numerator = signs @ signs.transpose(0, 2, 1)
+            # ordered[i] @ there[j]: pairs that i orders and j has seen as well
+            left = ordered @ there.transpose(0, 2, 1)
+            both = there @ there.transpose(0, 2, 1)
+            i, j = np.triu_indices(tables.values.shape[1], k=1)
+            met = both[:, i, j] > 0
+            compared += int((seen.sum(axis=1) >= 2).sum())
+            keys.append((tables.rater[:, i] * width + tables.rater[:, j])[met])
+            prompts.append(np.broadcast_to(tables.prompt[:, None], met.shape)[met])
+            tops.append(numerator[:, i, j][met])
+            lefts.append(left[:, i, j][met])
+            rights.append(left[:, j, i][met])
+    method = "mean over pairs of raters of the within-prompt tau-b"
+    if not keys or not sum(map(len, keys)):
+        none = Estimate(
+            math.nan,
+            n=0,
+            unit="prompt",
+            method=method,
+            reason="no two raters share a pair to compare",
+        )
+        return PairwiseTau(none, 0, 0, 0)
+    pair = np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1)
+    prompt = np.unique(np.concatenate(prompts), return_inverse=True)[1].reshape(-1)
+    parts = [np.concatenate(part) for part in (tops, lefts, rights)]
+    n_pairs, n_prompts = int(pair.max()) + 1, int(prompt.max()) + 1
+    totals: list[Floats] = [
+        np.asarray(np.bincount(pair, weights=part, minlength=n_pairs), dtype=np.float64)
+        for part in parts
+    ]
+    taus = _tau(*totals)
+    defined = ~np.isnan(taus)
+    n_defined = int(defined.sum())
+    value = float(taus[defined].mean()) if n_defined else math.nan
+    # Without a prompt only the pairs that met there change.
+    changed = _tau(*(total[pair] - part for total, part in zip(totals, parts, strict=True)))
+    lost = np.isnan(changed) & defined[pair]
+    step = np.where(defined[pair], np.where(lost, 0.0, changed) - taus[pair], 0.0)
+    sums = np.nansum(taus) + np.bincount(prompt, weights=np.nan_to_num(step), minlength=n_prompts)
+    counts = n_defined - np.bincount(prompt, weights=lost, minlength=n_prompts)
+    left_out = np.full(n_prompts, np.nan)
+    np.divide(sums, counts, out=left_out, where=counts > 0)
+    if not n_defined:
+        reason = "in every pair of raters one side orders nothing"
+        none = Estimate(math.nan, n=0, unit="prompt", method=method, reason=reason)
+        return PairwiseTau(none, 0, n_pairs, compared)
+    informative = np.bincount(prompt, weights=parts[1] + parts[2], minlength=n_prompts) > 0
+    return PairwiseTau(
+        tau=jackknife(
+            value,
+            left_out[informative],
+            n=int(informative.sum()),
+            method=method,
+            level=level,
+            bounds=(-1.0, 1.0),
+        ),
+        n_pairs_defined=n_defined,
+        n_pairs_undefined=n_pairs - n_defined,
+        n_response_pairs=compared,
+    )
+
+
+def _tau(top: Floats, left: Floats, right: Floats) -> Floats:
+    scale = np.sqrt(np.maximum(left, 0) * np.maximum(right, 0))
+    tau: Floats = np.divide(top, scale, out=np.full(top.shape, np.nan), where=scale > 0.5)
+    return tau
+
+
+def _pooled(ratings: Ratings, level: float) -> PairwiseTau:
+    """One ratio over all pairs of raters, from how many raters order each response pair how."""
+    size = int(ratings.prompt.max()) + 1
+    top, bottom = np.zeros(size), np.zeros(size)
+    compared = 0
+    for stack in prompt_tables(ratings):
+        for tables in _blocks(stack):
+            signs, seen = _signs(tables)
+            up = (signs > 0).sum(axis=1).astype(np.float64)
+            down = (signs < 0).sum(axis=1).astype(np.float64)
+            voters = seen.sum(axis=1).astype(np.float64)
+            agree = (up * (up - 1) + down * (down - 1)) / 2 - up * down
+            top[tables.prompt] = agree.sum(axis=1)
+            bottom[tables.prompt] = ((up + down) * np.maximum(voters - 1, 0) / 2).sum(axis=1)
+            compared += int((voters >= 2).sum())
+    used = bottom > 0
+    method = "within-prompt tau pooled over all pairs of raters (too many for a tau of each)"
+    total = bottom.sum()
+    value = float(top.sum() / total) if total > 0 else math.nan
+    rest = total - bottom[used]
+    left_out = np.divide(
+        top.sum() - top[used], rest, out=np.full(rest.shape, np.nan), where=rest > 0
+    )
+    tau = jackknife(
+        value, left_out, n=int(used.sum()), method=method, level=level, bounds=(-1.0, 1.0)
+    )
+    return PairwiseTau(tau, 0, 0, compared)
+
+
+def bootstrap_stratified_tau(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    groups: Labels,
+    *,
+    resamples: int = 10_000,
+    level: float = 0.95,
+    method: BootstrapMethod = "bootstrap-t",
+    rng: np.random.Generator | int | None = 0,
+    unit: str = "prompt",
+) -> Estimate:
+    """Returns the stratified tau-b with a bootstrap interval over whole prompts.
+
+    Within-group pair counts add up over prompts, so a resample, which draws as many prompts as
+    there are, is a weighted sum of one row of counts a prompt; two copies of a prompt are not
+    compared with each other. The errors of bootstrap-t are the infinitesimal jackknife:
+    Σ w_g (∇τ · c_g)² G / (G − 1). Percentile and BCa are too short below some twenty prompts.
+
+    Measured coverage at level .95 (benchmarks/simulate_agreement.py, prompts of 6 responses whose
+    correlations vary in [.3, .9], 5,000 worlds, Monte Carlo error .003 to .004), at 11, 26, 50
+    prompts: bootstrap-t .951, .953, .948; BCa .905, .934, .940; percentile .904, .929, .937.
 
     Args:
-        x: shape (items,), the judge; nan is missing and deletes the item.
-        y: shape (items,), the reference, likewise.
-        groups: one prompt label an item; None compares all items.
-        kinds: one label an item, for example "person" or "model".
+        x: shape (items,); nan is missing.
+        y: shape (items,), likewise.
+        groups: one prompt label an item. Prompts without any pair that x or y orders carry no
+            information and are not counted in n.
+        resamples: bootstrap samples.
+        level: nominal coverage.
+        method: "percentile", "bca" (Efron, 1987) or "bootstrap-t".
+        rng: generator or seed.
+        unit: what one group is.
 
     Returns:
-        Kinds with themselves first, in order of first appearance, then each two kinds.
+        Limits nan, with the reason, below six prompts, when tau does not vary, or when over 1% of
+        the resamples have no value. Fewer are left out and named in `method`.
 
     Raises:
-        ValueError: different lengths, or a missing label.
+        ValueError: as `kendall_tau_b`; unknown method, level outside (0, 1), resamples below 1.
+
+    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 12 to 14.
     """
-    first, second = paired_values(x, y)
-    codes, labels = group_codes(groups, first.size)
-    kind_codes, kind_labels = group_codes(kinds, first.size)
-    seen = ~(np.isnan(first) | np.isnan(second))
+    _check_bootstrap(method, level, resamples)
+    counts = group_pair_counts(x, y, groups)
+    value = tau_from_counts(counts.total())
+    parts = _tau_parts(counts)
+    n = len(parts)
+    if reason := refusal(value, n, unit):
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
+    generator = np.random.default_rng(rng)
+    drawn, errors = np.empty(resamples), np.full(resamples, np.nan)
+    products = (parts[:, :, None] * parts[:, None, :]).reshape(n, 9)
+    step = max(_BLOCK // n, 1)
+    for start in range(0, resamples, step):
+        count = min(step, resamples - start)
+        block = slice(start, start + count)
+        picked = generator.integers(0, n, size=(count, n)) + n * np.arange(count)[:, None]
+        weights = np.bincount(picked.ravel(), minlength=count * n).reshape(count, n)
+        weights = weights.astype(np.float64)
+        sums = weights @ parts
+        drawn[block] = _tau_of_parts(sums)
+        if method == "bootstrap-t":
+            slope = _tau_slope(sums)
+            spread = (weights @ products).reshape(count, 3, 3)
+            variance = np.einsum("bi,bij,bj->b", slope, spread, slope) * n / (n - 1)
+            errors[block] = np.sqrt(np.maximum(variance, 0))
+    left_out = _tau_of_parts(parts.sum(axis=0) - parts)
+    own_error = math.nan
+    if method == "bootstrap-t":
+        influence = parts @ _tau_slope(parts.sum(axis=0)[None])[0]
+        own_error = math.sqrt(float((influence**2).sum()) * n / (n - 1))
+    return _bootstrap_interval(value, drawn, errors, left_out, n, unit, method, level, own_error)
 
-    def counted(wanted: list[int]) -> PairCounts:
-        keep = seen & np.isin(kind_codes, wanted)
-        return count_coded_pairs(first[keep], second[keep], codes[keep], labels).total()
 
-    within = [counted([kind]) for kind in range(len(kind_labels))]
-    found = [
-        _agreement((label, label), counts)
-        for label, counts in zip(kind_labels, within, strict=True)
-    ]
-    for a, b in itertools.combinations(range(len(kind_labels)), 2):
-        across = _without(_without(counted([a, b]), within[a]), within[b])
-        found.append(_agreement((kind_labels[a], kind_labels[b]), across))
-    return tuple(found)
+def _tau_parts(counts: GroupPairCounts) -> Floats:
+    """Per group C − D and the pairs that x, and that y, orders; uninformative groups left out."""
+    decided = counts.concordant + counts.discordant
+    parts = np.stack(
+        [counts.concordant - counts.discordant, decided + counts.tied_y, decided + counts.tied_x],
+        axis=1,
+    ).astype(np.float64)
+    return parts[(parts[:, 1] > 0) | (parts[:, 2] > 0)]
 
 
-def _without(counts: PairCounts, part: PairCounts) -> PairCounts:
-    return PairCounts(
-        concordant=counts.concordant - part.concordant,
-        discordant=counts.discordant - part.discordant,
-        tied_x=counts.tied_x - part.tied_x,
-        tied_y=counts.tied_y - part.tied_y,
-        tied_both=counts.tied_both - part.tied_both,
-        n_pairs=counts.n_pairs - part.n_pairs,
+def _tau_of_parts(sums: Floats) -> Floats:
+    scale = np.sqrt(sums[:, 1] * sums[:, 2])
+    tau: Floats = np.divide(sums[:, 0], scale, out=np.full(scale.shape, np.nan), where=scale > 0)
+    return tau
+
+
+def _tau_slope(sums: Floats) -> Floats:
+    """Gradient of tau by its three parts; nan where tau is undefined."""
+    is_defined = (sums[:, 1] > 0) & (sums[:, 2] > 0)
+    safe = np.where(is_defined[:, None], sums, np.nan)
+    tau = _tau_of_parts(sums)
+    return np.stack(
+        [
+            1 / np.sqrt(safe[:, 1] * safe[:, 2]),
+            -tau / (2 * safe[:, 1]),
+            -tau / (2 * safe[:, 2]),
+        ],
+        axis=1,
     )
 
 
-def _agreement(kinds: tuple[Any, Any], counts: PairCounts) -> PairTypeAgreement:
-    decided = counts.concordant + counts.discordant + counts.tied_x
-    return PairTypeAgreement(
-        kinds=kinds,
-        counts=counts,
-        tau=tau_from_counts(counts),
-        accuracy=(counts.concordant + 0.5 * counts.tied_x) / decided if decided else math.nan,
-    )
+def _bootstrap_interval(
+    value: float,
+    drawn: Floats,
+    errors: Floats,
+    left_out: Floats,
+    n: int,
+    unit: str,
+    method: BootstrapMethod,
+    level: float,
+    own_error: float,
+) -> Estimate:
+    def refuse(reason: str) -> Estimate:
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
+
+    usable = ~np.isnan(drawn)
+    if method == "bootstrap-t":
+        # A resample whose error is nil has no t; it is undefined, not infinitely far away.
+        usable &= ~np.isnan(errors) & (errors > 1e-12)
+    undefined = int(drawn.size - usable.sum())
+    seen = drawn[~np.isnan(drawn)]
+    if seen.size and np.ptp(seen) <= 1e-12 * max(abs(value), 1.0):
+        return refuse(f"the statistic does not vary over {unit}s")
+    if undefined > MAX_UNDEFINED_SHARE * drawn.size:
+        return refuse(f"undefined in {undefined} of {drawn.size} resamples")
+    named = method if not undefined else f"{method}, {undefined} of {drawn.size} undefined"
+    tail = (1 - level) / 2
+    if method == "percentile":
+        low, high = np.quantile(drawn[usable], [tail, 1 - tail])
+    elif np.isnan(left_out).any():
+        return refuse(f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s")
+    elif method == "bca":
+        limits = _bca_levels(value, drawn[usable], left_out, tail)
+        if limits is None:
+            return refuse("BCa is undefined: every resample lies on one side of the estimate")
+        low, high = np.quantile(drawn[usable], limits)
+    else:
+        t = (drawn[usable] - value) / errors[usable]
+        lower, upper = np.quantile(t, [tail, 1 - tail])
+        low, high = value - upper * own_error, value - lower * own_error
+    return Estimate(value, float(low), float(high), n, unit, named, level)
+
+
+def _bca_levels(value: float, drawn: Floats, left_out: Floats, tail: float) -> Floats | None:
+    # Resamples equal to the estimate count half, also where they were summed in another order.
+    equal = np.abs(drawn - value) <= 1e-12 * max(abs(value), 1.0)
+    below = float(((drawn < value) & ~equal).mean() + equal.mean() / 2)
+    if not 0 < below < 1:
+        return None
+    deviations = left_out.mean() - left_out
+    squares = float((deviations**2).sum())
+    skew = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
+    bias = ndtri(below)
+    points = bias + ndtri([tail, 1 - tail])
+    levels: Floats = ndtr(bias + points / (1 - skew * points))
+    return levels
+
+
+def _check_bootstrap(method: str, level: float, resamples: int) -> None:
+    check_level(level)
+    if method not in get_args(BootstrapMethod):
+        raise ValueError(
+            f"method must be one of {', '.join(get_args(BootstrapMethod))}, got {method!r}"
+        )
+    if resamples < 1:
+        raise ValueError(f"resamples must be at least 1, got {resamples}")

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import stats
 
 from areopagus.aggregation.equivalence import tost
-from areopagus.aggregation.intervals import bootstrap_stratified_tau, t_interval
+from areopagus.aggregation.intervals import t_interval
+from areopagus.aggregation.kendall import bootstrap_stratified_tau
 from areopagus.aggregation.multiplicity import holm, max_t
 from areopagus.aggregation.permutation import permutation_test
 from areopagus.aggregation.sign_flips import sign_flip_test

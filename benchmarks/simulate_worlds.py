@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration import agreement, calibrate
-from areopagus.calibration.concordance import concordance
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.decision_study import add_decision_study
 from areopagus.calibration.judges import add_judges
@@ -29,7 +30,6 @@ from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.paper import add_paper
 from areopagus.calibration.people import add_criterion
 from areopagus.calibration.rater_effects import add_rater_effects
-from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
 from areopagus.records.estimates import Estimates, estimate_at, json_rows
 

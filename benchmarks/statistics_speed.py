@@ -24,8 +24,9 @@ from areopagus.aggregation import (
     kendall_tau_b,
     kendall_w,
     krippendorff_alpha,
-    mean_pairwise_tau,
+    pairwise_tau,
     permutation_test,
+    ratings_of_table,
 )
 
 Floats = NDArray[np.float64]
@@ -161,13 +162,13 @@ def cases() -> list[Case]:
     listed += [
         Case(
             "mean tau of 30 raters within prompts, 1,000 items",
-            lambda: mean_pairwise_tau(many, six),
+            lambda: pairwise_tau(ratings_of_table(many, six)),
             lambda: [plain_stratified(a, b, six) for a, b in list(combinations(many, 2))[:20]],
             20 / 435,
         ),
         Case(
             "mean tau of 30 raters over all of 1,000 items",
-            lambda: mean_pairwise_tau(many),
+            lambda: pairwise_tau(ratings_of_table(many)),
             lambda: plain_pairs(many),
         ),
         Case("Kendall's W, 30 raters, 1,000 items", lambda: kendall_w(many), lambda: plain_w(many)),

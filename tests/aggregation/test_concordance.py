@@ -13,12 +13,12 @@ from scipy import stats
 
 from areopagus.aggregation import durbin_w
 from areopagus.aggregation.concordance import (
+    concordance,
     kendall_w,
     kendall_w_uncorrected,
-    mean_concordance,
-    mean_spearman_from_w,
     skillings_mack,
 )
+from areopagus.aggregation.ratings import ratings_of_table
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan
@@ -45,6 +45,11 @@ ASSEMBLY = [
 ]
 
 
+def mean_spearman_from_w(w: float, n_raters: int) -> float:
+    """The identity r̄ = (mW − 1) / (m − 1)."""
+    return (n_raters * w - 1) / (n_raters - 1)
+
+
 def test_w_of_three_raters_by_hand() -> None:
     # Rank sums 4 5 9, mean 6: S = 4 + 1 + 9 = 14. W = 12 * 14 / (9 * 24) = 7/9.
     assert kendall_w([[1, 2, 3], [1, 2, 3], [2, 1, 3]]) == pytest.approx(7 / 9)
@@ -64,6 +69,9 @@ def test_w_of_the_anxiety_data_is_the_published_one() -> None:
     assert 3 * 19 * w == pytest.approx(stats.friedmanchisquare(*ANXIETY.T).statistic)
     assert kendall_w_uncorrected(stats.rankdata(ANXIETY, axis=1)) == pytest.approx(0.5019, abs=5e-5)
     assert mean_spearman_from_w(w, 3) == pytest.approx(0.3095, abs=5e-5)
+    assert concordance(ratings_of_table(ANXIETY)).mean_spearman.value == pytest.approx(
+        0.3095, abs=5e-5
+    )
     pairs = [stats.spearmanr(a, b).statistic for a, b in itertools.combinations(ANXIETY, 2)]
     assert np.mean(pairs) == pytest.approx(0.3100, abs=5e-5)
 
@@ -115,31 +123,29 @@ def test_uncorrected_w_of_dense_ranks_falls_short_of_the_corrected_one() -> None
     assert math.isnan(kendall_w_uncorrected([[1, 2]]))
 
 
-def test_r_bar_refuses_one_rater_and_carries_nan() -> None:
-    with pytest.raises(ValueError, match="at least 2"):
-        mean_spearman_from_w(0.5, 1)
-    assert math.isnan(mean_spearman_from_w(NAN, 4))
-    assert mean_spearman_from_w(0.25, 5) == pytest.approx(0.0625)
+def test_w_needs_a_table() -> None:
     with pytest.raises(ValueError, match="raters, items"):
         kendall_w([1, 2, 3])
 
 
-def test_mean_concordance_by_prompt_with_its_chance_level() -> None:
+def test_concordance_by_prompt_with_its_chance_level() -> None:
     # a: two raters agree (W 1, r 1); b: two raters disagree (W 0, r -1), the third is partial.
-    ratings = [[1, 2, 3, 1, 2, 3], [1, 2, 3, 3, 2, 1], [NAN, NAN, NAN, 1, 2, NAN]]
-    result = mean_concordance(ratings, list("aaabbb"), resamples=199)
-    assert result.w == pytest.approx((1, 0))
-    assert (result.mean_w, result.mean_spearman, result.chance_w) == pytest.approx((0.5, 0, 0.5))
-    assert (result.n_raters, result.n_partial_raters, result.n_defined) == ((2, 2), 1, 2)
-    assert 0.3 < result.p_permutation < 1
+    table = [[1, 2, 3, 1, 2, 3], [1, 2, 3, 3, 2, 1], [NAN, NAN, NAN, 1, 2, NAN]]
+    found = concordance(ratings_of_table(table, list("aaabbb")))
+    assert [w for _, w in found.w_by_prompt] == pytest.approx([1, 0])
+    assert (found.w.value, found.mean_spearman.value, found.chance_w) == pytest.approx(
+        (0.5, 0, 0.5)
+    )
+    assert (found.n_partial, found.mean_raters) == (1, 2)
+    assert 0.3 < found.p.value < 1
 
 
 def test_permutation_p_of_the_mean_w_of_raters_without_signal_is_uniform() -> None:
     rng = np.random.default_rng(8)
     groups = np.repeat(np.arange(4), 5)
     p = [
-        mean_concordance(rng.normal(size=(3, 20)), groups, resamples=99, rng=rng).p_permutation
-        for _ in range(200)
+        concordance(ratings_of_table(rng.normal(size=(3, 20)), groups), seed=world).p.value
+        for world in range(60)
     ]
     assert stats.kstest(p, "uniform").pvalue > 0.001
 

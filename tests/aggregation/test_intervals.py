@@ -13,27 +13,17 @@ from scipy import stats
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.intervals import (
-    bootstrap_stratified_tau,
     half_width,
     shrinking,
     t_interval,
     variance_degrees,
 )
-from areopagus.aggregation.kendall import kendall_tau_b
 
 NAN = math.nan
-METHODS = ["percentile", "bca", "bootstrap-t"]
 # Extra hours of sleep of ten patients, drug 1 minus drug 2 (Student, 1908).
 SLEEP = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]) - np.array(
     [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 )
-
-
-def example(n_prompts: int, size: int = 5, seed: int = 0):
-    rng = np.random.default_rng(seed)
-    groups = np.repeat(np.arange(n_prompts), size)
-    x = rng.normal(size=groups.size)
-    return np.round(x, 1), np.round(x + rng.normal(size=groups.size), 1), groups
 
 
 def test_interval_writes_null_for_nan() -> None:
@@ -88,89 +78,6 @@ def test_t_interval_refuses_few_or_constant_values_with_a_reason() -> None:
         t_interval(SLEEP, level=95)
     with pytest.raises(ValueError, match="vector"):
         t_interval([[1, 2]])
-
-
-def test_a_resample_counts_every_copy_of_a_prompt_and_compares_none_with_another() -> None:
-    x, y, groups = example(9)
-    generator, drawn, kept = np.random.default_rng(4), [], []
-    for _ in range(300):
-        picked = generator.integers(0, 9, size=9)
-        rows = np.concatenate([np.flatnonzero(groups == prompt) for prompt in picked])
-        drawn.append(kendall_tau_b(x[rows], y[rows], np.repeat(np.arange(9), 5)))
-        kept.append(kendall_tau_b(x[rows], y[rows], groups[rows]))
-    found = bootstrap_stratified_tau(x, y, groups, resamples=300, method="percentile", rng=4)
-    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1e-12)
-    # Copies that keep their label are compared with themselves: another, wider figure.
-    assert np.ptp(np.quantile(kept, [0.025, 0.975])) > 1.15 * (found.high - found.low)
-
-
-def test_bca_agrees_with_scipy_where_every_prompt_orders_one_pair() -> None:
-    # Tau is then a mean of signs, which scipy can resample.
-    signs = np.random.default_rng(2).choice([-1.0, 1.0], p=[0.3, 0.7], size=60)
-    x, y = np.tile([0.0, 1.0], 60), np.ravel([[0.0, sign] for sign in signs])
-    mine = bootstrap_stratified_tau(x, y, np.repeat(range(60), 2), resamples=4000, method="bca")
-    theirs = stats.bootstrap(
-        (signs,), np.mean, n_resamples=4000, method="BCa", rng=np.random.default_rng(0)
-    ).confidence_interval
-    assert mine.value == pytest.approx(signs.mean())
-    assert (mine.low, mine.high) == pytest.approx(tuple(theirs), abs=0.04)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_bootstrap_is_reproducible_and_ignores_item_order(method) -> None:
-    x, y, groups = example(12)
-    first = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
-    again = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
-    assert first == again
-    assert first.low < first.value < first.high
-    other = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=2)
-    assert other.low != first.low
-    within = np.argsort(groups * 10 + np.random.default_rng(0).random(groups.size), kind="stable")
-    shuffled = bootstrap_stratified_tau(
-        x[within], y[within], groups[within], resamples=500, method=method, rng=1
-    )
-    assert shuffled == first
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_bootstrap_refuses_what_does_not_vary(method) -> None:
-    x = np.tile([1, 2, 3], 8)
-    result = bootstrap_stratified_tau(x, x, np.repeat(range(8), 3), resamples=99, method=method)
-    assert result.value == 1
-    assert math.isnan(result.low)
-    assert "does not vary" in (result.reason or "")
-
-
-def test_bootstrap_refuses_few_prompts_and_counts_only_informative_ones() -> None:
-    x, y, groups = example(5)
-    few = bootstrap_stratified_tau(x, y, groups, resamples=99)
-    assert math.isnan(few.low)
-    assert few.n == 5
-    x, y, groups = example(8)
-    # Prompt 90 has one response, 91 is tied on both sides, 92 on one side only.
-    more = [90, 91, 91, 92, 92]
-    joined = bootstrap_stratified_tau([*x, 1, 1, 1, 1, 1], [*y, 1, 2, 2, 1, 2], [*groups, *more])
-    assert joined.n == 9
-    undefined = bootstrap_stratified_tau([1, 1], [1, 2], ["a", "a"])
-    assert math.isnan(undefined.value)
-    assert "undefined" in (undefined.reason or "")
-
-
-def test_bootstrap_refuses_when_many_resamples_have_no_value() -> None:
-    # One of seven prompts orders x: a resample misses it with probability (6/7)^7 = .34.
-    x = np.array([1, 2, 3] + [1, 1, 1] * 6)
-    y = np.array([1, 3, 2] + [1, 2, 3] * 6)
-    result = bootstrap_stratified_tau(x, y, np.repeat(range(7), 3), resamples=500)
-    assert math.isnan(result.low)
-    assert "resamples" in (result.reason or "")
-
-
-def test_bootstrap_refuses_bad_arguments() -> None:
-    x, y, groups = example(8)
-    with pytest.raises(ValueError, match="method"):
-        bootstrap_stratified_tau(x, y, groups, method="basic")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="resamples"):
-        bootstrap_stratified_tau(x, y, groups, resamples=0)
 
 
 def test_one_value_among_many_makes_the_variance_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""Tau-b, pair counts, pair accuracy, pair types and the ceiling, by hand and against scipy."""
+"""Tau-b of scores and of raters, pair counts and sums, the ceiling, the bootstrap of tau."""
 
 from __future__ import annotations
 
@@ -15,18 +15,25 @@ from scipy import stats
 
 from areopagus.aggregation import kendall
 from areopagus.aggregation.kendall import (
-    agreement_by_pair_type,
     agreement_ceiling,
+    bootstrap_stratified_tau,
     kendall_tau_b,
     mean_group_tau,
-    mean_pairwise_tau,
-    pair_accuracy,
-    pair_counts,
+    pairwise_tau,
 )
-from areopagus.aggregation.pair_counting import PairCounts, group_codes
+from areopagus.aggregation.pair_counting import (
+    PairCounts,
+    group_codes,
+    pair_counts,
+    pair_sums,
+    round_ties,
+    sums_by_type,
+)
+from areopagus.aggregation.ratings import ratings_of_table
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan
+METHODS = ["percentile", "bca", "bootstrap-t"]
 
 
 def counted_by_hand(x, y, groups):
@@ -151,62 +158,94 @@ def test_mean_group_tau_weighs_prompts_the_same() -> None:
     assert kendall_tau_b([1, 2, 1, 2, 3, 5], [1, 2, 3, 2, 1, 5], list("aabbbc")) == -0.5
 
 
-def test_mean_pairwise_tau_of_three_raters_by_hand() -> None:
+def test_pairwise_tau_of_three_raters_by_hand() -> None:
     # Rater pairs: (0,1) all 3 pairs concordant: 1. (0,2) item 3 missing: one pair, discordant: -1.
     # (1,2) likewise -1. Mean -1/3. Item pairs seen twice: 3.
-    result = mean_pairwise_tau([[1, 2, 3], [1, 2, 3], [2, 1, NAN]])
-    assert result.value == pytest.approx(-1 / 3)
-    assert (result.n_pairs_defined, result.n_pairs_undefined, result.n_item_pairs) == (3, 0, 3)
+    found = pairwise_tau(ratings_of_table([[1, 2, 3], [1, 2, 3], [2, 1, NAN]]))
+    assert found.tau.value == pytest.approx(-1 / 3)
+    assert (found.n_pairs_defined, found.n_pairs_undefined, found.n_response_pairs) == (3, 0, 3)
 
 
-def test_mean_pairwise_tau_counts_undefined_rater_pairs() -> None:
-    result = mean_pairwise_tau([[1, 2, NAN, NAN], [1, 2, 1, 2], [NAN, NAN, 2, 1]], list("aabb"))
+def test_pairwise_tau_counts_pairs_of_raters_who_met() -> None:
+    table = [[1, 2, NAN, NAN], [1, 2, 1, 2], [NAN, NAN, 2, 1]]
+    found = pairwise_tau(ratings_of_table(table, list("aabb")))
     # 0 and 2 share nothing; 0-1: 1; 1-2: -1.
-    assert result.value == 0
-    assert (result.n_pairs_defined, result.n_pairs_undefined, result.n_item_pairs) == (2, 1, 2)
-    assert math.isnan(mean_pairwise_tau([[1, 1], [1, 2]]).value)
+    assert found.tau.value == 0
+    assert (found.n_pairs_defined, found.n_pairs_undefined, found.n_response_pairs) == (2, 0, 2)
+    constant = pairwise_tau(ratings_of_table([[1, 1], [1, 2]]))
+    assert math.isnan(constant.tau.value)
+    assert constant.n_pairs_undefined == 1
 
 
-def test_both_ways_of_computing_mean_pairwise_tau_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairwise_tau_is_the_mean_over_pairs_of_raters_with_its_jackknife() -> None:
     rng = np.random.default_rng(5)
-    ratings = rng.integers(1, 6, (6, 80)).astype(float)
-    ratings[rng.random(ratings.shape) < 0.3] = NAN
-    groups = rng.integers(0, 12, 80)
-    by_signs = mean_pairwise_tau(ratings, groups)
-    by_hand = np.nanmean(
-        [kendall_tau_b(a, b, groups) for a, b in itertools.combinations(ratings, 2)]
-    )
-    monkeypatch.setattr(kendall, "MATRIX_CELLS", 0)
-    by_sorting = mean_pairwise_tau(ratings, groups)
-    assert by_signs.value == pytest.approx(by_hand, abs=1e-12)
-    assert by_sorting.value == pytest.approx(by_hand, abs=1e-12)
-    seen = ~np.isnan(ratings)
-    pairs = sum(
-        groups[i] == groups[j] and (seen[:, i] & seen[:, j]).sum() >= 2
-        for i, j in itertools.combinations(range(80), 2)
-    )
-    assert by_signs.n_item_pairs == by_sorting.n_item_pairs == pairs
+    table = rng.integers(1, 6, (6, 80)).astype(float)
+    table[rng.random(table.shape) < 0.3] = NAN
+    groups = np.repeat(range(10), 8)
+
+    def by_hand(kept: np.ndarray) -> float:
+        pairs = itertools.combinations(table[:, kept], 2)
+        return float(np.nanmean([kendall_tau_b(a, b, groups[kept]) for a, b in pairs]))
+
+    found = pairwise_tau(ratings_of_table(table, groups)).tau
+    assert found.value == pytest.approx(by_hand(groups >= 0), abs=1e-12)
+    left_out = np.array([by_hand(groups != prompt) for prompt in range(10)])
+    error = math.sqrt(9 / 10 * ((left_out - left_out.mean()) ** 2).sum())
+    assert found.se == pytest.approx(error)
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 9) * error)
 
 
-def test_mean_pairwise_tau_of_the_potato_rankings() -> None:
+def test_many_meetings_are_pooled_and_the_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    quality, groups = rng.normal(size=54), np.repeat(range(9), 6)
+    ratings = ratings_of_table(np.round(quality + rng.normal(size=(6, 54)), 1), groups)
+    one_by_one = pairwise_tau(ratings).tau.value
+    monkeypatch.setattr(kendall, "MOST_MEETINGS", 5)
+    found = pairwise_tau(ratings).tau
+    assert "pooled over all pairs of raters" in found.method
+    assert found.value == pytest.approx(one_by_one, abs=0.03)
+
+
+def test_pairwise_tau_of_the_potato_rankings() -> None:
     path = SHARED / "rankings" / "potato_visual.csv"
     if not path.exists():
         pytest.skip("the shared rankings are not here")
     with path.open() as lines:
-        ratings = [[float(cell) for cell in row] for row in csv.reader(lines)]
-    result = mean_pairwise_tau(ratings)
-    assert result.value == pytest.approx(0.78214, abs=5e-6)
-    assert result.n_pairs_defined == 66
-    assert result.n_item_pairs == 190
+        table = [[float(cell) for cell in row] for row in csv.reader(lines)]
+    found = pairwise_tau(ratings_of_table(table))
+    assert found.tau.value == pytest.approx(0.78214, abs=5e-6)
+    assert (found.n_pairs_defined, found.n_response_pairs) == (66, 190)
 
 
-def test_pair_accuracy_counts_judge_ties_as_half_and_skips_reference_ties() -> None:
+def test_pair_sums_by_hand() -> None:
     # Reference 1 2 3 3: five decided pairs. Judge 1 1 2 9: (0,1) tied: 1/2; the four others right.
-    result = pair_accuracy([1, 1, 2, 9], [1, 2, 3, 3])
-    assert result.value == 4.5 / 5
-    assert (result.n_pairs, result.n_judge_ties) == (5, 1)
-    assert math.isnan(pair_accuracy([1, 2], [1, 1]).value)
-    assert pair_accuracy([7, 7, 7], [1, 2, 3]).value == 0.5
+    one = np.zeros(4, dtype=np.int64)
+    sums = pair_sums(np.array([1.0, 1, 2, 9]), np.array([1.0, 2, 3, 3]), one, n_prompts=1)
+    assert (sums.right[0], sums.decided[0], sums.ties[0]) == (4.5, 5, 1)
+    assert sums.tau == pytest.approx(kendall_tau_b([1, 1, 2, 9], [1, 2, 3, 3]))
+    # People a b, models c d; judge 1 2 3 3, reference 2 1 3 4: the people's pair discordant, the
+    # models' tied by the judge, all four across concordant.
+    found = sums_by_type(
+        np.array([1.0, 2, 3, 3]), np.array([2.0, 1, 3, 4]), one, np.array([0, 0, 1, 1]), n_prompts=1
+    )
+    accuracy = {name: float(part.right[0] / part.decided[0]) for name, part in found.items()}
+    assert accuracy == {
+        "all": 4.5 / 6,
+        "model-model": 0.5,
+        "human-human": 0,
+        "cross": 1,
+        "within-source": 0.25,
+    }
+    assert (found["human-human"].tau, found["cross"].tau) == (-1, 1)
+    assert math.isnan(found["model-model"].tau)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_sums_in_another_order_are_ties_on_any_scale(scale: float) -> None:
+    values = scale * np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.61])
+    assert values[0] != values[1]
+    assert len(set(round_ties(values).tolist())) == 2
+    assert round_ties(np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_ceiling_gives_the_two_computed_values_and_its_ends() -> None:
@@ -228,43 +267,91 @@ def test_a_tie_in_five_human_ranks_limits_an_untied_judge() -> None:
     assert kendall_tau_b([1, 2, 3, 4, 5], [1, 2, 3, 3, 3]) == pytest.approx(0.837, abs=5e-4)
 
 
-def test_pair_types_of_one_prompt_by_hand() -> None:
-    # Persons a b, models c d; judge 1 2 3 3, humans 2 1 3 4.
-    # person-person (a,b): discordant. model-model (c,d): tied in the judge only.
-    # cross: (a,c) (a,d) (b,c) (b,d) all concordant.
-    found = agreement_by_pair_type(
-        [1, 2, 3, 3], [2, 1, 3, 4], None, ["person", "person", "model", "model"]
+def example(n_prompts: int, size: int = 5, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_prompts), size)
+    x = rng.normal(size=groups.size)
+    return np.round(x, 1), np.round(x + rng.normal(size=groups.size), 1), groups
+
+
+def test_a_resample_counts_every_copy_of_a_prompt_and_compares_none_with_another() -> None:
+    x, y, groups = example(9)
+    generator, drawn, kept = np.random.default_rng(4), [], []
+    for _ in range(300):
+        picked = generator.integers(0, 9, size=9)
+        rows = np.concatenate([np.flatnonzero(groups == prompt) for prompt in picked])
+        drawn.append(kendall_tau_b(x[rows], y[rows], np.repeat(np.arange(9), 5)))
+        kept.append(kendall_tau_b(x[rows], y[rows], groups[rows]))
+    found = bootstrap_stratified_tau(x, y, groups, resamples=300, method="percentile", rng=4)
+    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1e-12)
+    # Copies that keep their label are compared with themselves: another, wider figure.
+    assert np.ptp(np.quantile(kept, [0.025, 0.975])) > 1.15 * (found.high - found.low)
+
+
+def test_bca_agrees_with_scipy_where_every_prompt_orders_one_pair() -> None:
+    # Tau is then a mean of signs, which scipy can resample.
+    signs = np.random.default_rng(2).choice([-1.0, 1.0], p=[0.3, 0.7], size=60)
+    x, y = np.tile([0.0, 1.0], 60), np.ravel([[0.0, sign] for sign in signs])
+    mine = bootstrap_stratified_tau(x, y, np.repeat(range(60), 2), resamples=4000, method="bca")
+    theirs = stats.bootstrap(
+        (signs,), np.mean, n_resamples=4000, method="BCa", rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert mine.value == pytest.approx(signs.mean())
+    assert (mine.low, mine.high) == pytest.approx(tuple(theirs), abs=0.04)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bootstrap_is_reproducible_and_ignores_item_order(method) -> None:
+    x, y, groups = example(12)
+    first = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
+    again = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
+    assert first == again
+    assert first.low < first.value < first.high
+    other = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=2)
+    assert other.low != first.low
+    within = np.argsort(groups * 10 + np.random.default_rng(0).random(groups.size), kind="stable")
+    shuffled = bootstrap_stratified_tau(
+        x[within], y[within], groups[within], resamples=500, method=method, rng=1
     )
-    by_kinds = {row.kinds: row for row in found}
-    assert list(by_kinds) == [("person", "person"), ("model", "model"), ("person", "model")]
-    assert by_kinds["person", "person"].counts == PairCounts(0, 1, 0, 0, 0, 1)
-    assert by_kinds["model", "model"].counts == PairCounts(0, 0, 1, 0, 0, 1)
-    assert by_kinds["person", "model"].counts == PairCounts(4, 0, 0, 0, 0, 4)
-    assert by_kinds["person", "person"].tau == -1
-    assert math.isnan(by_kinds["model", "model"].tau)
-    assert by_kinds["model", "model"].accuracy == 0.5
-    assert by_kinds["person", "model"].accuracy == 1
+    assert shuffled == first
 
 
-def test_types_add_up_to_all_within_group_pairs() -> None:
-    rng = np.random.default_rng(0)
-    x, y = rng.integers(1, 5, 90).astype(float), rng.integers(1, 5, 90).astype(float)
-    x[::11] = np.nan
-    groups, kinds = rng.integers(0, 12, 90), rng.choice(["a", "b", "c"], 90)
-    found = agreement_by_pair_type(x, y, groups, kinds)
-    assert len(found) == 6
-    total = pair_counts(x, y, groups)
-    for field in ("concordant", "discordant", "tied_x", "tied_y", "tied_both", "n_pairs"):
-        assert sum(getattr(row.counts, field) for row in found) == getattr(total, field)
+@pytest.mark.parametrize("method", METHODS)
+def test_bootstrap_refuses_what_does_not_vary(method) -> None:
+    x = np.tile([1, 2, 3], 8)
+    result = bootstrap_stratified_tau(x, x, np.repeat(range(8), 3), resamples=99, method=method)
+    assert result.value == 1
+    assert math.isnan(result.low)
+    assert "does not vary" in (result.reason or "")
 
 
-def test_one_kind_is_the_plain_agreement() -> None:
-    x, y, groups = [1, 3, 2, 1, 1, 2], [1, 2, 2, 2, 1, 1], list("aaabbb")
-    (row,) = agreement_by_pair_type(x, y, groups, ["model"] * 6)
-    assert row.tau == kendall_tau_b(x, y, groups)
-    assert row.accuracy == pair_accuracy(x, y, groups).value
+def test_bootstrap_refuses_few_prompts_and_counts_only_informative_ones() -> None:
+    x, y, groups = example(5)
+    few = bootstrap_stratified_tau(x, y, groups, resamples=99)
+    assert math.isnan(few.low)
+    assert few.n == 5
+    x, y, groups = example(8)
+    # Prompt 90 has one response, 91 is tied on both sides, 92 on one side only.
+    more = [90, 91, 91, 92, 92]
+    joined = bootstrap_stratified_tau([*x, 1, 1, 1, 1, 1], [*y, 1, 2, 2, 1, 2], [*groups, *more])
+    assert joined.n == 9
+    undefined = bootstrap_stratified_tau([1, 1], [1, 2], ["a", "a"])
+    assert math.isnan(undefined.value)
+    assert "undefined" in (undefined.reason or "")
 
 
-def test_labels_must_fit() -> None:
-    with pytest.raises(ValueError, match="missing"):
-        agreement_by_pair_type([1, 2], [1, 2], None, ["model", None])
+def test_bootstrap_refuses_when_many_resamples_have_no_value() -> None:
+    # One of seven prompts orders x: a resample misses it with probability (6/7)^7 = .34.
+    x = np.array([1, 2, 3] + [1, 1, 1] * 6)
+    y = np.array([1, 3, 2] + [1, 2, 3] * 6)
+    result = bootstrap_stratified_tau(x, y, np.repeat(range(7), 3), resamples=500)
+    assert math.isnan(result.low)
+    assert "resamples" in (result.reason or "")
+
+
+def test_bootstrap_refuses_bad_arguments() -> None:
+    x, y, groups = example(8)
+    with pytest.raises(ValueError, match="method"):
+        bootstrap_stratified_tau(x, y, groups, method="basic")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="resamples"):
+        bootstrap_stratified_tau(x, y, groups, resamples=0)

@@ -8,50 +8,13 @@ import numpy as np
 import pytest
 from calibration_worlds import figure
 
-from areopagus.aggregation.kendall import agreement_by_pair_type, kendall_tau_b, pair_accuracy
+from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.judges import length_slope, own_family_preference, spread
-from areopagus.calibration.pair_parts import pair_sums, settled, sums_by_type
 from areopagus.calibration.panel_people import add_one_person
 from areopagus.calibration.panel_scores import PanelScores
-from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
 from areopagus.records.estimates import Estimates
-
-
-def noisy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    x = rng.integers(0, 5, 60).astype(float)
-    y = np.round(x + rng.normal(scale=2, size=60))
-    x[::17] = np.nan
-    return x, y, np.repeat(np.arange(10), 6), np.tile([0, 0, 0, 1, 1, 1], 10)
-
-
-def test_pair_sums_add_up_to_tau_and_accuracy() -> None:
-    x, y, prompt, _ = noisy()
-    sums = pair_sums(x, y, prompt, n_prompts=10)
-    assert sums.tau == pytest.approx(kendall_tau_b(x, y, prompt), abs=1e-12)
-    expected = pair_accuracy(x, y, prompt)
-    assert sums.right.sum() / sums.decided.sum() == pytest.approx(expected.value, abs=1e-12)
-    assert sums.ties.sum() == expected.n_judge_ties
-
-
-def test_pair_types_are_those_of_the_estimator() -> None:
-    x, y, prompt, source = noisy(1)
-    found = sums_by_type(x, y, prompt, source, n_prompts=10)
-    expected = {one.kinds: one for one in agreement_by_pair_type(x, y, prompt, source)}
-    for name, kinds in (("human-human", (0, 0)), ("model-model", (1, 1)), ("cross", (0, 1))):
-        sums = found[name]  # type: ignore[index]
-        assert sums.tau == pytest.approx(expected[kinds].tau, abs=1e-12)
-        assert sums.right.sum() / sums.decided.sum() == pytest.approx(expected[kinds].accuracy)
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_sums_in_another_order_are_ties_on_any_scale(scale: float) -> None:
-    values = scale * np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.61])
-    assert values[0] != values[1]
-    assert len(set(settled(values).tolist())) == 2
-    assert settled(np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def panel(scores: np.ndarray, planned: int) -> PanelScores:

@@ -13,8 +13,8 @@ import pytest
 from calibration_worlds import called, figure
 
 from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.jackknife import cut_to_range, jackknife, ratio, verdict_limits
 from areopagus.calibration import Calibration, calibrate
-from areopagus.calibration.leave_out import cut_to_range, jackknife, ratio, verdict_limits
 from areopagus.records.estimates import estimate_of
 
 Judge = Callable[[float, str, np.random.Generator], float]

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from calibration_worlds import figure
 
-from areopagus.aggregation.concordance import kendall_w_uncorrected, mean_concordance
-from areopagus.aggregation.kendall import mean_pairwise_tau
+from areopagus.aggregation.concordance import concordance, kendall_w_uncorrected
+from areopagus.aggregation.jackknife import ratio, ratio_difference
+from areopagus.aggregation.kendall import pairwise_tau
+from areopagus.aggregation.ratings import Ratings, by_place, make_ratings, prompt_tables
 from areopagus.aggregation.reliability import icc
 from areopagus.calibration import Agreement, agreement
-from areopagus.calibration import rater_pairs as pairs_module
-from areopagus.calibration.concordance import concordance
-from areopagus.calibration.leave_out import ratio, ratio_difference
 from areopagus.calibration.paper import add_as_published
-from areopagus.calibration.rater_pairs import pairwise_tau
-from areopagus.calibration.ratings import Ratings, by_place, make_ratings, prompt_tables
 from areopagus.records.estimates import Estimates
 from areopagus.records.humans import HumanTable, read_humans
 
@@ -44,46 +41,6 @@ def dense(seed: int, missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     table = np.round(5 + quality + rng.normal(size=(6, prompts.size)))
     table[rng.random(table.shape) < missing] = np.nan
     return table, prompts
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_pairwise_tau_is_that_of_the_dense_table(missing: float) -> None:
-    table, prompts = dense(1, missing)
-    expected = mean_pairwise_tau(table, prompts)
-    found = pairwise_tau(from_dense(table, prompts))
-    assert found.tau.value == pytest.approx(expected.value, abs=1e-12)
-    assert found.n_pairs_defined == expected.n_pairs_defined
-    assert found.n_response_pairs == expected.n_item_pairs
-
-
-def test_the_jackknife_of_pairwise_tau_leaves_each_prompt_out() -> None:
-    table, prompts = dense(2)
-    left_out = [
-        mean_pairwise_tau(table[:, prompts != g], prompts[prompts != g]).value for g in range(9)
-    ]
-    # SE² = (G − 1)/G Σ (θ − mean)², t with 8 degrees of freedom: 2.306
-    error = np.sqrt(8 / 9 * ((np.array(left_out) - np.mean(left_out)) ** 2).sum())
-    tau = pairwise_tau(from_dense(table, prompts)).tau
-    assert tau.high - tau.value == pytest.approx(2.306004 * error, rel=1e-5)
-
-
-def test_many_meetings_are_pooled_and_the_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, prompts = dense(3)
-    monkeypatch.setattr(pairs_module, "MOST_MEETINGS", 5)
-    found = pairwise_tau(from_dense(table, prompts)).tau
-    assert "pooled over all pairs of raters" in found.method
-    assert found.value == pytest.approx(mean_pairwise_tau(table, prompts).value, abs=0.03)
-
-
-def test_w_and_its_mean_spearman_are_those_of_the_dense_table() -> None:
-    table, prompts = dense(4, 0.05)
-    expected = mean_concordance(table, prompts, resamples=999)
-    found = concordance(from_dense(table, prompts))
-    assert found.w.value == pytest.approx(expected.mean_w, abs=1e-12)
-    assert found.mean_spearman.value == pytest.approx(expected.mean_spearman, abs=1e-12)
-    assert found.chance_w == pytest.approx(expected.chance_w, abs=1e-12)
-    assert found.p.value == pytest.approx(expected.p_permutation, abs=0.02)
-    assert found.n_partial == expected.n_partial_raters
 
 
 def test_the_icc_of_one_prompt_is_the_classical_one() -> None:
@@ -126,7 +83,9 @@ def test_the_papers_w_and_tau_take_raw_ranks() -> None:
         kendall_w_uncorrected(ranks)
     )
     tau = figure(found, "paper", "tau_concatenated")
-    assert tau.value == pytest.approx(mean_pairwise_tau(ranks).value)
+    assert tau.value == pytest.approx(
+        pairwise_tau(from_dense(ranks, np.zeros(4, dtype=np.int64))).tau.value
+    )
     add_as_published(constant, from_dense(-np.ones((3, 4)), np.zeros(4, dtype=np.int64), "rank"))
     assert figure(constant, "paper", "alpha_raw_ranks").value == 1.0  # as released
     assert np.isnan(figure(constant, "paper", "tau_concatenated").value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
-from areopagus.calibration.concordance import concordance
+from areopagus.aggregation.kendall import pairwise_tau
+from areopagus.aggregation.ratings import Ratings, make_ratings
 from areopagus.calibration.rater_effects import add_rater_effects
-from areopagus.calibration.rater_pairs import pairwise_tau
-from areopagus.calibration.ratings import Ratings, make_ratings
 from areopagus.records.estimates import Estimates, estimates_by, select
 
 N_PROMPTS, N_RESPONSES = 8, 3

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..aggregation.alt_test import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.pair_counting import round_ties
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target
-from .pair_parts import settled
 from .panel_people import NONE_RATED
 
 TABLE = "alt-test"
@@ -73,7 +73,7 @@ def add_alt_test(
         by_rater[who][what] = value
     rows = np.flatnonzero(usable)
     prompt_of = {int(r): int(responses.prompt[r]) for r in rows}
-    panel = dict(zip(rows.tolist(), settled(target.panel[rows]).tolist(), strict=True))
+    panel = dict(zip(rows.tolist(), round_ties(target.panel[rows]).tolist(), strict=True))
     by_rank = alt_test(
         panel, by_rater, epsilon=epsilon, score="rank", groups=prompt_of, seed=seed,
         worlds=300 if cells <= MOST_POWER_CELLS else 0,

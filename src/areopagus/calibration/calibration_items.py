@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..aggregation.concordance import concordance
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.kendall import pairwise_tau
+from ..aggregation.ratings import Ratings
 from ..records.estimates import Estimates
-from .concordance import concordance
 from .dataset import CalibrationRatings, Dataset, keys_of
-from .rater_pairs import pairwise_tau
-from .ratings import Ratings
 from .responses import HUMAN, MODEL
 
 WEAK_WORDS = ("floor", "weak", "degraded", "low_quality", "low-quality")

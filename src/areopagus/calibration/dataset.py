@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.ratings import Ratings, make_ratings
 from ..records.humans import Coded, HumanTable, MatchReport
 from ..records.types import OVERALL
 from .panel_scores import PanelScores
-from .ratings import Ratings, make_ratings
 from .responses import Responses, make_responses
 
 Floats = npt.NDArray[np.float64]

@@ -23,10 +23,10 @@ from ..aggregation.effective_judges import (
 )
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import RESIDUAL, GStudy, level_bounds, panel_g_study
+from ..aggregation.jackknife import cut_to_range, jackknife
+from ..aggregation.ratings import prompt_tables
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target
-from .leave_out import cut_to_range, jackknife
-from .ratings import prompt_tables
 
 Floats = npt.NDArray[np.float64]
 

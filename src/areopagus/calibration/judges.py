@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
+from ..aggregation.jackknife import jackknife, ratio, ratio_difference, verdict_limits
+from ..aggregation.pair_counting import PairSums, pair_sums, sums_by_type
 from ..aggregation.severity import severity_parts
 from ..records.estimates import Estimates
 from ..records.types import STATUSES
 from .dataset import Dataset, Target
-from .leave_out import jackknife, ratio, ratio_difference, verdict_limits
-from .pair_parts import PairSums, pair_sums, sums_by_type
 from .panel_scores import PanelScores, judge_name
 from .responses import MODEL, family_of
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
+from ..aggregation.jackknife import jackknife
 from ..aggregation.multiplicity import holm
 from ..aggregation.sign_flips import sign_flip_test
 from ..errors import InputError, InputFault
@@ -27,7 +28,6 @@ from .corrections import ADOPTED
 from .dataset import is_stand_in, responses_of, with_unique_ids
 from .document import demonstration
 from .judges import prompt_means
-from .leave_out import jackknife
 from .panel_scores import QUORUM, PanelScores, panel_of_run
 from .reading import Judges, identity_of, panel_of_judgments, texts_of
 

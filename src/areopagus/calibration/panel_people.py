@@ -9,14 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
-from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
+from ..aggregation.intervals import t_interval
+from ..aggregation.jackknife import cut_to_range, ratio, ratio_difference, verdict_limits
+from ..aggregation.kendall import (
+    PairwiseTau,
+    agreement_ceiling,
+    bootstrap_stratified_tau,
+    kendall_tau_b,
+    mean_group_tau,
+    pairwise_tau,
+)
+from ..aggregation.pair_counting import (
+    PAIR_TYPES,
+    PairSums,
+    PairType,
+    pair_sums,
+    round_ties,
+    sums_by_type,
+)
 from ..aggregation.permutation import permutation_test
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
-from .leave_out import cut_to_range, ratio, ratio_difference, verdict_limits
-from .pair_parts import PAIR_TYPES, PairSums, PairType, pair_sums, settled, sums_by_type
-from .rater_pairs import PairwiseTau, pairwise_tau
 from .responses import MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -74,7 +87,7 @@ def add_agreement(
     if not both.any():
         out.add("panel", "tau", undefined(NONE_RATED), **keys)
         return
-    x, y, groups = settled(target.panel[both]), settled(target.human[both]), prompt[both]
+    x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
     sums = pair_sums(
         target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
     )

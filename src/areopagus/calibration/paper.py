@@ -11,18 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.agreement import krippendorff_alpha
-from ..aggregation.concordance import kendall_w_uncorrected
+from ..aggregation.concordance import concordance, kendall_w_uncorrected
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
-from ..aggregation.kendall import kendall_tau_b
+from ..aggregation.jackknife import ratio
+from ..aggregation.kendall import kendall_tau_b, pairwise_tau
+from ..aggregation.pair_counting import sums_by_type
+from ..aggregation.ratings import Ratings, by_place, prompt_tables
 from ..records.estimates import Estimates
-from .concordance import concordance
 from .dataset import Dataset, keys_of
 from .judges import prompt_means
-from .leave_out import ratio
-from .pair_parts import sums_by_type
-from .rater_pairs import pairwise_tau
-from .ratings import Ratings, by_place, prompt_tables
 from .responses import HUMAN, MODEL, Responses
 
 Floats = npt.NDArray[np.float64]

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.agreement import Level, gwet_ac2, krippendorff_alpha
+from ..aggregation.concordance import concordance
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.jackknife import recomputed
+from ..aggregation.kendall import pairwise_tau
+from ..aggregation.ratings import Ratings, by_place, n_too_large
 from ..records.estimates import Estimates
-from .concordance import concordance
 from .dataset import Dataset, keys_of
-from .leave_out import recomputed
 from .rater_effects import add_rater_effects
-from .rater_pairs import pairwise_tau
-from .ratings import Ratings, by_place, n_too_large
 
 Floats = npt.NDArray[np.float64]
 

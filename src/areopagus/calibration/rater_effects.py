@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
+from ..aggregation.ratings import Ratings, constant_raters
 from ..aggregation.severity import severity
 from ..records.estimates import Estimates
 from .dataset import keys_of
-from .ratings import Ratings, constant_raters
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

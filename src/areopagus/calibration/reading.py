@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..aggregation.ratings import Ratings
 from ..errors import InputError, InputFault
 from ..experiment.run_writer import OF_RESPONSES
 from ..records.humans import (
@@ -41,7 +42,6 @@ from .dataset import (
     with_unique_ids,
 )
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
-from .ratings import Ratings
 from .responses import Responses, make_responses, merged
 
 People = HumanReading | HumanTable | str | Path

@@ -10,12 +10,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation import pair_counting
+
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 Source = Literal["human", "model"]
 
-HUMAN, MODEL, UNKNOWN = 0, 1, -1
+HUMAN, MODEL, UNKNOWN = pair_counting.HUMAN, pair_counting.MODEL, -1
 
 _PEOPLE = frozenset(
     {"human", "humans", "person", "people", "expert", "experts", "writer", "author", "participant"}

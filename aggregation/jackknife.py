@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
-from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import MIN_UNITS
+from .estimate import Estimate
+from .intervals import MIN_UNITS
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,6 +58,17 @@ def verdict_limits(number: Estimate) -> tuple[float, float]:
     return math.nan, math.nan
 
 
+def jackknife_error(left_out: Floats) -> Floats:
+    """Returns the jackknife's standard error, sqrt((B − 1) / B Σ (θ_(−b) − mean)²), by column.
+
+    Args:
+        left_out: shape (B,) or (B, figures), the statistics without each block.
+    """
+    blocks = len(left_out)
+    squares = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt((blocks - 1) / blocks * squares), dtype=np.float64)
+
+
 def jackknife(
     value: float,
     left_out: Floats,
@@ -80,14 +92,12 @@ def jackknife(
         level: nominal coverage.
         bounds: of the figure; limits beyond are cut.
     """
-    from scipy import stats
-
     named = f"{method}; {level:.0%} delete-one-{unit} jackknife, t"
     if len(left_out) < n:
         named = f"{method}; {level:.0%} jackknife over {len(left_out)} blocks of {unit}s, t"
 
     def without(reason: str) -> Estimate:
-        return Estimate(value, n=n, unit=unit, method=named, reason=reason)
+        return Estimate(value, n=n, unit=unit, method=named, level=level, reason=reason)
 
     if math.isnan(value):
         return without("undefined on these data")
@@ -96,11 +106,11 @@ def jackknife(
     if np.isnan(left_out).any():
         return without(f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s")
     blocks = len(left_out)
-    error = math.sqrt((blocks - 1) / blocks * float(((left_out - left_out.mean()) ** 2).sum()))
+    error = float(jackknife_error(left_out))
     if error <= 1e-12 * max(abs(value), 1e-3):
         return without(f"does not vary over {unit}s: {STANDS}")
-    reach = float(stats.t.ppf((1 + level) / 2, blocks - 1)) * error
-    found = Estimate(value, n=n, unit=unit, method=named, low=value - reach, high=value + reach)
+    reach = float(stdtrit(blocks - 1, (1 + level) / 2)) * error
+    found = Estimate(value, value - reach, value + reach, n, unit, named, level, se=error)
     return found if bounds is None else cut_to_range(found, bounds)
 
 

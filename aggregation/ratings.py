@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .pair_counting import group_codes
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -124,6 +126,27 @@ def make_ratings(
     keep = ~is_repeat
     made = Ratings(criterion, kind, rater[keep], response[keep], prompt[keep], value[keep])
     return made, int(is_repeat.sum())
+
+
+def ratings_of_table(table: npt.ArrayLike, prompt: npt.ArrayLike | None = None) -> Ratings:
+    """Returns the ratings of a table of scores (raters, responses), nan where there is none.
+
+    Args:
+        table: shape (raters, responses).
+        prompt: a label a response; None: all answer one prompt.
+
+    Raises:
+        ValueError: not two-dimensional, or labels that do not fit.
+    """
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"ratings must be (raters, responses), got shape {values.shape}")
+    codes, _ = group_codes(None if prompt is None else np.asarray(prompt), values.shape[1])
+    rater, response = np.nonzero(np.isfinite(values))
+    found, _ = make_ratings(
+        "overall", "score", rater, response, codes[response], values[rater, response]
+    )
+    return found
 
 
 def prompt_tables(ratings: Ratings) -> Iterator[PromptTables]:
