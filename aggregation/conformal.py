@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
+from .estimate import Estimate, undefined
 from .pair_counting import Labels, group_codes
 
 Floats = npt.NDArray[np.float64]
+
+_METHOD: Final = "split-conformal half-width"
 
 FEWEST_PAIRS: Final = 50
 """With fewer pairs a straight line predicts better than an isotonic map."""
@@ -83,26 +87,6 @@ def isotonic_map(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ConformalWidth:
-    """A split-conformal half-width.
-
-    Attributes:
-        width: half-width around a prediction; inf where there are too few units for the
-            level, nan where there is none at all.
-        n: units it rests on.
-        unit: "pair", or "prompt" with one pair drawn from each.
-        level: the promised coverage.
-        reason: why the width is not finite, or None.
-    """
-
-    width: float
-    n: int
-    unit: str
-    level: float
-    reason: str | None = None
-
-
 def conformal_width(
     predicted: npt.ArrayLike,
     observed: npt.ArrayLike,
@@ -110,7 +94,7 @@ def conformal_width(
     level: float = 0.9,
     groups: Labels | None = None,
     seed: int = 0,
-) -> ConformalWidth:
+) -> Estimate:
     """Returns the half-width w such that a new observed score lies in prediction ± w.
 
     w is the ceil((n + 1) level)-th smallest |observed - predicted|; with exchangeable units it
@@ -131,6 +115,10 @@ def conformal_width(
         level: in (0, 1).
         groups: one prompt a pair.
         seed: of the draw.
+
+    Returns:
+        The width, `unit` being "pair", or "prompt" with one pair drawn from each; inf, with the
+        reason, where there are too few for the level, nan where there is none at all.
 
     Raises:
         ValueError: lengths that differ, or a level outside (0, 1).
@@ -155,12 +143,12 @@ def conformal_width(
         misses_kept = misses_kept[order[firsts]]
     n = len(misses_kept)
     if n == 0:
-        return ConformalWidth(float("nan"), 0, unit, level, "no complete pair")
+        return undefined("no complete pair", unit=unit, method=_METHOD)
     # rounding: (9 + 1) * .9 must be 9, not a hair above it
     place = int(np.ceil(round((n + 1) * level, 9)))
     if place > n:
         needed = int(np.ceil(round(level / (1 - level), 9)))
-        return ConformalWidth(
-            float("inf"), n, unit, level, f"{n} {unit}s, of which {needed} are needed"
-        )
-    return ConformalWidth(float(np.sort(misses_kept)[place - 1]), n, unit, level)
+        reason = f"{n} {unit}s, of which {needed} are needed"
+        return Estimate(math.inf, n=n, unit=unit, method=_METHOD, level=level, reason=reason)
+    width = float(np.sort(misses_kept)[place - 1])
+    return Estimate(width, n=n, unit=unit, method=_METHOD, level=level)

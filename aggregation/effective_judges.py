@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .decision_study import d_study
+from .estimate import Estimate, undefined
 from .generalizability import RESIDUAL, GStudy, henderson_of_many, panel_design, panel_g_study
 from .pair_counting import Labels, group_codes
 
@@ -227,25 +228,10 @@ def _quantiles(values: npt.NDArray[np.float64], levels: tuple[float, ...]) -> tu
 
 DRAWS: Final = 200
 
+_PANEL: Final = "simulation"
+
 SHARED: Final = ("rP", "rM", "rPM")
 """Components by which judgments of one response err alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndependentWorth:
-    """The null of `effective_judges_from_components`.
-
-    Attributes:
-        low, median, high: 2.5%, 50% and 97.5% of the worth of panels without shared errors.
-        draws: panels that came out with a worth.
-        reason: why there is none, or None.
-    """
-
-    low: float
-    median: float
-    high: float
-    draws: int
-    reason: str | None = None
 
 
 def independent_worth(
@@ -255,8 +241,8 @@ def independent_worth(
     components: Mapping[str, float] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
-) -> IndependentWorth:
-    """Returns what so many independent judges come out as on such data.
+) -> Estimate:
+    """Returns what so many independent judges come out as on such data: the median, with 95% of it.
 
     Panels are drawn with the same cells missing, the same variances of prompts, responses and
     severities, and the same variance of a single judgment's error, of which nothing is shared:
@@ -287,9 +273,8 @@ def independent_worth(
     y, codes, _, _ = panel_design(table, prompt)
     found = {name: max(float(value), 0.0) for name, value in components.items()}
     error = sum(found.get(name, 0.0) for name in (*SHARED, RESIDUAL))
-    nan = math.nan
     if any(math.isnan(value) for value in components.values()) or not error > 0:
-        return IndependentWorth(nan, nan, nan, 0, "no component of error is known and positive")
+        return undefined("no component of error is known and positive", unit=_PANEL)
     rng = np.random.default_rng(seed)
     kept = [(code, found.get(name, 0.0)) for name, code in codes.items() if name not in SHARED]
 
@@ -316,6 +301,9 @@ def independent_worth(
     )  # fmt: skip
     known = np.sort(worths[np.isfinite(worths)])
     if not len(known):
-        return IndependentWorth(nan, nan, nan, 0, "no panel drawn has a worth")
+        return undefined("no panel drawn has a worth", unit=_PANEL)
     low, median, high = np.quantile(known, [0.025, 0.5, 0.975])
-    return IndependentWorth(float(low), float(median), float(high), len(known))
+    return Estimate(
+        float(median), float(low), float(high), len(known), _PANEL,
+        f"2.5% to 97.5% of {len(known)} panels whose judgments share no error",
+    )  # fmt: skip

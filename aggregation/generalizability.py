@@ -393,9 +393,9 @@ def _jackknife(
         method = f"delete-a-block jackknife over {G} blocks of prompts, t"
     for name, value, width, one in zip(names, whole.tolist(), half.tolist(), error, strict=True):
         if name in _OBSERVED:
-            reason = None if np.isfinite(width) else "a prompt cannot be left out of this design"
+            why = None if np.isfinite(width) else "a prompt cannot be left out of this design"
             out[name] = Estimate(
                 value, value - width, value + width, len(present), "prompt", method, level,
-                reason, se=float(one),
+                why, se=float(one),
             )  # fmt: skip
     return out, tuple(dict(zip(names, row, strict=True)) for row in without.tolist())

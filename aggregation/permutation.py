@@ -6,11 +6,12 @@ import itertools
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from .estimate import Estimate
 from .kendall import tau_from_counts
 from .pair_counting import Labels, count_coded_pairs, group_codes, paired_values
 from .sign_flips import Alternative, check_alternative
@@ -154,33 +155,6 @@ def _arrangements(values: list[int]) -> Integers:
     return tables[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class PermutationTest:
-    """A within-group permutation test of association.
-
-    Attributes:
-        statistic: C − D summed over groups.
-        tau: the stratified tau-b; nan when undefined.
-        p_value: nan when undefined.
-        alternative: "two-sided", "greater" or "less".
-        method: "exact, by convolution" or "monte carlo".
-        resamples: permutations drawn; 0 when exact.
-        null_sd: standard deviation of tau under the null.
-        n_groups: groups with two or more items.
-        reason: why p is nan, or None.
-    """
-
-    statistic: int
-    tau: float
-    p_value: float
-    alternative: Alternative
-    method: str
-    resamples: int
-    null_sd: float
-    n_groups: int
-    reason: str | None = None
-
-
 def permutation_test(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -189,8 +163,8 @@ def permutation_test(
     alternative: Alternative = "two-sided",
     resamples: int = 9999,
     rng: np.random.Generator | int | None = 0,
-) -> PermutationTest:
-    """Returns the test of no association within groups, on C − D summed over groups.
+) -> Estimate:
+    """Returns the stratified tau-b with the test of no association, on C − D summed over groups.
 
     The null permutes y within each group, ties included; it is exact by convolution of the
     groups' nulls, or, when one group is too large for that, sampled with p = (1 + k) / (B + 1)
@@ -208,7 +182,8 @@ def permutation_test(
         rng: generator or seed, used only when not exact.
 
     Returns:
-        p nan, with the reason, when no group has a pair that both x and y order.
+        No interval; n counts the groups with two items. p nan, with the reason, when no group has
+        a pair that both x and y order.
 
     Raises:
         ValueError: as `kendall_tau_b`, or an unknown alternative.
@@ -220,36 +195,28 @@ def permutation_test(
     first, second, codes = first[keep], second[keep], codes[keep]
     counts = count_coded_pairs(first, second, codes, labels)
     total = counts.total()
-    observed, tau = total.concordant - total.discordant, tau_from_counts(total)
-    n_groups = int((counts.n_items >= 2).sum())
-    # |C − D| = tau times this, which permuting does not change.
-    decided = total.concordant + total.discordant
-    scale = math.sqrt(decided + total.tied_x) * math.sqrt(decided + total.tied_y)
+    observed = total.concordant - total.discordant
+    found = Estimate(
+        tau_from_counts(total), n=int((counts.n_items >= 2).sum()), method="stratified tau-b"
+    )
     parts = [
         (first[codes == code], second[codes == code])
         for code in range(len(labels))
         if counts.n_items[code] >= 2
     ]
     if not any(np.ptp(one) > 0 and np.ptp(other) > 0 for one, other in parts):
-        return PermutationTest(
-            observed, tau, math.nan, alternative, "none", 0, math.nan, n_groups,
-            "no group has two items that both sides could order",
-        )  # fmt: skip
+        return replace(found, reason="no group has two items that both sides could order")
+    named = f"{alternative} permutation within prompts"
     if all(can_enumerate(one, other) for one, other in parts):
         null = combined_null(parts)
         reached = _as_extreme(null.values.astype(np.float64), observed, alternative)
         # Never 0: the tail of many strong groups falls below the smallest double.
-        p_value = min(max(float(null.probabilities[reached].sum()), sys.float_info.min), 1.0)
-        return PermutationTest(
-            observed, tau, p_value, alternative,
-            "exact, by convolution", 0, null.standard_deviation() / scale, n_groups,
-        )  # fmt: skip
+        p = min(max(float(null.probabilities[reached].sum()), sys.float_info.min), 1.0)
+        return replace(found, p=p, p_method=f"{named}, exact, by convolution")
     drawn = _permuted_differences(first, second, codes, resamples, np.random.default_rng(rng))
     k = int(_as_extreme(drawn, observed, alternative).sum())
-    return PermutationTest(
-        observed, tau, (1 + k) / (resamples + 1), alternative, "monte carlo", resamples,
-        float(drawn.std()) / scale, n_groups,
-    )  # fmt: skip
+    p = (1 + k) / (resamples + 1)
+    return replace(found, p=p, p_method=f"{named}, {resamples:,} drawn")
 
 
 def _permuted_differences(

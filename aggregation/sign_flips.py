@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from .estimate import Estimate
+from .estimate import Estimate, undefined
 from .intervals import degrees_by_excess
 
 Floats = npt.NDArray[np.float64]
@@ -335,29 +335,18 @@ def _hall_of_sums(sums: Floats, squares: Floats, cubes: Floats, n: npt.NDArray[n
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SignFlipTest:
-    """A sign-flip test of a mean of 0. `resamples` is 2^n when exact; `n` counts values."""
-
-    mean: float
-    p_value: float
-    alternative: Alternative
-    method: str
-    resamples: int
-    n: int
-    reason: str | None = None
-
-
 def sign_flip_test(
     values: npt.ArrayLike,
     *,
     alternative: Alternative = "two-sided",
     resamples: int = 9999,
     rng: np.random.Generator | int | None = 0,
-) -> SignFlipTest:
-    """Returns the sign-flip (paired randomisation) test that differences are symmetric about 0.
+) -> Estimate:
+    """Returns the mean with the sign-flip test that differences are symmetric about 0.
 
-    The statistic is the mean; exact over all 2^n sign vectors to n = 30 (`sign_flip_tests` says
+    Also called a paired randomisation test. No interval goes with it.
+
+    Exact over all 2^n sign vectors to n = 30 (`sign_flip_tests` says
     how, and tests many cells at once), else sampled with p = (1 + k) / (B + 1). Zeros stay in.
     The smallest two-sided p is 2 / 2^n: 5 prompts cannot reach .05.
 
@@ -385,13 +374,14 @@ def sign_flip_test(
     known = array[~np.isnan(array)]
     n = known.size
     if n == 0:
-        return SignFlipTest(math.nan, math.nan, alternative, "none", 0, 0, "no value")
-    mean = float(known.sum()) / n
+        return undefined("no value", method="mean")
     if n <= EXACT_PROMPTS:
-        p_value = exact_p(known, alternative)
-        return SignFlipTest(mean, p_value, alternative, "exact", 2**n, n)
-    drawn = sampled_p(known[:, None], resamples, np.random.default_rng(rng), alternative)
-    return SignFlipTest(mean, float(drawn[0]), alternative, "monte carlo", resamples, n)
+        p, how = exact_p(known, alternative), "exact"
+    else:
+        drawn = sampled_p(known[:, None], resamples, np.random.default_rng(rng), alternative)
+        p, how = float(drawn[0]), f"{resamples:,} drawn"
+    mean = float(known.sum()) / n
+    return Estimate(mean, n=n, method="mean", p=p, p_method=f"sign flip, {how}, {alternative}")
 
 
 def check_alternative(alternative: str) -> None:

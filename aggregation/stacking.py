@@ -258,4 +258,4 @@ def _concordance(x: Floats, y: Floats, codes: Integers) -> Floats:
 def _sign_flip(gains: Floats, seed: int) -> float:
     if len(gains) == 0 or not np.abs(gains).max() > 0:
         return 1.0
-    return float(sign_flip_test(gains, rng=seed).p_value)
+    return float(sign_flip_test(gains, rng=seed).p)

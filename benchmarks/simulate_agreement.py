@@ -78,10 +78,10 @@ def size_of_tests(rng: np.random.Generator, worlds: int) -> None:
     for _ in range(worlds):
         prompt = rng.normal(size=11)[groups]
         x, y = prompt + rng.normal(size=44), prompt + rng.normal(size=44)
-        exact.append(permutation_test(x, y, groups).p_value <= 0.05)
-        ties.append(permutation_test(np.round(x), np.round(y), groups).p_value <= 0.05)
-        flips.append(sign_flip_test(rng.normal(size=10)).p_value <= 0.05)
-        skewed.append(sign_flip_test(rng.exponential(size=10) - 1).p_value <= 0.05)
+        exact.append(permutation_test(x, y, groups).p <= 0.05)
+        ties.append(permutation_test(np.round(x), np.round(y), groups).p <= 0.05)
+        flips.append(sign_flip_test(rng.normal(size=10)).p <= 0.05)
+        skewed.append(sign_flip_test(rng.exponential(size=10) - 1).p <= 0.05)
         equivalent.append(bool(tost(rng.normal(0.5, 0.5, size=10), 0.5).is_equivalent))
     report("within-prompt permutation, 11 prompts of 4, shared prompt effect", exact)
     report("the same, both sides rounded (ties)", ties)

@@ -66,7 +66,7 @@ def conformal(worlds: int, rng: np.random.Generator) -> Lines:
             n = 5 * prompts
             by_prompt = conformal_width(np.zeros(n), miss[:n], groups=groups[:n], seed=world)
             by_pair = conformal_width(np.zeros(n), miss[:n])
-            hits += [abs(miss[n]) <= one.width for one in (by_prompt, by_pair)]
+            hits += [abs(miss[n]) <= one.value for one in (by_prompt, by_pair)]
         yield f"conformal .9, one pair a prompt, {prompts} prompts", hits[0] / worlds, worlds
         yield f"conformal .9, all pairs, {prompts} prompts x 5", hits[1] / worlds, worlds
 

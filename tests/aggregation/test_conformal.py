@@ -15,8 +15,8 @@ NAN = math.nan
 @pytest.mark.parametrize(("level", "fewest"), [(0.9, 9), (0.95, 19)])
 def test_a_conformal_width_needs_nine_scores_for_ninety_per_cent(level: float, fewest: int) -> None:
     errors = np.arange(1.0, fewest + 1)
-    assert conformal_width(np.zeros(fewest), errors, level=level).width == fewest
-    assert not math.isfinite(conformal_width(np.zeros(fewest - 1), errors[:-1], level=level).width)
+    assert conformal_width(np.zeros(fewest), errors, level=level).value == fewest
+    assert not math.isfinite(conformal_width(np.zeros(fewest - 1), errors[:-1], level=level).value)
 
 
 def test_adjacent_violators_are_pooled() -> None:
@@ -39,21 +39,21 @@ def test_the_map_agrees_with_scikit_learn_and_stays_on_the_scale() -> None:
 
 def test_the_conformal_width_is_an_order_statistic() -> None:
     # nine misses 1..9 at 90%: ceil(10 x .9) = 9th smallest
-    assert conformal_width(np.zeros(9), np.arange(1, 10)).width == 9
+    assert conformal_width(np.zeros(9), np.arange(1, 10)).value == 9
     # 19 misses at 80%: ceil(20 x .8) = 16th
-    assert conformal_width(np.zeros(19), np.arange(1, 20), level=0.8).width == 16
+    assert conformal_width(np.zeros(19), np.arange(1, 20), level=0.8).value == 16
     too_few = conformal_width(np.zeros(8), np.arange(8))
-    assert too_few.width == float("inf")
+    assert too_few.value == float("inf")
     assert too_few.reason == "8 pairs, of which 9 are needed"
     assert conformal_width(np.zeros(18), np.arange(18), level=0.95).reason is not None
-    assert np.isnan(conformal_width([NAN], [1]).width)
+    assert np.isnan(conformal_width([NAN], [1]).value)
 
 
 def test_one_pair_a_prompt_is_drawn() -> None:
     found = conformal_width(
         np.zeros(20), np.repeat(np.arange(10), 2), groups=np.repeat(np.arange(10), 2)
     )
-    assert (found.n, found.unit, found.width) == (10, "prompt", 9)
+    assert (found.n, found.unit, found.value) == (10, "prompt", 9)
 
 
 def test_inputs_that_do_not_fit_are_refused() -> None:

@@ -29,7 +29,7 @@ MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 @pytest.mark.parametrize(("prompts", "smallest"), [(3, 0.25), (5, 0.0625), (6, 0.03125)])
 def test_the_smallest_p_of_a_sign_flip_test(prompts: int, smallest: float) -> None:
-    assert sign_flip_test(np.arange(1.0, prompts + 1)).p_value == smallest
+    assert sign_flip_test(np.arange(1.0, prompts + 1)).p == smallest
 
 
 def test_darwins_maize_beside_another_cell() -> None:
@@ -49,8 +49,8 @@ def test_ties_are_counted_as_by_listing_all_vectors(steps, divisor) -> None:
         sums = np.concatenate((sums + step, sums - step))
     total = sum(steps)
     assert sign_flip_tests(values[:, None]).p_value[0] == (np.abs(sums) >= abs(total)).mean()
-    assert sign_flip_test(values, alternative="greater").p_value == (sums >= total).mean()
-    assert sign_flip_test(values, alternative="less").p_value == (sums <= total).mean()
+    assert sign_flip_test(values, alternative="greater").p == (sums >= total).mean()
+    assert sign_flip_test(values, alternative="less").p == (sums <= total).mean()
 
 
 def test_twenty_two_values_by_full_listing() -> None:
@@ -305,16 +305,16 @@ def test_sign_flip_agrees_with_scipys_permutation_test() -> None:
             (values,), np.mean, permutation_type="samples", alternative=alternative,
             n_resamples=np.inf,
         ).pvalue  # fmt: skip
-        mine = sign_flip_test(values, alternative=alternative).p_value
+        mine = sign_flip_test(values, alternative=alternative).p
         assert mine == pytest.approx(expected)
 
 
 def test_sign_flip_of_nothing_and_of_zeros() -> None:
     nothing = sign_flip_test([NAN, NAN])
-    assert math.isnan(nothing.p_value)
+    assert math.isnan(nothing.p)
     assert nothing.reason == "no value"
-    assert sign_flip_test([0.0, 0.0, 0.0]).p_value == 1
-    assert sign_flip_test([*MAIZE, NAN]).p_value == 1726 / 32768
+    assert sign_flip_test([0.0, 0.0, 0.0]).p == 1
+    assert sign_flip_test([*MAIZE, NAN]).p == 1726 / 32768
     with pytest.raises(ValueError, match="vector"):
         sign_flip_test([[1.0]])
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..aggregation.conformal import conformal_width, isotonic_map
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.prediction_powered import ppi_mean
-from ..aggregation.sign_flips import SignFlipTest, sign_flip_test
+from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
@@ -186,25 +186,25 @@ def _add_map(
         for name, values in predicted.items()
     }
     line_p = sign_flip_test(losses["as is"] - losses["line"], rng=seed)
-    line_wins = line_p.mean > 0 and line_p.p_value < ALPHA
+    line_wins = line_p.value > 0 and line_p.p < ALPHA
     simpler: MapName = "line" if line_wins else "as is"
     isotonic_p = sign_flip_test(losses[simpler] - losses["isotonic"], rng=seed)
-    small, large = sorted((line_p.p_value, isotonic_p.p_value))
+    small, large = sorted((line_p.p, isotonic_p.p))
     holm = {small: min(1.0, 2 * small), large: max(min(1.0, 2 * small), large)}
     # a map must pass both of its tests, so these need no further adjustment
     maps: tuple[MapName, MapName] = ("line", "isotonic")
-    over_mean: dict[MapName, SignFlipTest] = {
+    over_mean: dict[MapName, Estimate] = {
         name: sign_flip_test(losses["mean"] - losses[name], rng=seed) for name in maps
     }
     holds_order = {
-        name: test.mean > 0 and test.p_value < ALPHA and bool(np.ptp(predicted[name]) > 0)
+        name: test.value > 0 and test.p < ALPHA and bool(np.ptp(predicted[name]) > 0)
         for name, test in over_mean.items()
     }
     adopted: MapName = "as is"
     empty: list[str] = []
-    if line_p.mean > 0 and holm[line_p.p_value] < ALPHA:
+    if line_p.value > 0 and holm[line_p.p] < ALPHA:
         adopted, empty = ("line", empty) if holds_order["line"] else (adopted, ["line"])
-    if isotonic_p.mean > 0 and holm[isotonic_p.p_value] < ALPHA:
+    if isotonic_p.value > 0 and holm[isotonic_p.p] < ALPHA:
         if holds_order["isotonic"]:
             adopted, empty = "isotonic", []
         else:
@@ -229,7 +229,7 @@ def _add_map(
         }  # fmt: skip
         if name in over_mean:
             test, simple = (line_p, "as is") if name == "line" else (isotonic_p, simpler)
-            figures["gain"] = _gain(test, _NAMED[simple], n, adjusted=holm[test.p_value])
+            figures["gain"] = _gain(test, _NAMED[simple], n, adjusted=holm[test.p])
             figures["gain_over_mean"] = _gain(over_mean[name], "people's mean", n)
         out.add_all("maps", figures, group=name, **keys)
     for place, (at, value) in enumerate(zip(*_knots(adopted, x, y, dataset.scale), strict=True)):
@@ -237,11 +237,11 @@ def _add_map(
     return predicted[adopted], note
 
 
-def _gain(test: SignFlipTest, over: str, n: int, *, adjusted: float = math.nan) -> Estimate:
+def _gain(test: Estimate, over: str, n: int, *, adjusted: float = math.nan) -> Estimate:
     """How much smaller a map's squared error is; above 0 it is better."""
     return Estimate(
-        test.mean, n=n, method=f"squared error of {over} less that of the map, out of fold",
-        reason="its test is a sign flip", p=test.p_value, p_adjusted=adjusted, p_method=_SIGN_FLIP,
+        test.value, n=n, method=f"squared error of {over} less that of the map, out of fold",
+        reason="its test is a sign flip", p=test.p, p_adjusted=adjusted, p_method=_SIGN_FLIP,
         family=None if math.isnan(adjusted) else "maps, Holm",
     )  # fmt: skip
 
@@ -347,9 +347,8 @@ def _conformal(dataset: Dataset, target: Target, predicted: Floats | None, seed:
         predicted, target.human[rows], level=CONFORMAL_LEVEL,
         groups=dataset.responses.prompt[rows], seed=seed,
     )  # fmt: skip
-    return Estimate(
-        found.width if math.isfinite(found.width) else math.nan, n=found.n, unit=found.unit,
-        method=method,
+    return replace(
+        found, value=found.value if math.isfinite(found.value) else math.nan, method=method,
         reason=found.reason or "a width, not an estimate: it covers the observed human mean, "
-        "human noise included",
+        "human noise included", level=CONFORMAL_LEVEL,
     )  # fmt: skip

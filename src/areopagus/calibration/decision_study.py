@@ -118,12 +118,8 @@ def add_decision_study(
             found = independent_worth(
                 scores[rows], prompt=prompt[rows], components=study.components, seed=seed
             )
-            null = Estimate(
-                found.median, low=found.low, high=found.high, n=found.draws, unit="simulation",
-                method=f"2.5% to 97.5% of {found.draws} panels whose judgments share no error",
-                reason=found.reason, verdict=_side(worth.value, found.low, found.high),
-            )  # fmt: skip
-            out.add("size", "worth_if_independent", null)
+            side = _side(worth.value, found.low, found.high)
+            out.add("size", "worth_if_independent", replace(found, verdict=side))
     else:
         why = undefined(reason or "a variance component is not known")
         out.add("designs", "e_rho2", why, group=THIS_PANEL)

@@ -282,7 +282,7 @@ def _drift(
         left_out = (known.sum() - known) / max(len(known) - 1, 1)
         method = "mean over prompts of now less then, identical responses"
         estimate = jackknife(float(known.mean()), left_out, n=len(known), method=method)
-        rows.append((judge, n, estimate, test.p_value))
+        rows.append((judge, n, estimate, test.p))
     adjusted = holm([row[3] for row in rows]).tolist() if rows else []
     for (judge, n, estimate, p), holm_p in zip(rows, adjusted, strict=True):
         keys = {"factor": "judge", "group": judge}

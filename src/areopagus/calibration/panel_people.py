@@ -102,7 +102,7 @@ def add_agreement(
         "n_prompts": len(np.unique(groups)),
         "tau": replace(
             cut_to_range(tau.of("stratified tau-b: pairs within prompts"), (-1.0, 1.0)),
-            p=test.p_value, p_method=f"two-sided permutation within prompts, {test.method}",
+            p=test.p, p_method=test.p_method,
             verdict="above its ceiling" if is_above else None,
         ),
         "mean_tau": cut_to_range(mean_tau.of("mean of per-prompt tau-b"), (-1.0, 1.0)),
