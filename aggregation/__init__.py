@@ -19,7 +19,6 @@ from .panel_interval import panel_interval
 from .severity import severity
 
 _NAMES = {
-    "abstained": ("abstention_bounds",),
     "agreement": ("cohen_kappa", "gwet_ac2", "krippendorff_alpha", "label_agreement"),
     "alt_test": ("alt_test",),
     "concordance": ("durbin_w", "kendall_w", "kendall_w_uncorrected", "skillings_mack"),
@@ -64,7 +63,6 @@ __all__ = [
     "Degradation",
     "Estimate",
     "NoiseFloor",
-    "abstention_bounds",
     "aggregate_panel",
     "agreement_ceiling",
     "alt_test",

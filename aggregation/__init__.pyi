@@ -1,4 +1,3 @@
-from .abstained import abstention_bounds as abstention_bounds
 from .agreement import cohen_kappa as cohen_kappa
 from .agreement import gwet_ac2 as gwet_ac2
 from .agreement import krippendorff_alpha as krippendorff_alpha
@@ -66,7 +65,6 @@ __all__ = [
     "Degradation",
     "Estimate",
     "NoiseFloor",
-    "abstention_bounds",
     "aggregate_panel",
     "agreement_ceiling",
     "alt_test",

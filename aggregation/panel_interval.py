@@ -26,8 +26,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from ..errors import InputError, InputFault
-
 FloatArray = NDArray[np.float64]
 
 
@@ -362,7 +360,7 @@ def panel_interval(
         Arrays over responses; the last axis has length 1 for two-dimensional scores.
 
     Raises:
-        InputError: shapes that do not fit, negative codes, a partly scored judgment, or a
+        ValueError: shapes that do not fit, negative codes, a partly scored judgment, or a
             level outside (0, 1).
     """
     values = np.asarray(scores, dtype=np.float64)
@@ -370,44 +368,18 @@ def panel_interval(
         values = values[:, :, None]
     persona = np.asarray(persona)
     model = np.asarray(model)
-    faults = []
     if values.ndim != 3 or persona.shape != values.shape[1:2] or model.shape != persona.shape:
-        faults.append(
-            InputFault(
-                where="panel_interval",
-                field="scores",
-                message="must have shape (responses, judgments[, criteria]) with one persona and "
-                f"one model a judgment, got {values.shape}, {persona.shape}, {model.shape}",
-            )
+        raise ValueError(
+            "scores must have shape (responses, judgments[, criteria]) with one persona and one "
+            f"model a judgment, got {values.shape}, {persona.shape}, {model.shape}"
         )
-    elif values.shape[1] == 0 or min(persona.min(), model.min()) < 0:
-        faults.append(
-            InputFault(
-                where="panel_interval",
-                field="persona, model",
-                message="must be codes from 0 for at least one judgment",
-            )
-        )
-    else:
-        whole = np.isfinite(values)
-        if (whole.any(axis=2) != whole.all(axis=2)).any():
-            faults.append(
-                InputFault(
-                    where="panel_interval",
-                    field="scores",
-                    message="a judgment must have all of its criteria scored, or none",
-                )
-            )
+    if values.shape[1] == 0 or min(persona.min(), model.min()) < 0:
+        raise ValueError("persona and model must be codes from 0 for at least one judgment")
+    whole = np.isfinite(values)
+    if (whole.any(axis=2) != whole.all(axis=2)).any():
+        raise ValueError("a judgment must have all of its criteria scored, or none")
     if not 0 < level < 1:
-        faults.append(
-            InputFault(
-                where="panel_interval",
-                field="level",
-                message=f"must be above 0 and below 1, got {level}",
-            )
-        )
-    if faults:
-        raise InputError(faults)
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
     mask = np.asarray(np.isfinite(values).all(axis=2), dtype=np.float64)
     filled = np.where(mask[:, None, :] > 0, np.swapaxes(values, 1, 2), 0.0)
     cell_persona, cell_model, to_cell = cell_layout(

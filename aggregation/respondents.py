@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from ..errors import InputError, InputFault
 from .intervals import MIN_UNITS
 
 FloatArray = NDArray[np.float64]
@@ -88,35 +87,20 @@ def by_prompt_unit(
         the reason; a column without any value has a nan mean.
 
     Raises:
-        InputError: shapes that do not fit, infinite values, or a level outside (0, 1).
+        ValueError: shapes that do not fit, infinite values, or a level outside (0, 1).
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim == 1:
         table = table[:, None]
-    faults = []
     if table.ndim != 2 or not len(table) == len(prompt) == len(respondent):
-        faults.append(
-            InputFault(
-                where="by_prompt_unit",
-                field="values",
-                message="must have one row, one prompt and one respondent a response, got "
-                f"{table.shape}, {len(prompt)}, {len(respondent)}",
-            )
+        raise ValueError(
+            "values must have one row, one prompt and one respondent a response, got "
+            f"{table.shape}, {len(prompt)}, {len(respondent)}"
         )
     if np.isinf(table).any():
-        faults.append(
-            InputFault(where="by_prompt_unit", field="values", message="must be finite or nan")
-        )
+        raise ValueError("values must be finite or nan")
     if not 0 < level < 1:
-        faults.append(
-            InputFault(
-                where="by_prompt_unit",
-                field="level",
-                message=f"must be above 0 and below 1, got {level}",
-            )
-        )
-    if faults:
-        raise InputError(faults)
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
     _, prompt_code = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)
     names, respondent_code = np.unique(np.asarray(respondent, dtype=str), return_inverse=True)
     labels = tuple(str(name) for name in names)

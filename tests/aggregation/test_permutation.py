@@ -75,9 +75,7 @@ def test_one_sided_ties_are_exact_up_to_sixty_items() -> None:
     x, y = rng.permutation(60), rng.integers(0, 6, 60)
     result = permutation_test(x, y)
     assert (result.p_method or "").endswith("exact, by convolution")
-    assert result.p == pytest.approx(
-        stats.kendalltau(x, y, method="asymptotic").pvalue, abs=0.01
-    )
+    assert result.p == pytest.approx(stats.kendalltau(x, y, method="asymptotic").pvalue, abs=0.01)
 
 
 def test_sampling_takes_over_where_a_group_is_too_large() -> None:
