@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, InputFault
 from .degradation_cells import CellFamily, CellPlan, DegradationCell, FamilyScope, measured_cells
+from .effects import Floats, deviation_of, prompt_means
 from .estimate import Estimate
 from .framing_contrasts import (
     FRAMING_PAIRS,
@@ -27,7 +28,6 @@ from .framing_contrasts import (
 )
 from .intervals import t_interval
 from .noise_floor import NoiseFloor
-from .prompt_means import Floats, deviation_of, prompt_means
 from .vulnerability import Finding, vulnerability_findings
 
 

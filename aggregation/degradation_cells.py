@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .effect_size import cohen_dav, cohen_dz, hedges_correction
+from .effects import Floats, deviation_of, tested_means
 from .equivalence import Equivalence, prompts_for_equivalence, tost, tost_from_error
 from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .multiplicity import holm, max_t
 from .noise_floor import NoiseComponent, NoiseFloor
-from .prompt_means import Floats, deviation_of, tested_means
 from .sign_flips import SignFlips, smallest_holm_p
 
 Verdict = Literal["changed", "robust", "undecided"]

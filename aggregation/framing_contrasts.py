@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
+from .effects import Floats, adjusted_together, prompt_means
 from .estimate import Estimate
-from .prompt_means import Floats, adjusted_together, prompt_means
 from .proportions import mcnemar_midp
 
 FramingPair = tuple[tuple[str, ...], tuple[str, ...]]

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.conformal import conformal_width, isotonic_map
+from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.prediction_powered import ppi_mean
 from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
-from .judges import prompt_means
 from .panel_people import NONE_RATED
 from .responses import HUMAN, MODEL
 
@@ -182,7 +182,7 @@ def _add_map(
         fitted = isotonic_map(x[~test], y[~test], scale=dataset.scale)
         predicted["isotonic"][test] = fitted.predict(x[test])
     losses = {
-        name: prompt_means((values - y) ** 2, code.astype(np.int64), len(prompts))
+        name: mean_by_prompt((values - y) ** 2, code.astype(np.int64), len(prompts))
         for name, values in predicted.items()
     }
     line_p = sign_flip_test(losses["as is"] - losses["line"], rng=seed)

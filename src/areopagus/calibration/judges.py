@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import jackknife, ratio, ratio_difference, verdict_limits
@@ -244,20 +245,11 @@ def _own_family(world: _World, mask: Mask, score: Floats) -> Estimate:
     )  # fmt: skip
 
 
-def prompt_means(values: Floats, prompt: Integers, n_prompts: int) -> Floats:
-    """Returns the mean of each prompt's known values; nan where none is."""
-    known = np.isfinite(values)
-    counts = np.bincount(prompt[known], minlength=n_prompts)
-    sums = np.bincount(prompt[known], weights=values[known], minlength=n_prompts)
-    means: Floats = np.divide(sums, counts, out=np.full(n_prompts, np.nan), where=counts > 0)
-    return means
-
-
 def level_difference(
     judge: Floats, panel: Floats, prompt: Integers, n_prompts: int, level: float
 ) -> Estimate:
     """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
-    means = prompt_means(judge - panel, prompt, n_prompts)
+    means = mean_by_prompt(judge - panel, prompt, n_prompts)
     return t_interval(means, level=level).of("mean of judge less panel on the same responses")
 
 
@@ -265,7 +257,7 @@ def spread(judge: Floats, prompt: Integers, n_prompts: int) -> Estimate:
     """Returns the standard deviation of a judge's scores within prompts, pooled."""
     known = np.isfinite(judge)
     x, groups = judge[known], prompt[known]
-    deviation = x - prompt_means(x, groups, n_prompts)[groups]
+    deviation = x - mean_by_prompt(x, groups, n_prompts)[groups]
     df = len(x) - len(np.unique(groups))
     value = float(np.sqrt((deviation**2).sum() / df)) if df > 0 else float("nan")
     return Estimate(
@@ -302,7 +294,7 @@ def own_family_preference(
     gap = judge - others
     if not np.isfinite(gap).any():
         return undefined("no judge of another family", method=method)
-    difference = prompt_means(np.where(own, gap, np.nan), prompt, n_prompts) - prompt_means(
+    difference = mean_by_prompt(np.where(own, gap, np.nan), prompt, n_prompts) - mean_by_prompt(
         np.where(other_models, gap, np.nan), prompt, n_prompts
     )
     if not np.isfinite(difference).any():
@@ -327,7 +319,7 @@ def length_slope(
 
     def centred(values: Floats) -> Floats:
         mine = values[known]
-        return mine - prompt_means(mine, groups, n_prompts)[groups]
+        return mine - mean_by_prompt(mine, groups, n_prompts)[groups]
 
     x, h, d = centred(judge), centred(human), centred(doublings)
     parts = np.stack([d * d, d * h, h * h, d * x, h * x], axis=1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate
 from ..aggregation.jackknife import jackknife
 from ..aggregation.multiplicity import holm
@@ -27,7 +28,6 @@ from .calibration import Calibration, CalibrationRun
 from .corrections import ADOPTED
 from .dataset import is_stand_in, responses_of, with_unique_ids
 from .document import demonstration
-from .judges import prompt_means
 from .panel_scores import QUORUM, PanelScores, panel_of_run
 from .reading import Judges, identity_of, panel_of_judgments, texts_of
 
@@ -276,7 +276,7 @@ def _drift(
         n = int(np.isfinite(change).sum())
         if not n:
             continue
-        means = prompt_means(change, prompt.astype(np.int64), len(found))
+        means = mean_by_prompt(change, prompt.astype(np.int64), len(found))
         known = means[np.isfinite(means)]
         test = sign_flip_test(known, rng=seed)
         left_out = (known.sum() - known) / max(len(known) - 1, 1)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..aggregation.agreement import krippendorff_alpha
 from ..aggregation.concordance import concordance, kendall_w_uncorrected
+from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import ratio
@@ -20,7 +21,6 @@ from ..aggregation.pair_counting import sums_by_type
 from ..aggregation.ratings import Ratings, by_place, prompt_tables
 from ..records.estimates import Estimates
 from .dataset import Dataset, keys_of
-from .judges import prompt_means
 from .responses import HUMAN, MODEL, Responses
 
 Floats = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ def _add_means(out: Estimates, ratings: Ratings, responses: Responses, level: fl
             mine = chosen[ratings.response]
             if not mine.any():
                 continue
-            means = prompt_means(value[mine], ratings.prompt[mine], n_prompts)
+            means = mean_by_prompt(value[mine], ratings.prompt[mine], n_prompts)
             found = t_interval(means, level=level).of(what)
             domain_of = {} if place == "all" else {"factor": "domain", "group": place}
             out.add(TABLE, "mean", found, respondent=group, **domain_of, **keys_of(ratings))
