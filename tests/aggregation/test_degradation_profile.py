@@ -57,7 +57,7 @@ def test_asymmetry_is_the_paired_difference_of_the_two_framings() -> None:
         assert row.estimate.value == pytest.approx(values.mean())
         limits = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
         assert (row.estimate.low, row.estimate.high) == pytest.approx(limits)
-        p_values.append(sign_flip_test(values).p_value)
+        p_values.append(sign_flip_test(values).p)
         assert row.estimate.p == p_values[-1]
     assert [row.estimate.p_adjusted for row in declared] == holm(p_values).tolist()
     others = [row for row in found.asymmetries if not row.is_declared]
@@ -90,7 +90,7 @@ def test_targets_are_compared_on_the_same_prompts() -> None:
     whole = (scores[:, :1] - scores[:, 1:]).mean(axis=(1, 3))
     values = whole[0] - whole[1]
     assert overall[0].estimate.value == pytest.approx(values.mean())
-    assert overall[0].estimate.p == sign_flip_test(values).p_value
+    assert overall[0].estimate.p == sign_flip_test(values).p
     assert (overall[0].estimate.n, overall[1].estimate.n) == (12, 11)
     assert [r.estimate.p_adjusted for r in overall] == holm(
         [r.estimate.p for r in overall]
