@@ -30,7 +30,7 @@ _NAMES: Final = ("text", "id", "time")
 _GAP: Final = 2
 _LEAST_NAME: Final = 8
 _MOST_ROWS: Final = 40
-LIMITS: Final = " interval"
+LIMITS: Final = "% interval"
 """How the head of a column of intervals ends, which stays beside its figure."""
 
 
@@ -129,7 +129,7 @@ def table_lines(table: Table, width: int = WIDTH, most: int = _MOST_ROWS) -> lis
         names = [head for head in names if head not in same]
     if figures:
         is_long = len(rows) == 1 and _width(names) + _width(figures) > width - 4
-        lines += _listed(figures) if is_long else _blocks(list(names), figures, width)
+        lines += _listed(names, figures, width) if is_long else _blocks(names, figures, width)
     lines += more
     for place in range(len(rows)):
         who = ", ".join(texts[place] for _, texts in names if texts[place])
@@ -209,8 +209,10 @@ def _width(heads: Sequence[Head]) -> int:
     return sum(max(_title_width(head), *map(len, head[1])) + _GAP for head in heads)
 
 
-def _listed(figures: Sequence[Head]) -> Iterator[str]:
+def _listed(names: Sequence[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
     """The figures of a single row, one below the other, each with its interval."""
+    who = "; ".join(f"{title}: {texts[0]}" for title, texts in names if texts[0])
+    yield from _wrap(who, width, "  ") if who else []
     shown: list[tuple[str, str, str]] = []
     for title, (text, *_) in figures:
         if title.endswith(LIMITS) and shown:
@@ -222,11 +224,12 @@ def _listed(figures: Sequence[Head]) -> Iterator[str]:
         yield f"  {title:<{titles}}  {text:>{values}}  {limits}".rstrip()
 
 
-def _blocks(names: list[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
+def _blocks(names: Sequence[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
     """The rows; as many figures a block as fit beside the names, each with its interval.
 
     Where they do not fit beside all names, the first of these become headings over their rows.
     """
+    names = list(names)
     size = {id(head): max(_title_width(head), *map(len, head[1])) for head in (*names, *figures)}
 
     def wide(heads: Sequence[Head]) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..errors import InputError, InputFault
-from ..experiment.config import AgreementConfig, CalibrateConfig
+from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
 from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
@@ -206,6 +206,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
     return place, content, frame_of(content["estimates"])
 
 
+@takes_options(CalibrateConfig)
 def calibrate(
     run: Run | JudgmentReading | str | Path,
     human: HumanReading | HumanTable | str | Path,
@@ -229,7 +230,7 @@ def calibrate(
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
-        options: the fields of `CalibrateConfig`: epsilon, level, seed.
+        options: as below.
 
     Raises:
         InputError: unreadable input, with all faults; nobody rated a judged response; or an option
@@ -268,6 +269,7 @@ def calibrate(
     return Calibration(record, out.frame(), _judge_scores(dataset, target, texts))
 
 
+@takes_options(AgreementConfig)
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
@@ -279,7 +281,7 @@ def agreement(
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
         scale: lowest and highest score, where the reading does not say.
-        options: the fields of `AgreementConfig`: level, seed.
+        options: as below.
 
     Raises:
         InputError: unreadable input, with all faults, or an option that is none or out of range.

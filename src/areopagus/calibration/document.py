@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -726,12 +727,19 @@ class _Shown:
         known = [(str(k["group"]), f["accuracy"]) for k, f in found if f["accuracy"].is_defined]
         if known:
             known.sort(key=lambda row: -row[1].value)
-            names = [f"{n} ({one.verdict})" if one.verdict else n for n, one in known]
+            short = [re.sub(r"[\w.-]+/", "", name) for name, _ in known]  # without providers
+            names = short if len(set(short)) == len(short) else [name for name, _ in known]
+            called = [one if one.verdict else None for _, one in known]
+            columns = {
+                "judge": [None if one.verdict else one for _, one in known],
+                "useless, or source only": called,
+            }
             yield _forest(
-                "judges", "Judges", names, {"pairs as people": [one for _, one in known]},
+                "judges", "Judges", names, columns if any(called) else {"": columns["judge"]},
                 "Pairs ordered as people do, with intervals over prompts, the best first; the "
                 "dashed line is chance.",
                 axis="pairs ordered as people do, ties one half", reference=0.5, scale=(0.0, 1.0),
+                hollow=("useless, or source only",),
             )  # fmt: skip
         caption = (
             "Pairs ordered as people do; severity: points above the panel; without it: change of "
