@@ -16,6 +16,7 @@ import pytest
 import areopagus
 import areopagus.aggregation
 import areopagus.calibration
+import areopagus.study
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = tuple(
@@ -112,7 +113,9 @@ def test_making_a_panel_loads_no_provider_library() -> None:
     assert not loaded & {"litellm", "langgraph", "pandas", "scipy", "openai"}
 
 
-@pytest.mark.parametrize("package", [areopagus, areopagus.aggregation, areopagus.calibration])
+@pytest.mark.parametrize(
+    "package", [areopagus, areopagus.aggregation, areopagus.calibration, areopagus.study]
+)
 def test_every_public_name_resolves_to_what_the_stub_says(package: types.ModuleType) -> None:
     stub = ast.parse(Path(str(package.__file__)).with_suffix(".pyi").read_text())
     listed = [

@@ -12,8 +12,7 @@ from ..errors import InputError, InputFault
 from ..formats import units
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
-from ..study.plan import PlanConfig
-from ..study.settings import RatingSettings, WritingSettings
+from ..study.settings import PlanConfig, RatingSettings, WritingSettings
 from .display import say, show_notices
 from .jobs import show_document
 from .options import config_options, report_options

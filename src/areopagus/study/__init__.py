@@ -1,15 +1,45 @@
-"""The human study: blinded packets, the pages people rate and write on, and the way back."""
+"""The human study: blinded packets, the pages people rate and write on, and the way back.
 
-from .app import StudyApp, open_app
-from .build import BuiltStudy, build_study, build_writing
-from .collect import StudyCollection, collect_study
-from .export import PACKET_KINDS, ExportedPackets, PacketKind, export_packets
-from .folder import Packet, StudyFile, read_packets, read_study, renew_links
-from .measured import Assumed, Assumptions, assumptions_from
-from .plain_form import CHANGE_KINDS, ChangeKind, Normalised, normalise
-from .plan import Design, PlanConfig, StudyPlan, plan_study
-from .serving import Address, serve_study
-from .settings import RatingSettings, WritingSettings
+Names are resolved when they are first used: a server loads nothing of what planning needs.
+"""
+
+from __future__ import annotations
+
+from ..lazy import lazy_imports
+
+_HOME = {
+    "CHANGE_KINDS": ".plain_form",
+    "PACKET_KINDS": ".export",
+    "Address": ".serving",
+    "Assumed": ".measured",
+    "Assumptions": ".measured",
+    "BuiltStudy": ".build",
+    "ChangeKind": ".plain_form",
+    "Design": ".plan",
+    "ExportedPackets": ".export",
+    "Normalised": ".plain_form",
+    "Packet": ".folder",
+    "PacketKind": ".export",
+    "PlanConfig": ".settings",
+    "RatingSettings": ".settings",
+    "StudyApp": ".app",
+    "StudyCollection": ".collect",
+    "StudyFile": ".folder",
+    "StudyPlan": ".plan",
+    "WritingSettings": ".settings",
+    "assumptions_from": ".measured",
+    "build_study": ".build",
+    "build_writing": ".build",
+    "collect_study": ".collect",
+    "export_packets": ".export",
+    "normalise": ".plain_form",
+    "open_app": ".app",
+    "plan_study": ".plan",
+    "read_packets": ".folder",
+    "read_study": ".folder",
+    "renew_links": ".folder",
+    "serve_study": ".serving",
+}
 
 __all__ = [
     "CHANGE_KINDS",
@@ -44,3 +74,5 @@ __all__ = [
     "renew_links",
     "serve_study",
 ]
+
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)

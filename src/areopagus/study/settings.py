@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -73,6 +74,64 @@ class WritingSettings(StudySettings):
         default=30, ge=0, le=24 * 60, description="To write a response in; 0: no limit."
     )
     words: int = Field(default=400, ge=1, le=20_000, description="Words to aim at when writing.")
+
+
+Goal = Literal["difference", "agreement", "alt-test"]
+
+
+class PlanConfig(BaseModel):
+    """What a plan is for, and what it rests on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    goal: Goal = "difference"
+    wanted: float = Field(gt=0, allow_inf_nan=False)
+    ratings: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None,
+        description="People's ratings of an earlier study, for sd, icc, between-sd.",
+    )
+    sd: float | None = Field(
+        default=None, gt=0, le=1e6, description="SD of one rating within a prompt, in points."
+    )
+    icc: float | None = Field(
+        default=None, gt=0, le=0.999, description="Correlation of two raters within a prompt."
+    )
+    panel_r: float | None = Field(
+        default=None, gt=0, le=1, description="Correlation of panel and truth in a prompt."
+    )
+    between_sd: float | None = Field(
+        default=None, ge=0, le=1e6, description="SD over prompts of the true difference."
+    )
+    responses: int = Field(default=6, ge=2, le=26, description="Responses a page.")
+    per_side: int = Field(default=1, ge=1, description="Of each side a page.")
+    prompts: Annotated[tuple[Annotated[int, Field(ge=6, le=100_000)], ...], Field(min_length=1)] = (
+        9,
+        15,
+        20,
+        30,
+        45,
+        60,
+        90,
+        120,
+    )
+    per_prompt: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(min_length=1)
+    ] = (3, 5, 8, 10)  # fmt: skip
+    raters: int | None = Field(
+        default=None, ge=2, le=2000, description="Raters in all, for the alt-test."
+    )
+    epsilon: float = Field(default=0.2, ge=0, lt=1, description="Of the alt-test.")
+    level: float = Field(default=0.95, ge=0.5, lt=1, description="Of the interval.")
+    worlds: int = Field(default=400, ge=50, le=1_000_000, description="Simulated studies.")
+    seed: int = Field(default=0, description="Of everything drawn.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.per_side > self.responses // 2:
+            raise ValueError(f"per_side must be at most half a page, got {self.per_side}")
+        if self.goal == "alt-test" and self.wanted >= 1:
+            raise ValueError(f"a power must be below 1, got {self.wanted}")
+        return self
 
 
 RATING_TITLE, WRITING_TITLE = "Rating responses", "Writing responses"
