@@ -13,6 +13,7 @@ from .options import (
     config_options,
     dry_run_options,
     ledger_option,
+    model_options,
     models_from,
     report_options,
 )
@@ -29,10 +30,8 @@ def _options(config: type[BaseModel], about: str) -> Callable[[Command], Command
     """Adds who writes (`about` is the help of --model), what is chosen, and what is shown."""
 
     def added(command: Command) -> Command:
-        file = click.option("--models-file", metavar="FILE", help="YAML with models and settings.")
-        named = click.option("--model", "-m", "models", multiple=True, metavar="MODEL", help=about)
         shown = ledger_option(dry_run_options(report_options(command)))
-        return named(file(config_options(config)(shown)))
+        return model_options("models", about, "--model", "-m")(config_options(config)(shown))
 
     return added
 
@@ -60,7 +59,7 @@ def _carry_out(
     )
 
 
-@click.command(name="scenarios", context_settings={"max_content_width": 80})
+@click.command(name="scenarios")
 @_options(ScenariosConfig, "Who writes; one model.")
 def scenarios(**given: Any) -> int:
     """Have a model write scenarios for `audit silverspoon`.
@@ -75,7 +74,7 @@ def scenarios(**given: Any) -> int:
     return _carry_out(ScenarioJob, ScenariosConfig, given)
 
 
-@click.command(name="concept-pairs", context_settings={"max_content_width": 80})
+@click.command(name="concept-pairs")
 @click.argument("sources", metavar="SOURCES")
 @_options(ConceptPairsConfig, "Who writes; given twice, the second checks the concept pairs.")
 def concept_pairs(sources: str, **given: Any) -> int:

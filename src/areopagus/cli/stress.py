@@ -11,6 +11,7 @@ from .options import (
     chosen,
     config_options,
     dry_run_options,
+    model_options,
     models_from,
     panel_from,
     panel_options,
@@ -22,17 +23,15 @@ if TYPE_CHECKING:
     from ..stress_test import StressRun
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("prompts", required=False)
 @target_options("Model under test, as provider/model; repeatable. Left out: an embedded stand-in.")
-@click.option(
-    "--rewriter",
+@model_options(
     "rewriters",
-    multiple=True,
-    metavar="MODEL[,MODEL…]",
-    help="Model that rewrites prompts; several share them by seed. Default: the panel's models.",
+    "Model that rewrites prompts; several share them by seed. Default: the panel's models.",
+    "--rewriter",
+    file="The same for the rewriters.",
 )
-@click.option("--rewriters-file", metavar="FILE", help="The same for the rewriters.")
 @click.option(
     "--responses", metavar="FILE", help="Responses that are there already, with their conditions."
 )
@@ -92,11 +91,11 @@ def stress(
 
 def _show_rewriting(run: StressRun) -> None:
     from ..formats import units
-    from .display import printable
+    from .display import say
     from .jobs import show_end
 
     found = run.record["stages"]["rewrite"]
-    click.echo(
+    say(
         f"{found['accepted']} accepted of {found['planned']} planned variants, "
         f"{found['failed']} failed, {found['not_asked']} not asked; "
         f"{units(found['repaired'], 'prompt')} asked a second time"
@@ -107,9 +106,9 @@ def _show_rewriting(run: StressRun) -> None:
         ("faults", "reasons", "variant"),
     ):
         for name, number in found[key].items():
-            click.echo(printable(f"  {title}: {name} ({units(number, unit)})"))
-    click.echo(
+            say(f"  {title}: {name} ({units(number, unit)})", indent="    ")
+    say(
         "Look them through, edit prompt_text where you like, and go on with\n"
-        f"  --variants {printable(str(run.variants_path))}"
+        f"  --variants {run.variants_path}"
     )
     show_end(run)
