@@ -11,9 +11,8 @@ from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
 from ..formats import count, estimate, listed, number, p_value, units
 from ..records.estimates import estimates_by, select
-from ..reports.asked import state_told
 from ..reports.document import Chart, Document, Paragraph, Part, Points, Records, Section
-from ..reports.section_job import job_sections
+from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .contrasts import UNREAD
 from .definition import ANSWER_STATUSES, Change, Contrast, Definition, Outcome, TableView

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..errors import InputError, InputFault
 from .run_folder import replaced
+from .spreadsheets import spreadsheet_safe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ class Estimates:
 
     def __init__(self) -> None:
         """Begins without a row."""
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[tuple[Any, ...]] = []  # in the order of COLUMNS: there may be many
 
     def add(self, table: str, measure: str, found: Estimate | float | None, **keys: str) -> None:
         """Adds one figure.
@@ -80,10 +81,14 @@ class Estimates:
             if isinstance(found, Estimate)
             else Estimate(float(found), unit="", method="count", level=math.nan)
         )
-        row: dict[str, Any] = {"table": table, "measure": measure}
-        row |= {name: keys.get(name) or None for name in KEYS}
-        row |= {name: getattr(given, name) for name in _FIGURES}
-        self._rows.append(row)
+        self._rows.append(
+            (
+                table,
+                *(keys.get(name) or None for name in KEYS),
+                measure,
+                *(getattr(given, name) for name in _FIGURES),
+            )
+        )
 
     def add_all(
         self, table: str, figures: Mapping[str, Estimate | float | None], **keys: str
@@ -107,14 +112,22 @@ class Estimates:
 def write_estimates(folder: str | Path, estimates: Estimates | pd.DataFrame) -> pd.DataFrame:
     """Writes both files into the folder, each at once or not at all, and returns the rows.
 
+    In the CSV file, text that a spreadsheet would take for a formula has an apostrophe before it.
+
     Raises:
         StoreError: they cannot be written.
     """
     frame = estimates.frame() if isinstance(estimates, Estimates) else _typed(estimates)
     with replaced(Path(folder) / ESTIMATES_FILE) as part:
         frame.to_parquet(part, index=False)
+    plain = frame.assign(
+        **{
+            name: frame[name].map(spreadsheet_safe, na_action="ignore")
+            for name in ("table", *KEYS, "measure", *_TEXTS)
+        }
+    )
     with replaced(Path(folder) / ESTIMATES_CSV) as part:
-        frame.to_csv(part, index=False, lineterminator="\n")
+        plain.to_csv(part, index=False, lineterminator="\n")
     return frame
 
 
@@ -167,12 +180,14 @@ def select(frame: pd.DataFrame, table: str, **keys: str | None) -> pd.DataFrame:
 
 def estimate_of(row: Mapping[Any, Any]) -> Estimate:
     """The `Estimate` of a row, as it was added."""
+    import pandas as pd
+
     given = {name: row[name] for name in _FIGURES}
     for name in _TEXTS:
         given[name] = given[name] if isinstance(given[name], str) else None
     given["n"] = int(given["n"])
-    planned = given["n_planned"]
-    given["n_planned"] = None if planned is None or planned != planned else int(planned)
+    if given["n_planned"] is not None:
+        given["n_planned"] = None if pd.isna(given["n_planned"]) else int(given["n_planned"])
     given["unit"], given["method"] = given["unit"] or "", given["method"] or ""
     return Estimate(**given)
 

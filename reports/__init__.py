@@ -20,7 +20,6 @@ from .document import (
     View,
 )
 from .html import write_html
-from .write import write_report
 
 __all__ = [
     "Cell",
@@ -39,5 +38,4 @@ __all__ = [
     "View",
     "write_comparison",
     "write_html",
-    "write_report",
 ]

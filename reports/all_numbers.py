@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from .document import Column, Records, Scalar, Section
-from .responses import MOST_ROWS
+from .panel_responses import MOST_ROWS
 
 _NUMBER_KEYS: Final = frozenset({"value", "n", "unit", "method", "reason"})
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from ..errors import InputError
-from .asked import cost_of, settings_of
-from .compared_runs import ComparedRun, different_texts, read_runs, shared_criteria
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.estimate import Estimate
+from ..errors import InputError, InputFault
+from ..formats import count, dollars, words
+from ..records.run_folder import RUN_FILE, read_run_file
+from ..records.tables import read_scores, read_texts
 from .document import (
     Cell,
+    Chart,
     Column,
     Document,
-    Figure,
     Paragraph,
     Part,
     Points,
@@ -24,11 +30,14 @@ from .document import (
     Table,
 )
 from .html import write_html
-from .numbers import count, dollars, limits, words
-from .pairing import Difference, Pairs, differences, pairs_of
-from .panel_figures import MOST_MARKED, draw_differences
-from .responses import MOST_ROWS
+from .panel_responses import MOST_ROWS, parsed
+from .run_sections import panel_settings
 
+Floats = npt.NDArray[np.float64]
+Row = Mapping[str, str]
+
+MOST_MARKED: Final = 9
+"""Runs whose markers are still told apart in one picture."""
 MOST_RUNS: Final = 12
 
 
@@ -80,7 +89,7 @@ def write_comparison(
                     Section(
                         "differences",
                         "Differences",
-                        _difference_parts(runs, columns, pairs, found, drawn),
+                        _difference_parts(runs, columns, pairs, found),
                     ),
                     Section("pairs", "Pair by pair", [_pair_records(runs, pairs)]),
                 ]
@@ -90,7 +99,7 @@ def write_comparison(
             Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
         ],
     )
-    return write_html(path, page)
+    return write_html(path, page, charts=drawn)
 
 
 def _notices(
@@ -122,19 +131,19 @@ def _notices(
 def _runs_table(runs: Sequence[ComparedRun]) -> Table:
     rows: list[list[Scalar | Cell]] = []
     for run in runs:
-        record, total, cost = run.record, run.record["total"], cost_of(run.record)
-        low, high = total["interval"] or (None, None)
+        record, cost = run.record, run.record["cost"]
         rows.append(
             [
                 run.name,
-                Cell(total["composite"], note=limits(low, high)),
+                _mean_of(record["total"]),
                 record["responses"]["n"],
                 record["responses"]["prompts"],
                 len(record["panel"]["personas"]),
                 ", ".join(str(model["name"]) for model in record["panel"]["models"]),
                 record["counts"].get("scored", 0),
                 record["n_planned"],
-                dollars(cost.replies) + (" and unknown prices" if cost.unknown else ""),
+                dollars(cost["replies_usd"])
+                + (" and unknown prices" if cost["judgments_with_unknown_price"] else ""),
             ]
         )
     return Table(
@@ -142,7 +151,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
         label="Runs",
         columns=[
             Column("run", "id"),
-            Column("mean composite", "number"),
+            Column("mean composite", "estimate"),
             Column("responses", "count"),
             Column("prompts", "count"),
             Column("personas", "count"),
@@ -156,7 +165,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
 
 
 def _what_differs(runs: Sequence[ComparedRun]) -> list[Part]:
-    settings = [dict(settings_of(run.record)) for run in runs]
+    settings = [dict(panel_settings(run.record)) for run in runs]
     names = [name for name in settings[0] if len({str(one.get(name)) for one in settings}) > 1]
     if not names:
         return [Paragraph("Settings of the panels: no difference.")]
@@ -171,12 +180,11 @@ def _what_differs(runs: Sequence[ComparedRun]) -> list[Part]:
 
 
 def _respondents_table(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Table:
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, list[Estimate | None]] = {}
     for place, run in enumerate(runs):
         for item in run.record["respondents"]:
-            low, high = item["interval"] or (None, None)
-            line = found.setdefault(str(item["respondent_id"]), [Cell(None) for _ in runs])
-            line[place] = Cell(item["composite"], note=limits(low, high))
+            line = found.setdefault(str(item["respondent_id"]), [None for _ in runs])
+            line[place] = _mean_of(item)
     return Table(
         caption="Mean composite over prompts by respondent, with its 95% interval. A respondent's "
         "means stand side by side; whether they differ is "
@@ -186,7 +194,7 @@ def _respondents_table(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> T
             else "not told by this: nothing could be paired."
         ),
         label="By respondent",
-        columns=[Column("respondent", "id"), *(Column(run.name, "number") for run in runs)],
+        columns=[Column("respondent", "id"), *(Column(run.name, "estimate") for run in runs)],
         rows=[[name, *line] for name, line in found.items()],
     )
 
@@ -196,30 +204,26 @@ def _difference_parts(
     columns: Sequence[str],
     pairs: Sequence[Pairs],
     found: Sequence[Sequence[Difference]],
-    figures: Path | None,
 ) -> list[Part]:
     names = [words(name) for name in columns]
     labels = [f"{run.name} minus {runs[0].name}" for run in runs[1:]]
-    parts: list[Part] = []
-    if figures is not None:
-        paired = [place for place, pair in enumerate(pairs) if pair.keys]
-        parts += _pictures(figures, paired, labels, names, found)
-    has_why = any(
-        one.interval.reason
-        for each, pair in zip(found, pairs, strict=True)
-        if pair.keys
-        for one in each
+    paired = [place for place, pair in enumerate(pairs) if pair.keys]
+    parts: list[Part] = [*_charts(paired, labels, names, found)]
+    reasons = dict.fromkeys(
+        f"no interval: {one.interval.reason}"
+        for place in paired
+        for one in found[place]
+        if one.interval.reason
     )
     rows: list[list[Scalar | Cell]] = [
         [
             label,
             name,
-            Cell(_finite(one.interval.value), note=_limits(one)),
+            one.interval,
             one.sd,
             one.tau,
             one.n_pairs,
             one.interval.n,
-            *([one.interval.reason or ""] if has_why else []),
         ]
         for label, each, pair in zip(labels, found, pairs, strict=True)
         if pair.keys  # a notice says of the others that there is nothing to pair
@@ -234,53 +238,54 @@ def _difference_parts(
             columns=[
                 Column("difference", "id"),
                 Column("score"),
-                Column("mean difference", "number"),
+                Column("mean difference", "estimate", is_signed=True),
                 Column("SD", "number"),
                 Column("tau-b", "number"),
                 Column("pairs", "count"),
                 Column("prompts", "count"),
-                *([Column("why no interval", "wide")] if has_why else []),
             ],
             rows=rows,
+            notes=list(reasons),
         )
     )
     return parts
 
 
-def _pictures(
-    folder: Path,
+def _charts(
     places: Sequence[int],
     labels: Sequence[str],
     criteria: Sequence[str],
     found: Sequence[Sequence[Difference]],
-) -> list[Part]:
+) -> list[Chart]:
     """The differences drawn; more than one picture can tell apart are dealt out to several."""
     n_pictures = -(-len(places) // MOST_MARKED)
-    parts: list[Part] = []
+    charts = []
     for k in range(n_pictures):
         drawn = places[k * len(places) // n_pictures : (k + 1) * len(places) // n_pictures]
-        name = "differences" if k == 0 else f"differences-{k + 1}"
 
-        def numbers(limit: str, drawn: Sequence[int] = drawn) -> list[list[float]]:
-            return [[getattr(one.interval, limit) for one in found[place]] for place in drawn]
+        def numbers(limit: str, drawn: Sequence[int] = drawn) -> Any:
+            return [
+                [getattr(found[place][at].interval, limit) for place in drawn]
+                for at in range(len(criteria))
+            ]
 
-        draw_differences(
-            folder / name,
-            labels=[labels[place] for place in drawn],
-            criteria=criteria,
-            mean=numbers("value"),
-            low=numbers("low"),
-            high=numbers("high"),
-        )
-        parts.append(
-            Figure(
-                folder / f"{name}.svg",
+        charts.append(
+            Chart(
+                "forest",
+                "differences" if k == 0 else f"differences-{k + 1}",
                 "Differences" if n_pictures == 1 else f"Differences, {k + 1} of {n_pictures}",
                 "Mean differences over prompts with their 95% intervals; a marker without a bar "
                 "has none. To the right of the line the later run scored higher.",
+                rows=criteria,
+                columns=[labels[place] for place in drawn],
+                values=numbers("value"),
+                low=numbers("low"),
+                high=numbers("high"),
+                reference=0.0,
+                axis="difference in points",
             )
         )
-    return parts
+    return charts
 
 
 def _pair_records(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Records:
@@ -354,9 +359,187 @@ def _meaning() -> Points:
     )
 
 
-def _limits(one: Difference) -> str:
-    return limits(_finite(one.interval.low), _finite(one.interval.high))
+def _mean_of(item: Mapping[str, Any]) -> Estimate:
+    low, high = item["interval"] or (math.nan, math.nan)
+    value = math.nan if item["composite"] is None else item["composite"]
+    return Estimate(value, low, high, item["n_prompts"], reason=item["reason"])
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run that is compared: its name in the page, its record and its scores."""
+
+    name: str
+    folder: Path
+    record: Mapping[str, Any]
+    scores: Sequence[Mapping[str, str]]
+
+
+def read_runs(folders: Sequence[str | Path]) -> list[ComparedRun]:
+    """The runs of these folders, named apart.
+
+    Raises:
+        InputError: one that is no panel run, or of another scale.
+    """
+    paths = [Path(folder) for folder in folders]
+    records = [read_run_file(path) for path in paths]
+    faults = [
+        InputFault(str(path / RUN_FILE), f"must be 'panel', got {record.get('kind')!r}", "kind")
+        for path, record in zip(paths, records, strict=True)
+        if record.get("kind") != "panel"
+    ]
+    scales = {tuple(record["identity"]["scale"]) for record in records if not faults}
+    if len(scales) > 1:
+        told = ", ".join(f"{low:g} to {high:g}" for low, high in sorted(scales))
+        faults.append(InputFault(str(paths[0]), f"the runs have different scales: {told}"))
+    if faults:
+        raise InputError(faults)
+    names = [path.resolve().name for path in paths]
+    return [
+        ComparedRun(
+            name=name if names.count(name) == 1 else f"{name} ({place + 1})",
+            folder=path,
+            record=record,
+            scores=read_scores(path),
+        )
+        for place, (path, name, record) in enumerate(zip(paths, names, records, strict=True))
+    ]
+
+
+def shared_criteria(runs: Sequence[ComparedRun]) -> list[str]:
+    """The criteria that all have, none where there is but one."""
+    sets = [run.record["identity"]["criteria"] for run in runs]
+    shared = [name for name in sets[0] if all(name in other for other in sets[1:])]
+    return shared if len(sets[0]) > 1 else []
+
+
+def different_texts(first: ComparedRun, other: ComparedRun) -> set[str]:
+    """The ids under which the two judged different texts."""
+    if first.record["identity"].get("responses_sha256") == other.record["identity"].get(
+        "responses_sha256"
+    ):
+        return set()
+    ids = [row["response_id"] for row in first.scores]
+    here, there = read_texts(first.folder, ids), read_texts(other.folder, ids)
+    return {name for name, text in here.items() if name in there and there[name] != text}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Values of two runs, side by side.
+
+    Attributes:
+        unit: "response" or "respondent on a prompt": what a pair is.
+        keys: shape (pairs,), names of the pairs: (response, prompt, respondent), the first ""
+            where the pair is no response.
+        first, second: shape (pairs, columns): composite, then the criteria; nan = no score.
+    """
+
+    unit: str
+    keys: tuple[tuple[str, str, str], ...]
+    first: Floats
+    second: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one column differs, second minus first.
+
+    Attributes:
+        interval: mean over prompts of the prompts' mean differences, with its t interval.
+        n_pairs: pairs scored in both runs.
+        sd: SD of the single differences; nan below two.
+        tau: Kendall's tau-b between the runs over the pairs; nan where undefined.
+    """
+
+    interval: Estimate
+    n_pairs: int
+    sd: float
+    tau: float
+
+
+def pairs_of(
+    first: Sequence[Row], second: Sequence[Row], columns: Sequence[str], *, different: set[str]
+) -> Pairs:
+    """The pairs of two tables of scores.
+
+    Responses are paired by their id, where prompt and respondent are the same as well. Where the
+    runs share none, the means of each respondent on each prompt are.
+
+    Args:
+        first, second: rows of scores.csv.
+        columns: "composite" and the criteria.
+        different: ids whose texts are known to differ between the runs: never paired.
+    """
+    here = {row["response_id"]: row for row in first}
+    shared = [
+        (here[row["response_id"]], row)
+        for row in second
+        if row["response_id"] in here
+        and row["response_id"] not in different
+        and _place(here[row["response_id"]]) == _place(row)
+    ]
+    if shared:
+        return Pairs(
+            "response",
+            tuple(
+                (row["response_id"], row["prompt_id"], row["respondent_id"]) for row, _ in shared
+            ),
+            _table([_values(one, columns) for one, _ in shared], columns),
+            _table([_values(other, columns) for _, other in shared], columns),
+        )
+    left, right = _by_place(first, columns), _by_place(second, columns)
+    places = [place for place in left if place in right]
+    return Pairs(
+        "respondent on a prompt",
+        tuple(("", prompt, respondent) for prompt, respondent in places),
+        _table([left[place] for place in places], columns),
+        _table([right[place] for place in places], columns),
+    )
+
+
+def differences(pairs: Pairs) -> list[Difference]:
+    """The differences, one a column, with prompts as the unit."""
+    from ..aggregation.intervals import t_interval
+    from ..aggregation.kendall import kendall_tau_b
+
+    prompts = [prompt for _, prompt, _ in pairs.keys]
+    found = []
+    for column in range(pairs.first.shape[1]):
+        left, right = pairs.first[:, column], pairs.second[:, column]
+        known = ~(np.isnan(left) | np.isnan(right))
+        delta = (right - left)[known]
+        by_prompt: dict[str, list[float]] = {}
+        for place, value in zip(np.flatnonzero(known).tolist(), delta.tolist(), strict=True):
+            by_prompt.setdefault(prompts[place], []).append(value)
+        means = [sum(values) / len(values) for values in by_prompt.values()]
+        found.append(
+            Difference(
+                interval=t_interval(means),
+                n_pairs=int(known.sum()),
+                sd=float(delta.std(ddof=1)) if len(delta) > 1 else float("nan"),
+                tau=kendall_tau_b(left[known], right[known]) if len(delta) > 1 else float("nan"),
+            )
+        )
+    return found
+
+
+def _place(row: Row) -> tuple[str, str]:
+    return row["prompt_id"], row["respondent_id"]
+
+
+def _values(row: Row, columns: Sequence[str]) -> list[float]:
+    numbers = [parsed(row.get(name)) for name in columns]
+    return [float("nan") if value is None else value for value in numbers]
+
+
+def _by_place(rows: Sequence[Row], columns: Sequence[str]) -> dict[tuple[str, str], list[float]]:
+    gathered: dict[tuple[str, str], list[list[float]]] = {}
+    for row in rows:
+        if parsed(row["composite"]) is not None:
+            gathered.setdefault(_place(row), []).append(_values(row, columns))
+    return {place: np.mean(values, axis=0).tolist() for place, values in gathered.items()}
+
+
+def _table(rows: Sequence[Sequence[float]], columns: Sequence[str]) -> Floats:
+    return np.asarray(rows, dtype=np.float64).reshape(len(rows), len(columns))

@@ -329,9 +329,8 @@ class Section:
 
 
 DEMONSTRATION: Final = (
-    "An embedded stand-in is among the judges: a scorer of text features, not a language model. "
-    "These numbers show how the tool works. They say nothing about the quality of anybody's "
-    "answers."
+    "an embedded stand-in took part, a scorer of text features and no language model: these "
+    "numbers show how the tool works and are no findings."
 )
 
 

@@ -55,6 +55,8 @@ def write_html(path: str | Path, document: Document, *, charts: Path | None = No
         raise ValueError(f"names must be of small letters, digits and hyphens, got {wrong}")
     if len(set(names)) < len(names):
         raise ValueError(f"names of sections and records must differ, got {names}")
+    if not path.parent.exists():
+        path.parent.mkdir(mode=0o700, parents=True)
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="replace") as handle:
         for piece in _pieces(document, long_tables, charts):
             handle.write(piece)

@@ -32,6 +32,12 @@ dialog.addEventListener("close", () => {
   again?.focus?.({ preventScroll: true });
 });
 
+/* A folded section opens when a link leads into it, and on paper. */
+function unfold() {
+  const at = document.getElementById(location.hash.slice(1));
+  at?.closest("details")?.setAttribute("open", "");
+}
+
 async function start() {
   for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
   for (const wide of document.querySelectorAll(".scroll, .drawing")) announceMore(wide);
@@ -45,6 +51,11 @@ async function start() {
     }
   }
   addEventListener("hashchange", followAddress);
+  addEventListener("hashchange", unfold);
+  unfold();
+  addEventListener("beforeprint", () => {
+    for (const folded of document.querySelectorAll("main details")) folded.open = true;
+  });
   addEventListener("beforeprint", () => { for (const records of all.values()) records.render(true, MOST_PRINTED); });
   addEventListener("afterprint", () => { for (const records of all.values()) records.render(true); });
   NARROW.addEventListener("change", () => { for (const records of all.values()) records.lay(); });

@@ -1,174 +1,745 @@
-"""The page of a panel run, from the files of its folder."""
+"""The document of a panel run, from run.json, its estimates and the tables of its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from .asked import cost_of, state_told
-from .document import Document
-from .judgment_table import JudgmentTable, read_judgment_table
-from .numbers import count, parsed
-from .responses import read_responses
-from .scorecard import columns_of, respondent_rows
-from .section_asked import asked, counts_and_cost, meaning
-from .section_judges import disagreement, judges
-from .section_precision import fewer_judges, spared
-from .section_responses import all_responses, set_apart
-from .section_scores import glance, ranking, scorecard
-from .standings import prompt_table, standings
+from ..aggregation.estimate import Estimate
+from ..formats import UNDEFINED, count, dollars, listed, number, said, units, words
+from ..precision.text import precision_of, precision_sentences, spared_word
+from ..records.estimates import estimates_by, select
+from ..records.sources import HUMAN, sources
+from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
+from .panel_responses import all_responses, divided_responses, set_apart
+from .run_sections import cost_section, panel_asked, state_told
+from .views import Measure, estimates_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_MARKED: Final = 9
+"""Respondents whose markers are still told apart in one picture."""
+MOST_LINES: Final = 40
+"""Respondents that a picture with a line for each can hold."""
+MOST_IN_MAP: Final = 24
+"""Personas in the drawn map of agreement; its table has all."""
+NARROWEST_RANGE: Final = 0.1
+"""Least range of a shading, as a share of the scale: noise must not look like a pattern."""
 
 _SOURCE_COLUMNS: Final = ("source", "true_source", "input_source")
 
+Rows = Sequence[Mapping[str, str]]
 
-def panel_page(
+
+def panel_document(
     record: Mapping[str, Any],
-    scores: Sequence[Mapping[str, str]],
+    estimates: pd.DataFrame,
+    scores: Rows,
     folder: Path,
     *,
-    figures: Path | None,
-    without: str = "",
     step: int = 1,
 ) -> Document:
-    """The page.
+    """What is shown of a panel run.
 
     Args:
         record: the content of run.json.
+        estimates: every figure of the run.
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
-        figures: the folder for pictures; None = none are drawn.
-        without: then why not.
         step: that the tables hold every `step`-th response of the run.
 
     Raises:
         InputError: a table of the folder cannot be read.
     """
+    view = _View(record, estimates, step)
     criteria = tuple(record["identity"]["criteria"])
-    low, high = record["identity"]["scale"]
-    scale = (float(low), float(high))
-    personas = record["panel"]["personas"]
-    axes = tuple(dict.fromkeys(str(p["axis"]) for p in personas))
-    table = read_judgment_table(folder, criteria)
-    responses = read_responses(scores, axes)
-    columns = columns_of(criteria)
-    rows = respondent_rows(record["respondents"], criteria)
-    (total,) = respondent_rows([record["total"]], criteria)
-    method = str(record["total"]["method"])
-    ranks = standings(*prompt_table(scores))
-    cost = cost_of(record)
-    models, n_personas = record["panel"]["models"], len(personas)
-    counts, faults, n_judgments = table.counts, table.faults, table.n_judgments
-    mismatch, overall = _mismatch(record, table), responses
-    if step > 1:
-        n, verdicts = record["responses"]["n"], record["verdicts"]
-        overall = replace(responses, n=n, verdicts=verdicts)
-        counts, faults = {**counts, **record["counts"]}, _faults(record)
-        n_judgments, mismatch = record["n_planned"], _excerpt(record, step, len(scores))
+    notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
     return Document(
-        title=f"Panel run of {record['responses']['n']} responses",
+        title=f"Panel run of {units(record['responses']['n'], 'response')}",
         kind="panel",
         is_demonstration=bool(record["demonstration"]),
-        lead=(
-            (
-                f"{count(counts['scored'])} scored of {count(record['n_planned'])} planned"
-                f"{spared(record)}"
-            ),
-            (
-                f"judgments: {n_personas} personas on {len(models)} "
-                f"{'model' if len(models) == 1 else 'models'}."
-            ),
-        ),
+        headline=view.headline(),
+        trust=view.trust(),
         state=state_told(record),
-        notices=[*([mismatch] if mismatch else []), *map(str, record["notices"])],
+        notices=notices,
         sections=[
-            glance(total, overall, counts, n_judgments, cost, without),
-            scorecard(
-                rows,
-                total,
-                columns,
-                scale=scale,
-                method=method,
-                people=_people([row.name for row in rows], scores),
-                figures=figures,
+            Section("respondents", "Respondents", _respondents(view), "summary"),
+            Section("criteria", "By criterion", _criteria(view, scores)),
+            Section("spread", "Ranking and spread", _ranking(view, scores)),
+            Section("judges", "Judges", _judges(view)),
+            Section(
+                "disagreement",
+                "Disagreement",
+                [
+                    *divided_responses(scores, view.axes, view.counts("disagreement")),
+                    *_axes(view, scores),
+                ],
             ),
-            ranking(rows, ranks, _composites(scores), scale=scale, figures=figures),
-            judges(
-                table,
-                columns,
-                prompts={row["response_id"]: row["prompt_id"] for row in scores},
-                personas=personas,
-                scale=scale,
-            ),
-            disagreement(table, responses, scores, personas=personas, scale=scale, figures=figures),
-            set_apart(responses),
+            set_apart(scores, view.counts("flags")),
             all_responses(
-                table,
                 scores,
                 folder=folder,
-                axes=axes,
-                columns=columns[1:] if len(columns) > 1 else columns,
-                scale=scale,
+                criteria=criteria,
+                heads=[view.heads[name] for name in view.criteria[1:] or view.criteria],
+                axes=view.axes,
+                scale=view.scale,
             ),
-            counts_and_cost(counts, faults, record["n_planned"], cost, record),
-            *fewer_judges(record),
-            asked(record),
-            meaning(method, responses.methods),
+            *_fewer_judges(record),
+            Section("counts", "Counts", _counts(view)),
+            Section("meaning", "What the numbers mean", [_meaning(view)]),
+            cost_section(record, Paragraph(_replies_told(record))),
+            panel_asked(record),
         ],
     )
 
 
-def _composites(scores: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for row in scores:
-        value = parsed(row["composite"])
-        mine = found.setdefault(row["respondent_id"], [])
-        if value is not None:
-            mine.append(value)
-    return found
+class _View:
+    """A run's estimates, as its sections look at them."""
+
+    def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame, step: int) -> None:
+        self.record, self.estimates, self.step = record, estimates, step
+        low, high = record["identity"]["scale"]
+        self.scale = (float(low), float(high))
+        criteria = tuple(str(name) for name in record["identity"]["criteria"])
+        self.criteria = ("composite", *criteria) if len(criteria) > 1 else ("composite",)
+        self.heads = {
+            "composite": "composite" if len(criteria) > 1 else words(criteria[0]),
+            **{name: words(name) for name in criteria},
+        }
+        self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
+        self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
+
+    def rows(self, table: str, *keys: str) -> dict[tuple[str, ...], dict[str, Estimate]]:
+        """Keys ("" for null) to their figures by measure."""
+        found = estimates_by(select(self.estimates, table), keys)
+        return {tuple(at[key] or "" for key in keys): figures for at, figures in found}
+
+    def counts(self, factor: str) -> dict[str, int]:
+        """What responses came to, such as their flags, to how many there are."""
+        rows = self.rows("responses", "factor", "group")
+        return {
+            group: int(figures["responses"].value)
+            for (name, group), figures in rows.items()
+            if name == factor
+        }
+
+    @property
+    def best_first(self) -> list[str]:
+        """Respondents by their composites; those without one last."""
+        rows = self.rows("respondent", "respondent", "criterion")
+        means = {who: found["mean"] for (who, name), found in rows.items() if name == "composite"}
+        return sorted(
+            means, key=lambda who: (-means[who].value if means[who].is_defined else np.inf, who)
+        )
+
+    def mean(self, respondent: str, criterion: str = "composite") -> Estimate:
+        """A respondent's mean; that of the run for ""."""
+        if not respondent:
+            return self.rows("run", "criterion")[criterion,]["mean"]
+        return self.rows("respondent", "respondent", "criterion")[respondent, criterion]["mean"]
+
+    def headline(self) -> list[str]:
+        """Who scored what; how it compares is another question."""
+        names = [name for name in self.best_first if self.mean(name).is_defined]
+        low, high = self.scale
+        if not names:
+            return ["No response has a score."]
+        points = f"on the scale {low:g} to {high:g}"
+
+        def told(name: str) -> str:
+            mean = self.mean(name)
+            return f"{number(mean.value)}" + (
+                f" [{number(mean.low)}, {number(mean.high)}]" if mean.has_interval else ""
+            )
+
+        if len(names) == 1:
+            return [f"The mean composite of {_short(names[0])} is {told(names[0])} {points}."]
+        first, last = names[0], names[-1]
+        told_of_both = (
+            f"{_short(first)} has the highest mean composite, {told(first)}; {_short(last)} the "
+            f"lowest, {told(last)} ({points})."
+        )
+        return [told_of_both]
+
+    def trust(self) -> list[tuple[str, str]]:
+        """Whether the numbers can be trusted, and why."""
+        record, judgments = self.record, self.judgments
+        counts = {name: n for name, n in judgments.items() if name != "scored"}
+        rule = precision_of(record)
+        spared = ""
+        if rule and rule["not_asked"]:
+            counts["not_asked"] -= rule["not_asked"]
+            spared = f", {count(rule['not_asked'])} {spared_word(rule)}"
+        others = ", ".join(f"{count(n)} {words(name)}" for name, n in counts.items() if n)
+        scored = f"{count(judgments['scored'])} scored of {count(self.n_planned)}"
+        coverage = f"{scored} planned judgments{spared}" + (f"; {others}" if others else "")
+        if counts["failed"]:
+            coverage += ", asked again by the same command"
+        verdicts = self.verdicts
+        missing = [f"{count(n)} {name}" for name, n in verdicts.items() if n and name != "scored"]
+        responses = f"{count(verdicts['scored'])} scored of {count(record['responses']['n'])}" + (
+            f"; {', '.join(missing)}" if missing else ""
+        )
+        panel = record["panel"]
+        judges = (
+            f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
+        )
+        worth = self.rows("worth")[()]["effective judges"]
+        if worth.is_defined:
+            judges += f"; {worth.n} judgments of a response are worth about {worth.value:.1f} alone"
+        else:
+            judges += "; how many independent judgments they are worth is unknown"
+        told = [
+            ("coverage", coverage),
+            ("responses", responses),
+            ("judges", judges),
+            ("people", "not calibrated: nearness to people's judgments is unknown"),
+        ]
+        if flags := self.counts("flags"):
+            named = [f"{words(_short(name))} {count(n)}" for name, n in flags.items()]
+            told.append(("flags", f"noticed in responses, no score changed: {listed(named)}"))
+        if answers := record.get("answers"):
+            n = answers["counts"]
+            missing = [
+                f"{count(n[name])} {words(name)}"
+                for name in ("empty", "refused", "failed", "not_asked")
+                if n[name]
+            ]
+            answered = f"{count(n['answered'])} answered of {count(n['planned'])} planned"
+            told.insert(0, ("answers", "; ".join([answered, *missing])))
+        return told
+
+    @property
+    def judgments(self) -> dict[str, int]:
+        """Status to number of judgments: of the table, or of the whole of a run read in part."""
+        found = {
+            status: int(figures["judgments"].value)
+            for (status, detail), figures in self.rows("judgments", "group", "detail").items()
+            if not detail
+        }
+        return {**found, **self.record["counts"]} if self.step > 1 else found
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Status of a response to how many there are."""
+        found = {"scored": 0, **self.counts("status")}
+        return {**found, **self.record["verdicts"]} if self.step > 1 else found
+
+    @property
+    def n_planned(self) -> int:
+        """Judgments planned: the sum of all statuses."""
+        return sum(self.judgments.values()) if self.step == 1 else int(self.record["n_planned"])
+
+    def mismatch(self, n_read: int) -> list[str]:
+        """That files of the folder do not agree, or that not all responses are read."""
+        record = self.record
+        if self.step > 1:
+            n = count(record["responses"]["n"])
+            told = (
+                "The run is long: distributions, ranks, judges, disagreement and lists are of one "
+                f"response in {self.step}, {count(n_read)} of {n}. Counts, cost and means by "
+                "respondent are of all."
+            )
+            return [told]
+        stored = {name: number for name, number in record["counts"].items() if number}
+        found = {name: number for name, number in self.judgments.items() if number}
+        if stored == found and record["n_planned"] == self.n_planned:
+            return []
+        told = (
+            f"run.json counts {sum(stored.values())} judgments of {record['n_planned']} planned, "
+            f"judgments.parquet holds {self.n_planned}: the run was not ended, or the files are of "
+            "different runs. Counts and means by judge are those of the tables, means by "
+            "respondent and the cost those of run.json."
+        )
+        return [told]
 
 
-def _people(names: Sequence[str], scores: Sequence[Mapping[str, str]]) -> list[bool]:
-    """Which respondents are people, by the rule of the calibration."""
-    from ..calibration.responses import HUMAN, sources
+def _short(name: str, most: int = 40) -> str:
+    """A name for a sentence: names of models differ at their ends."""
+    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"
 
+
+def _respondents(view: _View) -> list[Part]:
+    """Composites, and what they rest on."""
+    names = view.best_first
+    if not names:
+        told = "run.json holds no means by respondent: the run was not ended."
+        return [Paragraph(told, "notice")]
+    figures = view.rows("respondent", "respondent", "criterion")
+    rows: list[list[Any]] = []
+    for name in names:
+        mean, responses = view.mean(name), figures[name, "composite"]["responses"]
+        n = f"{count(responses.n)} of {count(responses.n_planned)}"
+        rows.append([name, mean, n, mean.n])
+    verdicts, whole = view.verdicts, view.mean("")
+    n = f"{count(verdicts['scored'])} of {count(view.record['responses']['n'])}"
+    reasons = dict.fromkeys(said(row[1].reason) for row in rows if row[1].reason)
+    low, high = view.scale
+    return [
+        Table(
+            caption=f"Mean over prompts on the scale {low:g} to {high:g}, and its 95% interval for "
+            "other prompts put to this panel.",
+            label="Respondents",
+            columns=[
+                Column("respondent", "id"),
+                Column(view.heads["composite"], "estimate"),
+                Column("responses"),
+                Column("prompts", "count"),
+            ],
+            rows=rows,
+            foot=[["all responses", whole, n, whole.n]] if len(names) > 1 else [],
+            notes=[f"no interval: {reason}" for reason in reasons],
+            is_short=True,
+        )
+    ]
+
+
+def _criteria(view: _View, scores: Rows) -> list[Part]:
+    """Means by criterion, drawn and as a table."""
+    names = view.best_first
+    if not names or len(view.criteria) == 1:
+        return [Paragraph("There is one criterion: its means stand above.", "quiet")]
+    rows: list[list[Any]] = [
+        [name or "all responses", *(view.mean(name, criterion) for criterion in view.criteria)]
+        for name in (*names, "")
+    ]
+    reasons = dict.fromkeys(said(one.reason) for row in rows for one in row[1:] if one.reason)
+    return [
+        _means_chart(view, names, scores),
+        Table(
+            caption="Mean over prompts and its 95% interval, by criterion.",
+            label="By criterion",
+            columns=[
+                Column("respondent", "id"),
+                *(Column(view.heads[name], "estimate") for name in view.criteria),
+            ],
+            rows=rows[:-1],
+            foot=rows[-1:] if len(names) > 1 else [],
+            notes=[f"no interval: {reason}" for reason in reasons],
+        ),
+    ]
+
+
+def _means_chart(view: _View, names: Sequence[str], scores: Rows) -> Chart:
+    people = _people(scores)
+    shown = names[:MOST_MARKED]
+    criteria = view.criteria[1:] or view.criteria
+    means = [[view.mean(name, criterion) for name in shown] for criterion in criteria]
+    more = len(names) - len(shown)
+    return Chart(
+        "forest",
+        "scorecard",
+        "Means by criterion",
+        "A marker is the mean over prompts, the bar its 95% interval over prompts; an open marker "
+        "without a bar has none. Open diamonds in orange are people."
+        + (f" {units(more, 'more respondent')} in the table only." if more else ""),
+        rows=[view.heads[name] for name in criteria],
+        columns=shown,
+        values=[[one.value for one in row] for row in means],
+        low=[[one.low for one in row] for row in means],
+        high=[[one.high for one in row] for row in means],
+        scale=view.scale,
+        axis="mean score",
+        hollow=[name for name in shown if name in people],
+    )
+
+
+def _people(scores: Rows) -> set[str]:
+    """Respondents who are people, by what the input says of its responses."""
     source: dict[str, str | None] = {}
     for row in scores:
-        said = next((row[c] for c in _SOURCE_COLUMNS if row.get(c)), None)
-        source.setdefault(row["respondent_id"], said)
-    given = [source.get(name) for name in names]
-    coded = sources(given, [None] * len(names), list(names))
-    return [bool(one) for one in np.asarray(coded) == HUMAN]
+        said_of_it = next((row[name] for name in _SOURCE_COLUMNS if row.get(name)), None)
+        source.setdefault(row["respondent_id"], said_of_it)
+    codes = sources(list(source.values()), [None] * len(source), list(source))
+    return {name for name, code in zip(source, codes, strict=True) if code == HUMAN}
 
 
-def _excerpt(record: Mapping[str, Any], step: int, n: int) -> str:
+def _ranking(view: _View, scores: Rows) -> list[Part]:
+    names = view.best_first
+    ranks, spread = view.rows("rank", "respondent"), view.rows("spread", "respondent")
+    nothing = Estimate(float("nan"))
+    lines: list[list[Any]] = [
+        [
+            name,
+            view.mean(name),
+            ranks.get((name,), {}).get("mean rank", nothing),
+            *(
+                spread.get((name,), {}).get(measure, nothing).value
+                for measure in ("lower quartile", "median", "upper quartile")
+            ),
+        ]
+        for name in names
+    ]
+    reasons = dict.fromkeys(
+        said(figures["mean rank"].reason)
+        for figures in ranks.values()
+        if figures["mean rank"].reason
+    )
+    values: dict[str, list[float]] = {}
+    for row in scores:
+        if row["composite"]:
+            values.setdefault(row["respondent_id"], []).append(float(row["composite"]))
+    shown = names[:MOST_LINES]
+    if not shown:
+        return [Paragraph("No respondent has a score.")]
+    return [
+        Chart(
+            "strip",
+            "distribution",
+            "Spread of the composites",
+            "How the composites of single responses are spread: line at the median, box around the "
+            "middle half, whiskers from 5% to 95%; in brackets how many there are.",
+            rows=shown,
+            points=[values.get(name, ()) for name in shown],
+            scale=view.scale,
+            axis="composite of a response",
+        ),
+        Table(
+            caption="Ordered by the mean composite. Mean rank: over the prompts on which every "
+            "respondent has a score, 1 = best, ties share their places. Quartiles are those of the "
+            "composites of its responses. An order is no test.",
+            label="Ranking",
+            columns=[
+                Column("respondent", "id"),
+                Column("mean composite", "estimate"),
+                Column("mean rank", "estimate"),
+                Column("lower quartile", "number"),
+                Column("median", "number"),
+                Column("upper quartile", "number"),
+            ],
+            rows=lines,
+            notes=[f"mean rank: {reason}" for reason in reasons],
+        ),
+    ]
+
+
+def _judges(view: _View) -> list[Part]:
+    notes = {
+        str(p["id"]): f"{p.get('label', '')} ({p.get('axis', '')})"
+        for p in view.record["panel"]["personas"]
+    }
+    worth = view.rows("worth")[()]["effective judges"]
+    parts: list[Part] = [
+        Paragraph(_worth_told(worth)),
+        Paragraph(
+            "Means over responses: each judge group's mean on a response, averaged over the "
+            "responses of which it scored something. Groups may have scored different responses; "
+            "compare those with the same n. Differences between them are severity as much as "
+            "insight."
+        ),
+    ]
+    means = view.rows("judges", "factor", "group", "criterion")
+    statuses = view.rows("judges by status", "factor", "group", "detail")
+    for factor in ("model", "persona", "axis"):
+        rows: list[list[Any]] = []
+        for name in dict.fromkeys(group for kind, group, _ in means if kind == factor):
+            first = means[factor, name, "composite"]
+            others = [
+                f"{count(figures['judgments'].value)} {words(status)}"
+                for (kind, group, status), figures in statuses.items()
+                if (kind, group) == (factor, name)
+                and status != "scored"
+                and figures["judgments"].value
+            ]
+            rows.append(
+                [
+                    Cell(name, note=notes.get(name, "") if factor == "persona" else ""),
+                    *(means[factor, name, criterion]["mean"].value for criterion in view.criteria),
+                    first["mean"].n,
+                    first["judgments"].n,
+                    first["judgments"].n_planned,
+                    int(first["repaired"].value),
+                    ", ".join(others) or "none",
+                ]
+            )
+        parts.append(
+            Table(
+                caption=f"By {factor}: mean score over n responses, and what became of the planned "
+                "judgments. Repaired: a second ask was needed to read the vote.",
+                label=f"Means by {factor}",
+                columns=[
+                    Column(factor, "id"),
+                    *(Column(view.heads[name], "number") for name in view.criteria),
+                    Column("n responses", "count"),
+                    Column("scored", "count"),
+                    Column("planned", "count"),
+                    Column("repaired", "count"),
+                    Column("not scored", "wide"),
+                ],
+                rows=rows,
+            )
+        )
+    parts.append(_persona_by_model(view))
+    return [*parts, *_agreement(view)]
+
+
+def _worth_told(worth: Estimate) -> str:
+    many = f"{count(worth.n)} judgments of a response"
+    if not worth.is_defined:
+        return f"How many independent judgments the {many} are worth is undefined: {worth.reason}."
     return (
-        "The run is long: distributions, ranks, judges, disagreement and lists on this page are of "
-        f"one response in {step}, {count(n)} of {count(record['responses']['n'])}. Counts, cost "
-        "and the scorecard are of all, and scores.csv and judgments.parquet hold them."
+        f"The {many} are worth {worth.value:.1f} independent single ones, by the variance "
+        "components of this run's composites. An error that all judges share does not show in "
+        "it: that takes a calibration against people."
     )
 
 
-def _faults(record: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
-    for name, number in record["faults"].items():
-        status, _, reason = name.partition(": ")
-        found[status, reason] = number
-    return found
-
-
-def _mismatch(record: Mapping[str, Any], table: JudgmentTable) -> str:
-    """What differs between run.json and the tables, "" where they agree."""
-    stored = {name: number for name, number in record["counts"].items() if number}
-    found = {name: number for name, number in table.counts.items() if number}
-    if stored == found and record["n_planned"] == table.n_judgments:
-        return ""
-    return (
-        f"run.json counts {sum(stored.values())} judgments of {record['n_planned']} planned, "
-        f"judgments.parquet holds {table.n_judgments}: the run was not ended, or the files are of "
-        "different runs. Counts and means by judge are those of the tables, the scorecard and the "
-        "cost those of run.json."
+def _persona_by_model(view: _View) -> Table:
+    found = view.rows("persona by model", "persona", "model")
+    personas = list(dict.fromkeys(persona for persona, _ in found))
+    models = list(dict.fromkeys(model for _, model in found))
+    known = [figures["mean"].value for figures in found.values() if figures["mean"].is_defined]
+    shade = _shading(known, view.scale)
+    rows: list[list[Any]] = []
+    for persona in personas:
+        cells = [found[persona, model]["mean"] for model in models]
+        rows.append(
+            [
+                persona,
+                view.axis_of.get(persona, ""),
+                *(
+                    Cell(
+                        one.value,
+                        note=f"n {count(one.n)}" if one.n else "nothing scored",
+                        shade=shade(one.value) if one.is_defined else None,
+                    )
+                    for one in cells
+                ),
+            ]
+        )
+    return Table(
+        caption="Persona by model: mean composite over responses, with the number of responses. "
+        "The stronger the shade, the higher.",
+        label="Persona by model",
+        columns=[Column("persona"), Column("axis", "id"), *(Column(m, "number") for m in models)],
+        rows=rows,
+        is_map=True,
+        is_short=len(models) < 3,
     )
+
+
+def _shading(known: Sequence[float], scale: tuple[float, float]) -> Callable[[float], int]:
+    """A value's shade over the range of them all, at least a tenth of the scale."""
+    low, high = (min(known), max(known)) if known else scale
+    missing = NARROWEST_RANGE * (scale[1] - scale[0]) - (high - low)
+    if missing > 0:
+        low, high = low - missing / 2, high + missing / 2
+    return lambda value: min(max(int((value - low) / (high - low) * SHADES), 0), SHADES - 1)
+
+
+def _axes(view: _View, scores: Rows) -> list[Part]:
+    if len(view.axes) < 2:
+        return []
+    made = estimates_table(
+        view.estimates,
+        "axes",
+        keys={"group": "axis", "baseline": "minus"},
+        measures=[
+            Measure("mean", field="value", is_signed=True),
+            *(Measure(name, field="value", is_signed=True) for name in ("5%", "median", "95%")),
+            Measure("mean", "responses", field="n"),
+        ],
+        caption="Axis against axis: differences between their means on the same response, in "
+        "points.",
+        label="Differences between axes",
+        is_short=True,
+    )
+    first, second = view.axes[:2]
+    points = [
+        (float(x), float(y))
+        for x, y in ((row.get(f"axis_{first}"), row.get(f"axis_{second}")) for row in scores)
+        if x and y
+    ]
+    chart = Chart(
+        "scatter",
+        "axes",
+        f"{words(first)} against {words(second)}",
+        "Each mark is a response, where the means of the two axes of personas put it. Along the "
+        "diagonal both say the same; far from it they part.",
+        rows=["response"],
+        points=[points],
+        axis=f"mean of the {words(second)} personas",
+        axis_x=f"mean of the {words(first)} personas",
+        scale=view.scale,
+    )
+    return [*([chart] if points else []), *([made] if made is not None else [])]
+
+
+def _agreement(view: _View) -> list[Part]:
+    found = view.rows("agreement", "persona", "baseline")
+    names = sorted(
+        (persona for persona, other in found if not other),
+        key=lambda name: view.axis_of.get(name, ""),
+    )
+    tau = {key: figures["tau"].value for key, figures in found.items()}
+    if len(names) < 2 or all(np.isnan(value) for value in tau.values()):
+        return []
+
+    def cell(first: str, second: str) -> float:
+        return tau.get((first, second), tau.get((second, first), float("nan")))
+
+    told = (
+        "Kendall's tau-b between the personas' mean composites over the responses that both "
+        "scored: 1 = the same order, 0 = none, −1 = the reverse. It counts differences between "
+        "prompts as well as within them, and says nothing of severity."
+    )
+    parts: list[Part] = []
+    if len(names) <= MOST_IN_MAP:
+        parts.append(
+            Chart(
+                "heatmap",
+                "agreement",
+                "Agreement of the personas",
+                told,
+                rows=[words(name) for name in names],
+                columns=[words(name) for name in names],
+                values=[[cell(a, b) for b in names] for a in names],
+                scale=(-1.0, 1.0),
+            )
+        )
+    rows: list[list[Any]] = []
+    for first in names:
+        cells = [
+            Cell(value, shade=None if np.isnan(value) else min(7, max(0, int(8 * value))))
+            for value in (cell(first, second) for second in names)
+        ]
+        rows.append([first, view.axis_of.get(first, ""), tau[first, ""], *cells])
+    parts.append(
+        Table(
+            caption=told if not parts else "The same, with each persona's mean with the others.",
+            label="Agreement of the personas",
+            columns=[
+                Column("persona"),
+                Column("axis", "id"),
+                Column("mean with others", "number"),
+                *(Column(words(name), "number") for name in names),
+            ],
+            rows=rows,
+            is_map=True,
+        )
+    )
+    return parts
+
+
+_ENDINGS: Final = {
+    "precise": "the wanted half width was reached",
+    "allowance": "as many were asked as a response may have",
+    "everyone": "the whole panel was asked",
+    "cut_short": "the run stopped before the rule did",
+    "screened": "nobody was asked: there was nothing to judge",
+}
+
+
+def _fewer_judges(record: Mapping[str, Any]) -> list[Section]:
+    """The section on a stopping rule; none where the run had no rule."""
+    found = precision_of(record)
+    if found is None:
+        return []
+    return [
+        Section(
+            "precision",
+            "Fewer judges",
+            [
+                *(Paragraph(sentence) for sentence in precision_sentences(found)),
+                Paragraph(f"The order is {found['order']}, seed {found['seed']}."),
+                Table(
+                    caption="Why no more judges were asked.",
+                    label="Endings",
+                    columns=[Column("why"), Column("responses", "count")],
+                    rows=[(told, found["responses"][name]) for name, told in _ENDINGS.items()],
+                    is_short=True,
+                ),
+            ],
+            "summary",
+        )
+    ]
+
+
+def _counts(view: _View) -> list[Part]:
+    found = view.rows("judgments", "group", "detail")
+    faults = sorted(
+        (
+            (status, detail, int(figures["judgments"].value))
+            for (status, detail), figures in found.items()
+            if detail
+        ),
+        key=lambda row: -row[2],
+    )
+    parts: list[Part] = [
+        Table(
+            caption="What became of every planned judgment.",
+            label="Statuses",
+            columns=[Column("status"), Column("judgments", "count")],
+            rows=[(words(status), n) for status, n in view.judgments.items()],
+            foot=[("planned", view.n_planned)],
+            is_short=True,
+        )
+    ]
+    if faults:
+        parts.append(
+            Table(
+                caption="Why judgments are neither scored nor abstained.",
+                label="Faults",
+                columns=[Column("status"), Column("reason"), Column("judgments", "count")],
+                rows=[(words(status), reason, n) for status, reason, n in faults],
+                is_short=True,
+            )
+        )
+    return parts
+
+
+def _replies_told(record: Mapping[str, Any]) -> str:
+    cost = record["cost"]
+    told = f"The replies behind these tables cost {dollars(cost['replies_usd'])} "
+    unknown = cost["judgments_with_unknown_price"]
+    if not unknown:
+        return f"{told}when they were paid, whoever paid."
+    return (
+        f"{told}where the price is known; {count(unknown)} judgments have replies whose price is "
+        "unknown, which is not counted as nothing."
+    )
+
+
+def _meaning(view: _View) -> Points:
+    methods = view.counts("interval_method")
+    named = "; ".join(f"{name} ({units(n, 'response')})" for name, n in methods.items())
+    told = f"Estimator: {named}." if named else "No response of this run has one."
+    unit = (
+        "Responses to one prompt share what it brings, so they are averaged first. The interval "
+        f"speaks of other such prompts, put to this panel ({view.record['total']['method']}); "
+        "with fewer than six prompts there is none."
+    )
+    one_response = f"It says how far the panel's mean might move with other judges. {told}"
+    return Points(
+        [
+            ("The prompt is the unit.", unit),
+            ("Many judgments are not many raters.", _NOT_RATERS),
+            ("The interval on one response is of another kind.", one_response),
+            ("A panel mean is not a human judgment.", _NOT_HUMAN),
+            ("Overlapping or separate intervals are no test.", _NO_TEST),
+            ("What was not scored is not a low score.", _NOT_LOW),
+            (f"{UNDEFINED} means undefined,", "with the reason below. It is never a zero."),
+        ]
+    )
+
+
+_NOT_RATERS: Final = (
+    "Ten personas of one model share its training and its habits. More judgments make this panel's "
+    "mean steadier, not truer."
+)
+_NOT_HUMAN: Final = (
+    "Until the panel is calibrated against human ratings of such responses, how near it comes to "
+    "what people say is unknown."
+)
+_NO_TEST: Final = (
+    "Respondents that answered the same prompts are compared by the differences within prompts, "
+    "which this page does not show."
+)
+_NOT_LOW: Final = (
+    "It is counted and enters no mean. If it is not spread evenly, the means of those who remain "
+    "may mislead."
+)

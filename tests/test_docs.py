@@ -338,7 +338,17 @@ def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> No
     (run,) = (workplace / "runs").iterdir()
     made = {path.name for path in run.iterdir() if not path.name.startswith(".")}
     assert made == {
-        *("run.json", "judgments.parquet", "scores.csv", "texts.parquet", "report.html", "figures")
+        *(
+            "run.json",
+            "judgments.parquet",
+            "scores.csv",
+            "texts.parquet",
+            "report.html",
+            "report.txt",
+            "estimates.csv",
+            "estimates.parquet",
+            "figures",
+        )
     }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .errors import InputError, InputFault
-from .records.run_folder import NUMBERS_FILE, REPORT_FILE, RUN_FILE, read_run_file
+from .records.run_folder import NUMBERS_FILE, RUN_FILE, read_run_file
 
 if TYPE_CHECKING:
     from .run import JobRun
@@ -23,20 +22,25 @@ RUNS: Final[dict[str, str]] = {
     "scenarios": ".prompts.scenario_items:ScenarioRun",
     "concepts": ".prompts.concept_items:ConceptRun",
     "calibration": ".calibration:CalibrationRun",
+    "panel": ".run:Run",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
 
 
-def run_of(folder: str | Path) -> JobRun | None:
-    """The folder as a run of its kind; None for a kind that has no estimates.
+def run_of(folder: str | Path) -> JobRun:
+    """The folder as a run of its kind.
 
     Raises:
-        InputError: the folder holds no run.
+        InputError: the folder holds no run, or one of a kind that has no results to show.
     """
-    place = RUNS.get(_kind(Path(folder)))
-    if place is None:
-        return None
-    module, _, name = place.partition(":")
+    folder = Path(folder)
+    kind = _kind(folder)
+    if kind not in RUNS:
+        raise InputError(
+            [InputFault(str(folder), f"holds a run of kind {kind!r}, which has no report")],
+            hint=f"Reports are there for: {', '.join(RUNS)}.",
+        )
+    module, _, name = RUNS[kind].partition(":")
     made: JobRun = getattr(import_module(module, __package__), name)(folder)
     return made
 
@@ -66,31 +70,12 @@ def write_any_report(
         InputError: the folder holds nothing of these, or its files cannot be read.
         StoreError: the report cannot be written; one that was there before stays.
     """
-    folder = Path(folder)
-    kind = _kind(folder)
-    if kind not in WRITERS and kind not in RUNS:
-        raise InputError(
-            [InputFault(str(folder), f"holds a run of kind {kind!r}, which has no report")],
-            hint=f"Reports are there for: {', '.join([*WRITERS, *RUNS])}.",
-        )
     try:
-        if (run := run_of(folder)) is not None:
-            run.require_estimates()
-            return run.write_report(out, figures=figures)
-        return WRITERS[kind](folder, Path(out) if out else folder / REPORT_FILE, figures)
+        run = run_of(folder)
+        run.require_estimates()
+        return run.write_report(out, figures=figures)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         # Our own files lack nothing of this: they were cut, edited, or written by another version.
         raise InputError(
             [InputFault(str(folder), f"its files do not fit together: {error!r}")]
         ) from error
-
-
-def _panel(folder: Path, out: Path, figures: bool) -> Path:
-    from .reports import write_report
-
-    return write_report(folder, out=out, figures=figures)
-
-
-WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
-    "panel": _panel,
-}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import shutil
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from .errors import InputError, InputFault
 from .rebuilt import rebuilt
 from .records.estimates import ESTIMATES_FILE, Estimates, read_estimates, write_estimates
 from .records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
-from .records.tables import judgment_frame, score_frame
+from .records.tables import judgment_frame, read_scores, score_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,22 +171,11 @@ class RespondentMean:
         }
 
 
-class Run:
-    """A run folder, read."""
+class Run(JobRun):
+    """The folder of a panel's run, read."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Reads run.json; the tables are read when asked for.
-
-        Raises:
-            InputError: the folder holds no run of a panel.
-        """
-        self.path = Path(path)
-        self.record: dict[str, Any] = read_run_file(self.path, kind="panel")
-
-    @property
-    def state(self) -> str:
-        """`complete`, `interrupted`, `budget` (the cost cap stopped it) or `running`."""
-        return str(self.record["state"])
+    kind = "panel"
+    command = "score"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -244,11 +237,72 @@ class Run:
             raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
         return self.judgments if table == "judgments" else self.scores
 
+    def estimate_stored(self) -> Estimates:
+        """Every figure, made of the tables: at the end of a run, and of one of the first version.
+
+        Of more than 50,000 responses or 1.5 million judgments, what is said of judges and of
+        disagreement is of every so many responses; means and counts are those of all of them.
+
+        Raises:
+            InputError: a table of the folder cannot be read.
+        """
+        from .panel_estimates import panel_estimates
+
+        return panel_estimates(self._tables, self.record, self._scores)
+
+    def document(self) -> Document:
+        """What is shown of the run: means by respondent, judges, disagreement, every response.
+
+        Raises:
+            InputError: a table of the folder cannot be read, or has no estimates yet.
+        """
+        from .reports.excerpt import excerpt_step
+        from .reports.panel import panel_document
+
+        return panel_document(
+            self.record,
+            self.estimates,
+            self._scores,
+            self._tables,
+            step=excerpt_step(self.record),
+        )
+
+    def write_results(self, *, figures: bool = True) -> Self:
+        """Makes every figure of the tables, writes estimates and report, and returns the run.
+
+        Args:
+            figures: whether the report has pictures.
+
+        Raises:
+            InputError: a table of the folder cannot be read.
+            StoreError: they cannot be written.
+        """
+        write_estimates(self.path, self.estimate_stored())
+        self.write_report(figures=figures)
+        return self
+
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""
-        from .reports import write_report
+        self.require_estimates()
+        return self.write_report()
 
-        return write_report(self.path)
+    @cached_property
+    def _tables(self) -> Path:
+        """The folder whose tables are read: this one, or an excerpt of a very long run."""
+        from .reports.excerpt import excerpt_step, write_excerpt
+
+        step = excerpt_step(self.record)
+        if step == 1:
+            return self.path
+        # Kept as long as this object: a page reads some of it only while it is written.
+        excerpt = Path(mkdtemp(prefix="areopagus-report-"))
+        weakref.finalize(self, shutil.rmtree, excerpt, ignore_errors=True)
+        write_excerpt(self.path, excerpt, step=step)
+        return excerpt
+
+    @cached_property
+    def _scores(self) -> list[dict[str, str]]:
+        return read_scores(self._tables)
 
     def __repr__(self) -> str:
         return (

@@ -93,15 +93,17 @@ def test_the_module_runs_and_tells_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
-    call: Call, examples: Path, tmp_path: Path
+    call: Call, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = call("score", examples / "responses.csv", "--out", tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call("score", examples / "responses.csv", "--out", "run")
     assert code == 0
     assert too_wide(out) == []
     assert "DEMONSTRATION" in out
     assert "DEMONSTRATION" in err
-    assert "Mean score by respondent, scale 1 to 10" in out
-    assert "95% interval" in out
+    assert "has the highest mean composite" in out
+    assert len(out.splitlines()) <= 27
+    assert "no interval: fewer than 6 prompts" in out
     run = Run(tmp_path / "run")
     assert f"{run.n_scored} scored of {run.n_planned} planned" in out
     code, out, _ = call("score", examples / "responses.csv", "--out", tmp_path / "run")
@@ -226,15 +228,13 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
         code, out, _ = call(*given)
         assert code == 3
         assert "40 × failed: context_length" in out
-        assert "asked again by the same command" in out
         flat = " ".join(out.split())
-        assert "areopagus score" in flat
+        assert "asked again by the same command" in flat
         # the endpoint's own sentence, once, and what to try
         assert flat.count("maximum context length") == 1
         assert "To try (context_length): the text is too long for this model" in flat
         (told,) = Run(tmp_path / "a b").record["sessions"][-1]["faults"]
         assert (told["fault"], told["calls"]) == ("context_length", 40)
-        assert f"'{tmp_path / 'a b'}'" in out.replace("\n", "")
         server.judge = by_hash(1, 10)
         code, out, _ = call(*given)
     assert code == 0

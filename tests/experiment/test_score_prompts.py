@@ -25,9 +25,9 @@ from areopagus import (
     respond,
     score_prompts,
 )
+from areopagus.any_report import write_any_report as write_report
 from areopagus.async_runner import run_sync
 from areopagus.records.tables import read_scores
-from areopagus.reports import write_report
 from areopagus.scoring import prompt_score_job
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
 

@@ -12,7 +12,7 @@ from chromium import Tab
 from filelock import FileLock
 from report_runs import WrittenReport, make_hostile_run, make_large_run, make_run, plain_verdicts
 
-from areopagus.reports import write_report
+from areopagus.any_report import write_any_report as write_report
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_
 
 from areopagus.errors import InputError
 from areopagus.reports import write_comparison
-from areopagus.reports.pairing import differences, pairs_of
+from areopagus.reports.comparison import differences, pairs_of
 
 COLUMNS = ("composite", "clarity")
 
@@ -84,7 +84,7 @@ def test_a_shift_is_found_and_named(tmp_path: Path) -> None:
     one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 1.5)
     source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "two minus one" in source
-    assert source.count('data-v="1.5">1.50') == 1 + len(CRITERIA)
+    assert source.count('data-v="1.5">+1.50') == 1 + len(CRITERIA)
     assert "No such" not in source
     assert 'href="#compared' not in source  # rows are in the script's data
     table = re.search(r'id="compared-table">([^<]*)<', source)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from areopagus import Panel
+from areopagus.any_report import write_any_report as write_report
+from areopagus.records.judgments import read_judgment_table
 from areopagus.records.run_folder import read_run_file
-from areopagus.reports import excerpt, write_report
-from areopagus.reports.judgment_table import read_judgment_table
+from areopagus.reports import excerpt
 from areopagus.testing import ScriptedBackend
 
 

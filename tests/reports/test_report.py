@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from report_runs import (
     MODELS,
     WrittenReport,
     judgment,
-    make_large_run,
     make_run,
     panel_votes,
     plain_verdicts,
@@ -33,17 +31,14 @@ from report_runs import (
     write_texts,
 )
 
+from areopagus.any_report import write_any_report as write_report
 from areopagus.errors import InputError
+from areopagus.panel_estimates import effective_judges
+from areopagus.records.estimates import select
+from areopagus.records.judgments import read_judgment_table
 from areopagus.records.types import STATUSES
-from areopagus.reports import write_report
-from areopagus.reports.bench import agreement_of, cell_means, groups_of, worth_of
-from areopagus.reports.document import Table
-from areopagus.reports.judgment_table import read_judgment_table
-from areopagus.reports.numbers import dollars, shown
-from areopagus.reports.scorecard import RespondentRow, ScoreMean, respondent_rows
-from areopagus.reports.section_scores import ranking
-from areopagus.reports.standings import standings
 from areopagus.reports.visible import visible, visible_plain
+from areopagus.run import Run
 
 
 class Parsed(HTMLParser):
@@ -205,9 +200,9 @@ def test_tables_have_captions_and_scopes_and_scroll_by_keyboard(plain_run: Path)
 def test_figures_stand_in_the_page_and_in_the_folder(plain_run: Path) -> None:
     page = Parsed(write_report(plain_run).read_text(encoding="utf-8"))
     drawn = [a for tag, a in page.tags if tag == "svg"]
-    assert len(drawn) == 5
+    assert len(drawn) == 4
     assert all(a["role"] == "img" and len(str(a["aria-label"])) > 20 for a in drawn)
-    names = {"scorecard", "ranking", "distribution", "axes", "agreement"}
+    names = {"scorecard", "distribution", "axes", "agreement"}
     files = {path.name for path in (plain_run / "figures").iterdir()}
     assert files == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
 
@@ -216,44 +211,8 @@ def test_without_figures_the_tables_stand_and_nothing_is_drawn(plain_run: Path) 
     page = Parsed(write_report(plain_run, figures=False).read_text(encoding="utf-8"))
     assert not (plain_run / "figures").exists()
     assert "svg" not in {tag for tag, _ in page.tags}
-    assert "Mean rank" in page.text or "No mean ranks" in page.text
-    assert "No pictures: this report was asked for without" in page.text
-    assert "The run is complete: everything planned was taken up." in page.text
-
-
-@pytest.mark.parametrize(
-    ("n_prompts", "reason", "told"),
-    [
-        (3, "fewer than 6 prompts", "fewer than 6 prompts; rank: 3 prompts: an interval needs"),
-        (8, None, "rank: "),  # always first and second: ranks that do not vary have none either
-    ],
-)
-def test_the_ranking_says_why_an_interval_is_missing(
-    n_prompts: int, reason: str | None, told: str
-) -> None:
-    limit = None if reason else 4.5
-    estimate = ScoreMean(4.0, limit and 3.5, limit, reason)
-    rows = [RespondentRow(name, 8, 8, 8, (estimate,), reason or "") for name in "ab"]
-    table = np.column_stack([np.arange(n_prompts) + 5.0, np.arange(n_prompts) + 1.0])
-    section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
-    (shown_table,) = (part for part in section.parts if isinstance(part, Table))
-    assert shown_table.columns[-1].title == "why no interval"
-    assert all(str(line[-1]).startswith(told) for line in shown_table.rows)
-
-
-def test_the_ranking_needs_no_reasons_where_every_interval_is_there() -> None:
-    rows = [RespondentRow(name, 8, 8, 8, (ScoreMean(4.0, 3.5, 4.5, None),), "") for name in "ab"]
-    table = np.array([[5.0, 1.0], [1.0, 5.0]] * 4)
-    section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
-    (shown_table,) = (part for part in section.parts if isinstance(part, Table))
-    assert shown_table.columns[-1].title == "upper quartile"
-
-
-def test_a_stage_says_where_its_pictures_are(plain_run: Path) -> None:
-    path = write_report(plain_run, figures=False, is_stage=True)
-    told = "a stage of a larger job, whose own report holds the figures"
-    assert told in path.read_text(encoding="utf-8")
-    assert "No pictures" not in write_report(plain_run).read_text(encoding="utf-8")
+    assert "Mean rank" in page.text
+    assert "no picture; the tables hold the same numbers" in page.text
 
 
 def test_demonstration_is_headed_as_one_and_others_are_not(
@@ -267,20 +226,20 @@ def test_counts_stand_with_every_status_and_fault(hostile_run: Path) -> None:
     text = page_of(hostile_run).text
     # 9 responses x 6 judges; 7 x 5 scored, 7 failed, 6 unreadable, 6 not asked
     assert "35 scored of 54 planned" in text
-    assert "0 abstained, 0 refused, 6 unreadable, 7 failed, 6 not asked" in text
+    assert "6 unreadable, 7 failed, 6 not asked" in text
     assert "unreadable not_json 6" in text
     assert "not asked screened 6" in text
 
 
 def test_unknown_cost_is_said_apart_and_is_not_nothing(hostile_run: Path, tmp_path: Path) -> None:
-    text = page_of(hostile_run).text
-    assert "cost of the replies unknown 6 judgments without a known price" in text
+    assert "6 judgments have replies whose price is unknown" in page_of(hostile_run).text
     mixed = make_run(
         tmp_path / "mixed",
         list(plain_verdicts(2)),
         cost={"replies_usd": 0.5, "judgments_with_unknown_price": 3, "note": ""},
     )
-    assert "US$ 0.5 and 3 judgments at an unknown price" in page_of(mixed).text
+    told = "cost $0.5000 where the price is known; 3 judgments have replies whose price is unknown"
+    assert told in page_of(mixed).text
 
 
 def test_undefined_is_carried_with_its_reason(hostile_run: Path) -> None:
@@ -305,45 +264,10 @@ def test_undefined_is_carried_with_its_reason(hostile_run: Path) -> None:
     assert column(table, "why undefined")[row] == "no letters"
 
 
-def test_criterion_without_interval_gets_its_own_reason() -> None:
-    (row,) = respondent_rows([respondent("a")], CRITERIA)
-    assert [estimate.reason for estimate in row.estimates] == [
-        None,
-        None,
-        "the prompt means do not vary",
-    ]
-    assert row.why == "evidential grounding: the prompt means do not vary"
-
-
 def test_machine_folders_do_not_leave_with_the_report(plain_run: Path) -> None:
     source = write_report(plain_run, figures=False).read_text(encoding="utf-8")
     assert "secret-folder" not in source
     assert "responses.csv" in source
-
-
-def test_means_by_group_weigh_every_response_the_same(tmp_path: Path) -> None:
-    # r1: historian on model one scores 2 and, asked again, 4: its mean is 3.
-    # r2: historian 9 on model one, 5 on model two: its mean is 7.
-    # Over responses: (3 + 7) / 2 = 5, not (2 + 4 + 9 + 5) / 4 = 5 by chance of equal n;
-    # so r3 adds one vote of 2 on model one: (3 + 7 + 2) / 3 = 4, over judgments 22 / 5 = 4.4.
-    votes = [
-        judgment("r1", "p", "m", scores=dict.fromkeys(CRITERIA, 2.0)),
-        judgment("r1", "p", "m", repeat=1, scores=dict.fromkeys(CRITERIA, 4.0)),
-        judgment("r2", "p", "m", scores=dict.fromkeys(CRITERIA, 9.0)),
-        judgment("r2", "p", "m", model=MODELS[1], scores=dict.fromkeys(CRITERIA, 5.0)),
-        judgment("r3", "p", "m", scores={CRITERIA[0]: 1.0, CRITERIA[1]: 3.0}),
-        unscored(judgment("r4", "p", "m"), "refused", "policy"),
-    ]
-    table = read_judgment_table(make_run(tmp_path / "run", by_response(votes)), CRITERIA)
-    (persona,) = groups_of(table, table.persona)
-    assert persona.means == (4.0, pytest.approx(11 / 3), pytest.approx(13 / 3))
-    assert persona.n_responses == 3
-    # model one: (3 + 9 + 2) / 3
-    mean, number = cell_means(table)
-    assert mean[0].tolist() == [pytest.approx(14 / 3), 5.0]
-    assert number[0].tolist() == [3, 1]
-    assert table.faults == {("refused", "policy"): 1}
-    assert table.n_responses == 4
 
 
 def test_a_persona_that_scored_nothing_has_no_mean(tmp_path: Path) -> None:
@@ -358,10 +282,7 @@ def test_a_persona_that_scored_nothing_has_no_mean(tmp_path: Path) -> None:
         encoding="utf-8"
     )
     line = next(row for row in source.split("<tr>") if "Libertarian (ideological)" in row)
-    assert (
-        '<td class="n">–<small class="tight"><bdi class="text">nothing scored</bdi></small></td>'
-        in line
-    )
+    assert '<td class="n">–</td>' in line
     # of six planned judgments none was scored
     assert '<td class="n" data-v="0">0</td>' in line
     assert '<td class="n" data-v="6">6</td>' in line
@@ -372,61 +293,15 @@ def test_abstained_numbers_enter_no_mean(tmp_path: Path) -> None:
     votes = [judgment("r", "p", "m"), judgment("r", "p", "m", persona="x", status="abstained")]
     run = make_run(tmp_path / "run", by_response(votes))
     table = read_judgment_table(run, CRITERIA)
-    groups = {group.name: group for group in groups_of(table, table.persona)}
-    assert groups["x"].means == (None, None, None)
-    assert groups["historian"].means[0] == 5.0
     assert table.faults == {}
+    means = select(Run(run).estimate_stored().frame(), "judges", factor="persona")
+    of_x = means[(means["group"] == "x") & (means["measure"] == "mean")]
+    assert of_x["value"].isna().all()
+    assert set(of_x["reason"]) == {"nothing scored"}
     source = write_report(run, figures=False).read_text(encoding="utf-8")
     scores, remarks = unpacked(source, "responses-scores-0")[0]
     assert scores == [5, 5, 5, 5]  # what it said is shown, and said to be out of the means
     assert remarks == {"1": "abstained"}
-
-
-def test_agreement_of_personas_is_tau_b() -> None:
-    # a and b order six responses alike but for the pair (5, 6): 14 of 15 pairs concordant,
-    # one discordant, no ties: (14 - 1) / 15. c never varies: undefined. d shares too few.
-    table = np.array(
-        [
-            [1, 2, 3, 4, 5, 6],
-            [1, 2, 3, 4, 6, 5],
-            [7, 7, 7, 7, 7, 7],
-            [1, 2, 3, 4, 5, np.nan],
-        ],
-        dtype=float,
-    )
-    found = agreement_of(["a", "b", "c", "d"], table)
-    assert found.tau[0, 1] == found.tau[1, 0] == pytest.approx(13 / 15)
-    assert np.isnan(found.tau[2]).all()
-    assert np.isnan(found.tau[3]).all()
-    assert found.n[0, 3] == 5
-    assert found.others[0] == pytest.approx(13 / 15)
-
-
-def test_worth_of_a_panel_counts_errors_that_models_share(tmp_path: Path) -> None:
-    # Each model has an error of its own on a response, shared by its ten personas, and each
-    # judgment a small one: the thirty judgments are then worth hardly more than three.
-    run = make_large_run(tmp_path / "run", n_responses=60, n_personas=10, n_models=3)
-    table = read_judgment_table(run, [f"criterion_{k}" for k in range(5)])
-    prompts = [f"p{k // 5}" for k in range(60)]
-    rng = np.random.default_rng(4)
-    independent = worth_of(table, prompts)
-    assert independent.n_judgments == 30
-    assert independent.effective == pytest.approx(30, rel=0.2)
-    own = rng.normal(0, 1.0, (60, 3))[table.response, table.model.codes]
-    noise = rng.normal(0, 0.1, table.n_judgments)
-    level = rng.normal(6, 1, 60)[table.response]
-    shared = replace(table, scores=np.repeat((level + own + noise)[:, None], 5, axis=1))
-    found = worth_of(shared, prompts)
-    assert found.effective is not None
-    assert 2.5 < found.effective < 4.5
-
-
-def test_worth_of_one_model_is_undefined(tmp_path: Path) -> None:
-    votes = [judgment(f"r{k}", f"p{k}", "m", persona=p) for k in range(4) for p in ("a", "b")]
-    table = read_judgment_table(make_run(tmp_path / "run", by_response(votes)), CRITERIA)
-    found = worth_of(table, [f"p{k}" for k in range(4)])
-    assert (found.n_judgments, found.effective) == (2, None)
-    assert found.reason is not None
 
 
 @pytest.mark.parametrize("n_scored", [1, 2, 3, 8])
@@ -439,21 +314,10 @@ def test_a_run_of_which_nearly_nothing_was_scored_has_a_report(
     failed = [unscored(vote, "failed", "not_found") for vote in votes[n_scored:]]
     run = make_run(tmp_path / "run", by_response([*votes[:n_scored], *failed]))
     table = read_judgment_table(run, CRITERIA)
-    found = worth_of(table, ["pr0", "pr1"])
-    assert found.effective is None
+    found = effective_judges(table, ["pr0", "pr1"])
+    assert not found.is_defined
     assert found.reason
     assert found.reason in write_report(run, figures=False).read_text(encoding="utf-8")
-
-
-def test_mean_ranks_share_places_and_use_common_prompts_only() -> None:
-    # Prompt 1: a best (1), b and c tied (2.5 each). Prompt 2: c, b, a. Prompt 3 lacks c.
-    table = np.array([[9, 5, 5], [1, 2, 3], [4, 5, np.nan]], dtype=float)
-    found = standings(["a", "b", "c"], table)
-    assert found.n_common == 2
-    assert [rank.value for rank in found.ranks] == [2.0, 2.25, 1.75]
-    assert standings(["a"], table[:, :1]).reason == "there is one respondent: nothing to rank"
-    lonely = np.array([[1, np.nan], [np.nan, 2]])
-    assert standings(["a", "b"], lonely).reason is not None
 
 
 def test_responses_farthest_apart_are_listed_first_and_open_their_view(tmp_path: Path) -> None:
@@ -471,7 +335,7 @@ def test_responses_farthest_apart_are_listed_first_and_open_their_view(tmp_path:
 
 
 def test_more_responses_than_are_shown_are_counted(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("areopagus.reports.section_responses.MOST_ROWS", 5)
+    monkeypatch.setattr("areopagus.reports.panel_responses.MOST_ROWS", 5)
     run = make_run(tmp_path / "run", list(plain_verdicts(8)))
     source = write_report(run, figures=False).read_text("utf-8")
     assert "The first 5 of 8 rows; 3 are left out here." in Parsed(source).text
@@ -506,7 +370,7 @@ def test_one_criterion_is_shown_once(tmp_path: Path, monkeypatch: Any) -> None:
         total=item,
     )
     page = page_of(run)
-    assert "composite of the run" in page.text
+    assert "mean composite" in page.text
     assert page.text.count("overall") > 3
     assert "conceptual clarity" not in page.text
 
@@ -538,7 +402,7 @@ def test_a_run_without_a_single_response_has_a_report(tmp_path: Path) -> None:
     )
     text = Parsed(write_report(run).read_text(encoding="utf-8")).text
     assert "0 scored of 0 planned" in text
-    assert "no response was scored" in text
+    assert "No response has a score" in text
 
 
 def test_folders_that_hold_no_panel_run_are_refused(tmp_path: Path, plain_run: Path) -> None:
@@ -547,9 +411,6 @@ def test_folders_that_hold_no_panel_run_are_refused(tmp_path: Path, plain_run: P
     (plain_run / "scores.csv").unlink()
     with pytest.raises(InputError, match=r"scores\.csv"):
         write_report(plain_run)
-    other = make_run(tmp_path / "other", list(plain_verdicts(1)), kind="stress")
-    with pytest.raises(InputError, match="must be 'panel', got 'stress'"):
-        write_report(other)
     torn = make_run(tmp_path / "torn", list(plain_verdicts(1)), versions=None, sessions=[])
     before = (torn / "report.html").exists()
     with pytest.raises(InputError, match="do not fit together"):
@@ -598,19 +459,3 @@ def test_plain_text_for_drawings_has_codes_in_brackets() -> None:
     assert visible_plain("a\u202eb", most=20) == "a⟨U+202E⟩b"
     assert visible_plain("abcdefghijklmnop", most=8) == "abcde…op"
     assert visible_plain(None, most=8) == ""
-
-
-def test_numbers_are_written_plainly() -> None:
-    assert [shown(None), shown(float("nan")), shown(0.0), shown(-1.234)] == [
-        "–",
-        "–",
-        "0.00",
-        "−1.23",
-    ]
-    assert [dollars(None), dollars(0.0), dollars(0.00001), dollars(0.0123), dollars(1234.5)] == [
-        "–",
-        "US$ 0.00",
-        "below US$ 0.0001",
-        "US$ 0.0123",
-        "US$ 1,234.50",
-    ]

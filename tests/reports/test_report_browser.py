@@ -15,16 +15,8 @@ import pytest
 from chromium import SMALLEST_LETTERS, Tab, find_chromium
 from report_runs import HOSTILE, WrittenReport
 
-from areopagus.reports import (
-    Column,
-    Document,
-    Entry,
-    Records,
-    Section,
-    View,
-    write_html,
-    write_report,
-)
+from areopagus.any_report import write_any_report as write_report
+from areopagus.reports import Column, Document, Entry, Records, Section, View, write_html
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,6 +25,7 @@ pytestmark = [
 
 ROWS = "[...document.querySelectorAll('.records-view tbody tr[data-row]')]"
 FIRST = "document.querySelector('.records-view tbody tr[data-row] th').textContent"
+UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
 COUNT = "document.querySelector('.records-count').textContent"
 
 
@@ -120,6 +113,8 @@ def test_links_lead_to_sections_and_views_by_keyboard(hostile_report: Path, brow
     for link in range(browser.run("document.querySelectorAll('nav a').length")):
         browser.run(f"document.querySelectorAll('nav a')[{link}].click()")
         assert browser.run("document.querySelector(location.hash).tagName") == "H2"
+    # The last sections are folded until a link leads to them.
+    assert browser.run("[...document.querySelectorAll('main details')].every((one) => one.open)")
     browser.run("document.querySelector('table.sortable a[href^=\"#responses/\"]').focus()")
     browser.press("Enter")
     browser.wait_for("document.querySelector('dialog').open")
@@ -168,7 +163,7 @@ def test_the_policy_stops_what_somebody_puts_into_the_file(plain_run: Path, brow
 
 def test_small_tables_sort_with_undefined_last(hostile_report: Path, browser: Tab) -> None:
     browser.open(hostile_report)
-    table = "document.querySelector('#scorecard ~ .scroll table')"
+    table = "document.querySelector('#criteria ~ .scroll table')"
     button = f"{table}.tHead.querySelectorAll('button')[1]"
     cells = f"[...{table}.tBodies[0].rows].map((row) => row.cells[1].dataset.v ?? null)"
     for _ in range(2):
@@ -192,6 +187,7 @@ def test_nothing_runs_out_of_the_window(hostile_report: Path, browser: Tab, widt
 def test_what_stands_beyond_an_edge_is_announced(hostile_report: Path, browser: Tab) -> None:
     browser.fresh(width=390)
     browser.open(hostile_report)
+    browser.run(UNFOLD)
     wide = "[...document.querySelectorAll('.scroll, .drawing, .records-view')]"
     beyond = f"{wide}.filter((one) => one.scrollWidth > one.clientWidth + 4)"
     browser.wait_for(f"{beyond}.length > 3 && {beyond}.every((one) => one.matches('.more'))")
@@ -213,8 +209,9 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
 ) -> None:
     browser.fresh(width=390)
     browser.open(hostile_report)
+    browser.run(UNFOLD)
     reaching = dict(browser.run(FIRST_NUMBERS))
-    assert {"All responses", "Scorecard by respondent", "Persona by model"} <= set(reaching)
+    assert {"All responses", "Respondents", "By criterion", "Persona by model"} <= set(reaching)
     assert {name: over for name, over in reaching.items() if over > 0} == {}
     assert browser.run(SMALLEST_LETTERS) >= 10
     # What names a row is still there: the names that were folded stand below the first one.

@@ -1,10 +1,151 @@
-"""A document as text: a figure and its interval are never parted, nor taken for one another."""
+"""A document as text: what is first is first, in lines of 80 columns."""
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from areopagus.aggregation.estimate import Estimate
-from areopagus.reports.document import Column, Table
-from areopagus.reports.text import table_lines
+from areopagus.formats import dollars, estimate, interval, number, p_value, percent, units
+from areopagus.records.estimates import Estimates
+from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
+from areopagus.reports.document_json import to_json
+from areopagus.reports.text import forest_lines, render_text, table_lines
+from areopagus.reports.views import Measure, estimates_table
+
+
+def rows(n: int = 2) -> Table:
+    columns = [Column("respondent", "id"), Column("difference", "estimate", is_signed=True)]
+    columns += [Column("p", "p"), Column("how", "wide")]
+    body = [
+        [f"model-{k}", Estimate(0.371, 0.284, 0.449, 100), 0.00001, f"by {k} ways"]
+        for k in range(n)
+    ]
+    return Table("Paired by prompt.", "Differences", columns, body, notes=["no interval: why"])
+
+
+def document() -> Document:
+    return Document(
+        title="Comparison",
+        kind="comparison",
+        headline=["base scores higher than worn: +0.37 points [0.28, 0.45]."],
+        trust=[("coverage", "9,000 of 9,000 judgments scored"), ("people", "not calibrated")],
+        sections=[
+            Section("first", "First", [rows()], "summary"),
+            Section("more", "More", [Paragraph("What only some ask for.")]),
+        ],
+        notices=["the file had two rows of one id"],
+        more=["More: areopagus report RUN --full"],
+    )
+
+
+def test_the_answer_comes_first_and_details_only_when_asked_for() -> None:
+    lines = render_text(document())
+    assert lines[0] == "base scores higher than worn: +0.37 points [0.28, 0.45]."
+    assert "  coverage  9,000 of 9,000 judgments scored" in lines
+    assert "What only some ask for." not in lines
+    assert lines[-1] == "More: areopagus report RUN --full"
+    full = render_text(document(), full=True)
+    assert full[full.index("More") + 1] == "----"
+    assert "What only some ask for." in full
+
+
+def test_a_value_and_its_interval_have_columns_of_their_own() -> None:
+    lines = table_lines(rows())
+    assert lines[0].split() == ["respondent", "difference", "95%", "interval", "p"]
+    assert lines[1].split() == ["model-0", "+0.37", "[+0.28,", "+0.45]", "<0.0001"]
+    assert lines[-1] == "  model-1: how: by 1 ways"
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    columns = [Column("target", "id"), Column("framing", "id"), Column("dimension", "id")]
+    columns += [Column(f"measure number {k}", "estimate") for k in range(5)]
+    body = [
+        ["provider/" + "m" * 30, framing, dimension, *[Estimate(-1.5, -2.25, -0.75, 20)] * 5]
+        for framing in ("emotion_agree", "emotion_disagree")
+        for dimension in ("conceptual_clarity", "argumentative_soundness")
+    ]
+    lines = table_lines(Table("", "", columns, body))
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert text.count("−1.50") == 20
+    assert "target: provider/" in text  # said once: it is the same in every row
+    assert text.index("emotion_agree") < text.index("conceptual_clarity")
+
+
+def test_text_of_models_cannot_act_on_a_terminal() -> None:
+    table = Table("\x1b[2J", "", [Column("a", "id"), Column("b", "id")], [["\x1b]0;x\x07", "y"]])
+    made = Document("\x1b[1m", "panel", [Section("a", "\x07", [table], "summary")])
+    assert not any(ord(c) < 32 for line in render_text(made, full=True) for c in line)
+
+
+def test_long_tables_say_how_many_rows_are_left_out() -> None:
+    lines = table_lines(rows(45))
+    assert any(line.strip() == "… and 5 more rows" for line in lines)
+
+
+def test_a_forest_of_characters_has_one_axis() -> None:
+    lines = forest_lines([("base", Estimate(1, 0, 2, 9)), ("other", Estimate(3, 2, 4, 9))])
+    assert all(len(line) <= 80 for line in lines)
+    ends = [(line.index("├"), line.index("●"), line.index("┤")) for line in lines]
+    assert ends[0][0] < ends[0][1] < ends[0][2] == ends[1][0]
+
+
+def test_json_holds_every_figure_and_null_for_what_is_undefined() -> None:
+    plain = to_json(document())
+    cells = plain["sections"][0]["parts"][0]["rows"][0]
+    assert cells[1]["value"] == 0.371
+    assert cells[1]["n"] == 100
+    none = Table("", "", [Column("a"), Column("b", "number")], [["x", Cell(math.nan)]])
+    made = Document("t", "panel", [Section("a", "A", [none])])
+    assert to_json(made)["sections"][0]["parts"][0]["rows"] == [["x", None]]
+
+
+def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() -> None:
+    found = Estimates()
+    for who in ("a", "b"):
+        missing = Estimate(1.0, n=3, reason="3 prompts: an interval needs at least 6")
+        found.add("means", "mean", missing, respondent=who)
+        found.add("means", "share", Estimate(0.5, n=4, n_planned=8, p=0.25), respondent=who)
+    measures = [Measure("mean"), Measure("mean", "p", "p"), Measure("share", "scored", "n_of")]
+    made = estimates_table(
+        found.frame(), "means", keys={"respondent": ""}, measures=measures, caption="Means."
+    )
+    assert made is not None
+    assert [column.title for column in made.columns] == ["respondent", "mean", "scored"]
+    assert [row[2] for row in made.rows] == ["4 of 8", "4 of 8"]
+    assert made.notes == ["no interval: 3 prompts: an interval needs at least 6"]
+    none = estimates_table(found.frame(), "other", keys={}, measures=measures, caption="")
+    assert none is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (number(None), "–"),
+        (number(math.nan), "–"),
+        (number(-0.001), "0.00"),
+        (number(-1.234), "−1.23"),
+        (number(0.4, is_signed=True), "+0.40"),
+        (number(12_345_678.0), "1.23e+07"),
+        (percent(0.419), "42%"),
+        (p_value(0.00001), "<0.0001"),
+        (p_value(0.05), "0.0500"),
+        (interval(None, 1.0), "–"),
+        (interval(-1.0, 1.0, is_signed=True), "[−1.00, +1.00]"),
+        (estimate(Estimate(2.0, 1.0, 3.0)), "2.00 [1.00, 3.00]"),
+        (dollars(None), "unknown"),
+        (dollars(0.0), "$0"),
+        (dollars(0.00001), "<$0.0001"),
+        (dollars(0.0123), "$0.0123"),
+        (dollars(1234.5), "$1,234.50"),
+        (units(1, "reply", "replies"), "1 reply"),
+        (units(2000, "prompt"), "2,000 prompts"),
+    ],
+)
+def test_figures_are_written_one_way(shown: str, expected: str) -> None:
+    assert shown == expected
 
 
 def table(n_rows: int) -> Table:

@@ -23,8 +23,8 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.responses import MOST_ROWS
-from ..reports.section_job import job_sections
+from ..reports.panel_responses import MOST_ROWS
+from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
 from .effects import ANY
 

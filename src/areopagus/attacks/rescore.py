@@ -22,7 +22,7 @@ from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from ..records.types import Sample
 from ..reports.document import Column, Document, Entry, Records, Section, View
-from ..reports.responses import MOST_ROWS
+from ..reports.panel_responses import MOST_ROWS
 from ..reports.views import Measure, estimates_table
 from .document import MOST_SHOWN, Figures, appendix, judges_told, known
 from .effects import read_panel_scores

@@ -18,10 +18,9 @@ from ..formats import units
 from ..number import WIDTH, as_json, heading, table
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from ..reports.all_numbers import numbers_section
-from ..reports.asked import state_told
 from ..reports.document import Cell, Column, Document, Figure, Scalar, Section, Table
 from ..reports.html import write_html
-from ..reports.section_job import job_sections
+from ..reports.run_sections import job_sections, state_told
 from .config import read_options
 
 AUDIT_FILE = "audit.json"

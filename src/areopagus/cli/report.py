@@ -61,9 +61,8 @@ def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bo
 
     if len(runs) == 1:
         path = write_any_report(runs[0], out=out, figures=not no_figures)
-        if (run := run_of(runs[0])) is not None:
-            show_document(run.document(), full=full)
-            click.echo()
+        show_document(run_of(runs[0]).document(), full=full)
+        click.echo()
     else:
         path = write_comparison(runs, out or COMPARISON_FILE, figures=not no_figures)
     click.echo(f"Wrote {printable(str(path))}")

@@ -18,6 +18,7 @@ from .options import (
     panel_from,
     panel_options,
     protocol_options,
+    report_options,
     target_options,
 )
 
@@ -86,6 +87,7 @@ _ASKING = ("track", "effort", "words", "response_repeats")
     metavar="SHARE",
     help="How much cheaper batches are than usual, such as 0.5. Default: as listed.",
 )
+@report_options
 @dry_run_options
 @panel_options
 def score(
@@ -104,6 +106,8 @@ def score(
     batch_discount: float | None,
     dry_run: bool,
     quiet: bool,
+    full: bool,
+    json_file: str | None,
     **given: Any,
 ) -> int:
     """Score a file of RESPONSES (CSV, JSONL or Parquet) with the panel.
@@ -119,7 +123,6 @@ def score(
     from ..scoring import prompt_score_job, score_job
     from .display import show_notices
     from .jobs import Manner, carry_out
-    from .results import show_run
 
     asking = chosen(given, _ASKING)
     named = models_from(targets, targets_file)
@@ -157,8 +160,9 @@ def score(
         manner = Manner(
             dry_run,
             quiet,
+            full=full,
+            json_file=json_file,
             name_with="--models" if not named else "--target and --models",
-            show=show_run,
             after_estimate=partial(_show_batch_costs, panel.spec, batches),
             stopped=_stopped,
         )

@@ -284,12 +284,8 @@ class ScoreJob(Job[Run]):
         return described
 
     def finished(self, result: None) -> Run:
-        """Writes the report and returns the run."""
-        from ..reports import write_report
-
-        is_stage = self._within is not None
-        write_report(self.path, figures=not is_stage, is_stage=is_stage)
-        return Run(self.path)
+        """Makes the estimates, writes the report and returns the run."""
+        return Run(self.path).write_results(figures=self._within is None)
 
     async def close(self) -> None:
         """Closes the source and the engine; the panel is the caller's."""

@@ -213,8 +213,6 @@ class Session:
                 yield row, Verdict.from_json(row.pop("verdict"))
 
     async def _write_tables(self, state: RunState) -> Run:
-        from ..reports import write_report
-
         if self._record is None:
             raise RuntimeError("a session is used in a `with` block")
         with RunWriter(self.panel, self.path) as writer:
@@ -224,8 +222,7 @@ class Session:
         if state == "complete" and self._written.is_short:
             state = "budget"
         self._record.write(state)
-        write_report(self.path)
-        return Run(self.path)
+        return Run(self.path).write_results()
 
     async def _finish(self, ending: RunState) -> None:
         try:

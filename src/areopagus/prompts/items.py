@@ -28,7 +28,7 @@ from ..records.readers.dispatch import open_table
 from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
 from ..reports.document import Document
-from ..reports.section_job import job_sections
+from ..reports.run_sections import job_sections
 from ..run import JobRun
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Chart, Document, Paragraph, Part, Section
-from ..reports.section_job import job_sections
+from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
 from ..run import JobRun
 from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate

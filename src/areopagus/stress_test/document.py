@@ -12,7 +12,6 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..formats import count, estimate, listed, listed_all, number, percent, units, words
 from ..records.estimates import estimates_by, select
-from ..reports.asked import state_told
 from ..reports.document import (
     Cell,
     Chart,
@@ -25,7 +24,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.section_job import job_sections
+from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
 from .estimates import COMPOSITE
 

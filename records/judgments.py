@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault
-from ..records.run_folder import JUDGMENTS_FILE
-from ..records.types import STATUSES
+from .run_folder import JUDGMENTS_FILE
+from .types import STATUSES
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -1,0 +1,371 @@
+"""The estimates of a panel run: means by respondent and by judge, ranks, agreement, counts.
+
+table             keys                          measures
+respondent        respondent, criterion         mean, responses
+run               criterion                     mean
+rank              respondent                    mean rank
+spread            respondent                    lower quartile, median, upper quartile
+judges            factor, group, criterion      mean, judgments, repaired
+judges by status  factor, group, detail         judgments
+persona by model  persona, model                mean
+axes              group, baseline               mean, 5%, median, 95%
+agreement         persona, baseline             tau; without baseline its mean with the others
+worth                                           effective judges
+judgments         group (status), detail        judgments
+responses         factor, group                 responses
+
+`criterion` is "composite" for the mean over the rubric's dimensions. Means by respondent come from
+run.json, where they were summed up while verdicts came; what is said of judges is made of the table
+of judgments.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from .aggregation.estimate import Estimate, undefined
+from .records.estimates import Estimates
+from .records.judgments import Coded, Codes, Floats, JudgmentTable, read_judgment_table
+
+COMPOSITE: Final = "composite"
+FEWEST_SHARED: Final = 6
+"""Responses that two personas must have scored both before their agreement is stated."""
+MOST_SCORES: Final = 120_000
+"""Judgments from which variance components are estimated; of more, prompts drawn by seed."""
+
+ONE_RESPONDENT: Final = "there is one respondent: nothing to rank"
+NO_COMMON_PROMPT: Final = "no prompt has a score for every respondent"
+ONE_OF_A_KIND: Final = (
+    "with one model or one persona, what its judgments share cannot be told from how the "
+    "responses differ"
+)
+NOBODY_SCORED: Final = "no judgment was scored"
+NOTHING_SCORED: Final = "no response was scored"
+NO_VARIATION: Final = "the prompt means do not vary"
+
+Rows = Sequence[Mapping[str, str]]
+
+
+def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Estimates:
+    """Every figure of a panel run.
+
+    Args:
+        folder: where judgments.parquet lies.
+        record: the content of run.json.
+        scores: the rows of scores.csv.
+
+    Raises:
+        InputError: a table of the folder cannot be read.
+    """
+    found = Estimates()
+    criteria = tuple(record["identity"]["criteria"])
+    table = read_judgment_table(folder, criteria)
+    _respondents(found, record, criteria)
+    _ranks(found, scores)
+    _spread(found, scores)
+    named = (COMPOSITE, *criteria) if len(criteria) > 1 else (COMPOSITE,)
+    for factor, coded in (("model", table.model), ("persona", table.persona), ("axis", table.axis)):
+        _judges(found, table, factor, coded, named)
+    _persona_by_model(found, table)
+    _axes(found, table)
+    _agreement(found, table)
+    prompts = {row["response_id"]: row["prompt_id"] for row in scores}
+    worth = effective_judges(table, [prompts.get(name, name) for name in table.response_ids])
+    found.add("worth", "effective judges", worth)
+    _counts(found, table, scores)
+    return found
+
+
+def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence[str]) -> None:
+    for item in record["respondents"]:
+        who = str(item["respondent_id"])
+        for name, mean in _means(item, criteria, str(record["total"]["method"])):
+            found.add("respondent", "mean", mean, respondent=who, criterion=name)
+        n, planned = item["n_scored"], item["n_responses"]
+        scored = Estimate(n, n=n, n_planned=planned, unit="response", method="count")
+        found.add("respondent", "responses", scored, respondent=who, criterion=COMPOSITE)
+    for name, mean in _means(record["total"], criteria, str(record["total"]["method"])):
+        found.add("run", "mean", mean, criterion=name)
+
+
+def _means(
+    item: Mapping[str, Any], criteria: Sequence[str], method: str
+) -> list[tuple[str, Estimate]]:
+    """The composite, then one a criterion; run.json has one reason, that of the composite.
+
+    All criteria of a respondent have the same prompts, so that one alone can lack an interval for
+    one cause only.
+    """
+    given: list[tuple[str, Any, Any, Any]] = [
+        (COMPOSITE, item["composite"], *(item["interval"] or (None, None)))
+    ]
+    if len(criteria) > 1:
+        given += [(name, *item["dimensions"].get(name, (None,) * 3)) for name in criteria]
+    made = []
+    for name, value, low, high in given:
+        reason = item["reason"]
+        if reason is None and name != COMPOSITE:
+            reason = NOTHING_SCORED if value is None else NO_VARIATION if low is None else None
+        made.append(
+            (
+                name,
+                Estimate(
+                    _nan(value), _nan(low), _nan(high), item["n_prompts"], "prompt", method,
+                    reason=reason, universe="this panel",
+                ),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _ranks(found: Estimates, scores: Rows) -> None:
+    """Mean ranks over the prompts on which every respondent has a score; 1 = best."""
+    from .aggregation.intervals import t_interval
+
+    names, table = prompt_table(scores)
+    common = table[~np.isnan(table).any(axis=1)]
+    method = "mean rank over common prompts, 1 = best, ties share their places"
+    reason = ONE_RESPONDENT if len(names) < 2 else NO_COMMON_PROMPT if not len(common) else None
+    if reason is not None:
+        for name in names if len(names) > 1 else ():
+            found.add("rank", "mean rank", undefined(reason, method=method), respondent=name)
+        return
+    ranks = np.stack([_mid_ranks(row) for row in common])
+    for who, name in enumerate(names):
+        found.add("rank", "mean rank", t_interval(ranks[:, who]).of(method), respondent=name)
+
+
+def prompt_table(rows: Rows) -> tuple[tuple[str, ...], Floats]:
+    """(respondents, composites of shape (prompts, respondents)) from the rows of scores.csv.
+
+    A cell is the mean over the respondent's scored responses to the prompt, nan without any.
+    """
+    respondents: dict[str, int] = {}
+    prompts: dict[str, int] = {}
+    sums: dict[tuple[int, int], list[float]] = {}
+    for row in rows:
+        who = respondents.setdefault(row["respondent_id"], len(respondents))
+        prompt = prompts.setdefault(row["prompt_id"], len(prompts))
+        if row["composite"]:
+            sums.setdefault((prompt, who), []).append(float(row["composite"]))
+    table = np.full((len(prompts), len(respondents)), np.nan)
+    for place, values in sums.items():
+        table[place] = math.fsum(values) / len(values)
+    return tuple(respondents), table
+
+
+def _mid_ranks(values: Floats) -> Floats:
+    """Ranks from 1 for the largest; those that tie share their mean.
+
+    As `scipy.stats.rankdata` of the negative values, which takes a second to load.
+    """
+    _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
+    last = np.cumsum(sizes)
+    ranks: Floats = (last - (sizes - 1) / 2)[group]
+    return ranks
+
+
+def composites_by_respondent(rows: Rows) -> dict[str, list[float]]:
+    """Respondent to the composites of its scored responses."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        if row["composite"]:
+            values.setdefault(row["respondent_id"], []).append(float(row["composite"]))
+    return values
+
+
+def _spread(found: Estimates, scores: Rows) -> None:
+    for who, values in composites_by_respondent(scores).items():
+        ends = np.quantile(np.asarray(values), [0.25, 0.5, 0.75])
+        for measure, value in zip(
+            ("lower quartile", "median", "upper quartile"), ends, strict=True
+        ):
+            found.add("spread", measure, _described(value, len(values)), respondent=who)
+
+
+def _judges(
+    found: Estimates, table: JudgmentTable, factor: str, coded: Coded, criteria: Sequence[str]
+) -> None:
+    """Each group's mean on a response over its scored judgments, averaged over responses."""
+    means = mean_over_responses(table.by_group(coded.codes, coded.n))
+    for code, name in enumerate(coded.names):
+        keys = {"factor": factor, "group": name}
+        mine = coded.codes == code
+        n = len(np.unique(table.response[~np.isnan(table.values[:, 0]) & mine]))
+        for k, criterion in enumerate(criteria):
+            mean = _described(means[code, k], n, "mean over responses of the group's mean")
+            found.add("judges", "mean", mean, criterion=criterion, **keys)
+        counts = table.counts_where(mine)
+        found.add(
+            "judges",
+            "judgments",
+            Estimate(
+                counts["scored"], n=counts["scored"], n_planned=sum(counts.values()),
+                unit="judgment", method="count",
+            ),
+            criterion=COMPOSITE,
+            **keys,
+        )  # fmt: skip
+        found.add(
+            "judges", "repaired", int(table.is_repaired[mine].sum()), criterion=COMPOSITE, **keys
+        )
+        for status, number in counts.items():
+            found.add("judges by status", "judgments", number, detail=status, **keys)
+
+
+def _persona_by_model(found: Estimates, table: JudgmentTable) -> None:
+    n_models = table.model.n
+    codes: Codes = (table.persona.codes * n_models + table.model.codes).astype(np.int32)
+    by_cell = table.by_group(codes, table.persona.n * n_models)[:, :, 0]
+    means = mean_over_responses(by_cell[:, :, None])[:, 0]
+    n = (~np.isnan(by_cell)).sum(axis=1)
+    for p, persona in enumerate(table.persona.names):
+        for m, model in enumerate(table.model.names):
+            at = p * n_models + m
+            mean = _described(means[at], int(n[at]), "mean over responses")
+            found.add("persona by model", "mean", mean, persona=persona, model=model)
+
+
+def _axes(found: Estimates, table: JudgmentTable) -> None:
+    """Differences between the means of two axes on the same response."""
+    if table.axis.n < 2:
+        return
+    by_axis = axis_means(table)
+    for first in range(table.axis.n):
+        for second in range(first + 1, table.axis.n):
+            gap = by_axis[first] - by_axis[second]
+            gap = gap[~np.isnan(gap)]
+            keys = {"group": table.axis.names[first], "baseline": table.axis.names[second]}
+            ends = np.quantile(gap, [0.05, 0.5, 0.95]) if gap.size else [math.nan] * 3
+            mean = float(gap.mean()) if gap.size else math.nan
+            for name, value in zip(("mean", "5%", "median", "95%"), (mean, *ends), strict=True):
+                found.add("axes", name, _described(value, len(gap)), **keys)
+
+
+def axis_means(table: JudgmentTable) -> Floats:
+    """Shape (axes, responses): mean composite of each axis of personas."""
+    found: Floats = table.by_group(table.axis.codes, table.axis.n)[:, :, 0]
+    return found
+
+
+def _agreement(found: Estimates, table: JudgmentTable) -> None:
+    """Kendall's tau-b of personas over the responses that both scored."""
+    from .aggregation.kendall import kendall_tau_b
+
+    names = table.persona.names
+    if len(names) < 2:
+        return
+    composite = table.by_group(table.persona.codes, table.persona.n)[:, :, 0]
+    known = ~np.isnan(composite)
+    tau = np.full((len(names), len(names)), np.nan)
+    for first, second in zip(*np.triu_indices(len(names), 1), strict=True):
+        both = known[first] & known[second]
+        n, reason, value = int(both.sum()), None, math.nan
+        if n < FEWEST_SHARED:
+            reason = f"fewer than {FEWEST_SHARED} responses that both scored"
+        else:
+            value = kendall_tau_b(composite[first, both], composite[second, both])
+            reason = None if math.isfinite(value) else "one of them gives all responses one score"
+        tau[first, second] = tau[second, first] = value
+        agreement = Estimate(value, n=n, unit="response", method="tau-b", reason=reason)
+        found.add("agreement", "tau", agreement, persona=names[first], baseline=names[second])
+    others = mean_over_responses(tau[:, :, None])[:, 0]
+    for name, value in zip(names, others, strict=True):
+        reason = None if math.isfinite(value) else "no agreement with another is defined"
+        mean = Estimate(
+            float(value), n=len(names) - 1, unit="persona", method="mean of tau-b with the others",
+            reason=reason,
+        )  # fmt: skip
+        found.add("agreement", "tau", mean, persona=name)
+
+
+def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> Estimate:
+    """How many independent single judgments a response's planned ones are worth.
+
+    As many make an error of the same size, by a G-study of the run's composites; n counts the
+    judgments planned for a response.
+
+    Args:
+        table: the judgments.
+        prompts: prompt id of each response of the table.
+        seed: which prompts are drawn of a very large run.
+    """
+    from .aggregation.effective_judges import effective_judges_from_components
+    from .aggregation.generalizability import panel_g_study
+
+    repeats = int(table.repeat.max()) + 1 if table.repeat.size else 1
+    shape = (table.persona.n, table.model.n, repeats)
+    n = int(np.prod(shape))
+
+    def none(reason: str) -> Estimate:
+        return undefined(reason, unit="judgment", method="G-study", n=n)
+
+    if min(shape[:2]) < 2:
+        return none(ONE_OF_A_KIND)
+    if not np.isfinite(table.values[:, 0]).any():
+        return none(NOBODY_SCORED)
+    names, codes = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    taken = np.bincount(codes, weights=np.diff(table.start), minlength=len(names))[order]
+    is_chosen = np.isin(codes, order[np.cumsum(taken) <= max(MOST_SCORES, taken[0])])
+    rows = is_chosen[table.response]
+    scores = np.full((table.n_responses, *shape), np.nan)
+    scores[
+        table.response[rows], table.persona.codes[rows], table.model.codes[rows], table.repeat[rows]
+    ] = table.values[rows, 0]
+    study = panel_g_study(
+        scores[is_chosen],
+        prompt=[prompts[int(k)] for k in np.flatnonzero(is_chosen)],
+        jackknife=False,
+    )
+    if study.reason is not None:  # too few were scored: no component is defined
+        return none(study.reason)
+    worth = effective_judges_from_components(
+        study, personas=shape[0], models=shape[1], repeats=repeats
+    )
+    if not np.isfinite(worth):
+        return none("no component of error is above 0")
+    return Estimate(float(worth), n=n, unit="judgment", method="variance components, G-study")
+
+
+def _counts(found: Estimates, table: JudgmentTable, scores: Rows) -> None:
+    for status, number in table.counts.items():
+        found.add("judgments", "judgments", number, group=status)
+    for (status, reason), number in table.faults.items():
+        found.add("judgments", "judgments", number, group=status, detail=reason)
+    for factor in ("status", "disagreement", "flags", "interval_method"):
+        counts: dict[str, int] = {}
+        for row in scores:
+            if factor == "interval_method" and not row["composite_low"]:
+                continue
+            for name in row[factor].split() if factor == "flags" else (row[factor],):
+                counts[name] = counts.get(name, 0) + 1
+        for name, number in counts.items():
+            found.add("responses", "responses", number, factor=factor, group=name)
+
+
+def mean_over_responses(table: Floats) -> Floats:
+    """Shape (groups, columns): means over the second axis, nan of nothing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.asarray(np.nanmean(table, axis=1), dtype=np.float64)
+
+
+def _described(
+    value: float | np.floating[Any], n: int, method: str = "of single responses"
+) -> Estimate:
+    """A figure that describes the responses at hand: it has no interval, and needs none."""
+    reason = None if math.isfinite(value) else "nothing scored"
+    return Estimate(
+        float(value), n=n, unit="response", method=f"description: {method}", reason=reason
+    )
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else float(value)
