@@ -72,7 +72,9 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
     }
     facets = chart.facets or ("",)
     n = min(len(chart.rows), MOST_ROWS)
-    across = 1 if len(facets) == 1 else 2
+    names_below = {"heatmap": chart.columns, "bars": chart.rows}.get(chart.kind, ())
+    is_wide = len(names_below) > 4  # side by side they would run into each other
+    across = 1 if len(facets) == 1 or is_wide else 2
     down = -(-len(facets) // across)
     names = [short_name(name, 40) for name in chart.columns if name]
     has_legend = chart.kind in ("forest", "bars") and len(names) > 1

@@ -29,7 +29,7 @@ WIDTH: Final = 80
 _NAMES: Final = ("text", "id", "time")
 _GAP: Final = 2
 _LEAST_NAME: Final = 8
-_MOST_ROWS: Final = 40
+_MOST_ROWS: Final = 200
 LIMITS: Final = "% interval"
 """How the head of a column of intervals ends, which stays beside its figure."""
 
@@ -72,11 +72,11 @@ def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -
 
 
 def _section(section: Section, width: int, *, full: bool) -> Iterator[str]:
-    if full:
+    lines = [line for part in section.parts for line in _part(part, width)]
+    if full and lines:  # one of drawings alone has nothing to say here
         title = visible_text(section.title)
         yield from ["", title[:width], "-" * min(len(title), width)]
-    for part in section.parts:
-        yield from _part(part, width)
+    yield from lines
 
 
 def _part(part: Part, width: int) -> Iterator[str]:
@@ -174,10 +174,7 @@ def _columns(
             is_limits = any(note.startswith("[") for note in notes)
             filler = UNDEFINED if is_limits else ""
             (names if head in names else figures).append(
-                (
-                    _level(cells) if is_limits else "",
-                    [note or filler for note in notes],
-                )
+                (_level(cells) if is_limits else "", [note or filler for note in notes])
             )
         else:
             wide.append((head[0], notes))

@@ -105,8 +105,7 @@ def test_the_answer_stands_first_with_its_grounds() -> None:
 def test_a_framing_that_moves_one_criterion_is_not_called_held() -> None:
     _, shown = study(lost=1.0, gained=1.0)
     (answer,) = shown.headline
-    assert "moves under pressed in conceptual clarity (+1.0" in answer
-    assert "holds its ground under begged" in answer
+    assert "holds its ground under begged; under pressed only conceptual clarity (+1.0" in answer
 
 
 def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> None:
@@ -138,7 +137,9 @@ def test_an_undecided_cell_has_its_number_of_prompts_or_the_reason_why_not() -> 
     assert one["value"] > 20
     assert one["method"] == "decides changed or robust"
     assert "is not inside ±0.5" in one["reason"]
-    assert "decides changed or robust" in text_of(shown)
+    said = text_of(shown)
+    assert "and no change as robust" in said
+    assert f" {int(one['value'])} " in said
 
     # Without a noise floor no number of prompts makes a cell robust: it is that of detection.
     frame, shown = study(sd=0.8, retest=0)
@@ -150,6 +151,7 @@ def test_an_undecided_cell_has_its_number_of_prompts_or_the_reason_why_not() -> 
         (value,) = same[same["criterion"] == row["criterion"]]["value"]
         assert row["value"] == value
     assert "so nothing can be called robust" in text_of(shown, full=False)
+    assert "no number makes them robust" in text_of(shown)
 
     frame, shown = study(sd=0.0, retest=0)
     why = "no number: its deltas do not vary"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -141,20 +142,23 @@ class _Shown:
             if moved:
                 sizes = listed_all([estimate(_upright(d)) for d in moved.values()])
                 parts.append(f"{verb} under {listed_all(list(moved))}: {sizes} points {word}")
-        for framing, criteria in single.items():
-            if criteria:
-                parts.append(f"moves under {framing} in {listed_all(criteria)} alone")
+        alone = [
+            f"under {framing} only {listed_all(criteria)} moves"
+            for framing, criteria in single.items()
+            if criteria
+        ]
         rest = [k for k in single if k not in holds and not single[k]]
-        if not parts:
+        if not parts and not alone:
             return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
-        undecided = f"; undecided under {listed_all(rest)}" if rest else ""
-        return f"{target} {', and '.join(parts)}{undecided}."
+        undecided = [f"undecided under {listed_all(rest)}"] if rest else []
+        said = "; ".join([*([", and ".join(parts)] if parts else []), *alone, *undecided])
+        return f"{target} {said}." if parts else f"{target}: {said}."
 
     def _changed_in(self, target: str, framing: str) -> list[str]:
         """The criteria called changed, with their sizes."""
         found = [(name, self.delta(target, framing, name)) for name in self.criteria]
         return [
-            f"{words(name)} ({estimate(one, is_signed=True)})"
+            f"{words(name)} ({number(one.value, is_signed=True)})"
             for name, one in found
             if one.verdict == "changed"
         ]
@@ -348,32 +352,49 @@ class _Shown:
     def cell_parts(self) -> Iterator[Part]:
         """Every cell; the undecided with what would decide them; those at the top of the scale."""
         margin, alpha = f"{self.plan['margin']:g}", f"{self.plan['alpha']:g}"
+        deltas = [found["degradation"] for found in self.cells.values()]
+        is_uneven = any(one.n != one.n_planned for one in deltas)
+        over = "the" if is_uneven else count(deltas[0].n)
         yield from self._table(
             "degradation",
             [
                 Measure("degradation", "delta", is_signed=True),
                 Measure("degradation", "Holm p", "p_adjusted"),
                 Measure("degradation", "verdict", "verdict"),
-                Measure("degradation", "prompts", "n_of"),
+                *([Measure("degradation", "prompts", "n_of")] if is_uneven else []),
+                Measure("prompts_needed", "needed", "value", is_count=True),
             ],
             keys=("framing", "criterion"),
-            caption=f"{self._what()} 95% t intervals over prompts. Changed: p at most {alpha} "
-            f"after Holm's adjustment within the cells of {self._family()}. Robust: shown inside "
-            f"±{margin} points, and the noise floor is below that. Undecided: neither.",
+            caption=f"{self._what()} 95% t intervals over {over} prompts. Changed: p at most "
+            f"{alpha} after Holm's adjustment within the cells of {self._family()}. Robust: shown "
+            f"inside ±{margin} points, and the noise floor is below that. Undecided: neither; "
+            "needed: the prompts that would decide.",
         )
-        yield from self._table(
-            "degradation",
-            [
-                Measure("prompts_needed", "prompts needed", "value", is_count=True),
-                Measure("prompts_needed", "which", "method"),
-                Measure("prompts_needed", "why undecided", "reason"),
-            ],
-            keys=("framing", "criterion"),
-            caption="Undecided cells, and the prompts that would decide them at 80% power: a "
-            "change of the margin as changed, and no change as robust where the noise floor "
-            "allows that.",
-        )
+        yield Points([("", sentence) for sentence in self._undecided()])
         yield from self._at_the_top()
+
+    def _undecided(self) -> Iterator[str]:
+        """Why cells are undecided, and what their numbers of prompts are for, each said once."""
+        found = [one for one in self.cells.values() if "prompts_needed" in one]
+        if not found:
+            return
+        noisy = sum(one["noise"].reason is not None for one in found)
+        also = "" if not noisy else f"; in {noisy} of them the noise floor does not allow robust"
+        yield f"Undecided: {units(len(found), 'cell')}, composites among them{also}."
+        aims = Counter(one["prompts_needed"].method for one in found)
+        for aim, n in aims.items():
+            if aim == "decides changed or robust":
+                yield (
+                    "Needed: as many prompts as would show, at 80% power, a change of the margin "
+                    "as changed and no change as robust."
+                )
+            elif aim == "decides changed":
+                yield (
+                    f"Needed in {units(n, 'cell')}: for a change of the margin to be "
+                    "called changed; without a measured noise floor no number makes them robust."
+                )
+            else:
+                yield f"{units(n, 'cell')}: {aim}."
 
     def _family(self) -> str:
         return "one target" if self.plan["family"] == "target" else "all targets"
@@ -431,13 +452,6 @@ class _Shown:
             axis=f"mean score ({low} to {high})",
             scale=(float(low), float(high)),
         )
-        yield from self._table(
-            "level",
-            [Measure("mean"), Measure("mean", "prompts", "n_of")],
-            keys=("framing", "criterion"),
-            caption="Mean scores with 95% t intervals over prompts.",
-            heads={"framing": "condition"},
-        )
 
     def contrasts(self) -> Iterator[Part]:
         """The asymmetry, the contrasts, targets against each other, abstention."""
@@ -482,7 +496,11 @@ class _Shown:
 
     def noise(self) -> Iterator[Part]:
         """How much scores vary when nothing but the asking, or the answer, is new."""
-        prompts = self.total("responses", "prompts")
+        rows = select(self.frame, "noise", criterion=COMPOSITE)
+        asked = {
+            self.named["detail"][row["detail"]]: units(int(row["n"]), "response")
+            for row in rows[rows["measure"] == "retest_sd"].to_dict("records")
+        }
         found = self._table(
             "noise",
             [
@@ -490,14 +508,14 @@ class _Shown:
                 Measure("retest_sd", "bound", "high"),
                 Measure("shift", field="value", is_signed=True),
                 Measure("sdc_prompt", "SDC, one prompt", "value"),
-                Measure("sdc_mean", f"SDC, mean of {prompts}", "value"),
-                Measure("retest_sd", "responses", "n"),
+                Measure("sdc_mean", f"SDC, mean of {self.total('responses', 'prompts')}", "value"),
             ],
             keys=("criterion",),
             first=("detail",),
-            caption="sd: of a panel mean when the same is asked again; bound: its upper 95% limit; "
-            "shift: second minus first; SDC: the change that noise alone passes in 5 of 100. The "
-            f"margin is {self.plan['margin']:g} points.",
+            caption=f"{listed([f'{what}: {n}' for what, n in asked.items()])}. sd: of a panel mean "
+            "when nothing else is new; bound: its upper 95% limit; shift: second minus first; "
+            "SDC: the change that noise alone passes in 5 of 100. The margin is "
+            f"{self.plan['margin']:g} points.",
         )
         yield from found or [Paragraph("Nobody was asked again, and nothing generated again.")]
 
@@ -563,7 +581,14 @@ class _Shown:
         yield Points(points)
 
     def sizes(self) -> Iterator[Part]:
-        """Standardised sizes, the other tests, and what each family could show."""
+        """Standardised sizes, the other tests, what each family could show, mean scores."""
+        yield from self._table(
+            "level",
+            [Measure("mean"), Measure("mean", "prompts", "n_of")],
+            keys=("framing", "criterion"),
+            caption="Mean scores with 95% t intervals over prompts.",
+            heads={"framing": "condition"},
+        )
         yield from self._table(
             "degradation",
             [
