@@ -238,25 +238,26 @@ def _blocks(names: Sequence[Head], figures: Sequence[Head], width: int) -> Itera
         if len(set(zip(*(head[1] for head in (*above, names[0])), strict=True))) > n // 2:
             break
         above.append(names.pop(0))
-    widest = max((size[id(head)] + _GAP for head in figures), default=0)
+    pairs: list[list[Head]] = []  # a figure and its interval stay together
+    for head in figures:
+        if pairs and head[0].endswith(LIMITS):
+            pairs[-1].append(head)
+        else:
+            pairs.append([head])
+    widest = max(map(wide, pairs), default=0)
     spare = width - 2 - widest - wide(names)
     for head in sorted(names, key=lambda one: -size[id(one)]):
         if spare < 0:
             cut = min(-spare, size[id(head)] - min(_LEAST_NAME, size[id(head)]))
             size[id(head)] -= cut
             spare += cut
-    left = list(figures)
     is_first = True
-    while left:
+    while pairs:
         room = width - 2 - wide(names) - (2 if above else 0)
         block: list[Head] = []
-        while left:
-            pair = left[: 2 if len(left) > 1 and left[1][0].endswith(LIMITS) else 1]
-            if block and wide(pair) > room:
-                break
-            block += pair
-            left = left[len(pair) :]
-            room -= wide(pair)
+        while pairs and (not block or wide(pairs[0]) <= room):
+            room -= wide(pairs[0])
+            block += pairs.pop(0)
         if not is_first:
             yield ""
         is_first = False
