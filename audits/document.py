@@ -75,6 +75,21 @@ def document(
     )
 
 
+def document_of_tables(
+    definition: Definition, record: Mapping[str, Any], estimates: pd.DataFrame
+) -> Document:
+    """The same of figures that no single run has: nothing of cost, settings and prompts."""
+    view = _View(definition, record, estimates)
+    return Document(
+        title=definition.title,
+        kind="audit",
+        headline=list(view.headline()),
+        trust=list(view.trust()),
+        notices=[_sentence(text) for text in record["result"].get("notices", ())],
+        sections=[*view.sections(), *view.appendix()],
+    )
+
+
 def demonstration(stand_ins: Sequence[str]) -> str:
     """What the banner says of the embedded models that answered."""
     return (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 
@@ -52,9 +54,12 @@ def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bo
     """Write the HTML report of the folder RUN anew, and print its summary.
 
     RUN is the folder of a panel run, a stress test, an audit, an attack, a construction of prompts
-    or a calibration. Several panel runs are compared, each with the first.
+    or a calibration. Several panel runs are compared, each with the first; of two runs of one
+    audit, what has changed from the first to the second is shown.
     """
     from ..any_report import run_of, write_any_report
+    from ..auditing import AuditRun
+    from ..records.run_folder import FIGURES_FOLDER
     from ..reports import write_comparison
     from .display import printable
     from .jobs import show_document
@@ -62,6 +67,15 @@ def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bo
     if len(runs) == 1:
         path = write_any_report(runs[0], out=out, figures=not no_figures)
         show_document(run_of(runs[0]).document(), full=full)
+        click.echo()
+    elif len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
+        from ..auditing.compare import compare_audits
+        from ..reports.html import write_html
+
+        document, _ = compare_audits(*runs)
+        charts = None if no_figures else Path(out or COMPARISON_FILE).parent / FIGURES_FOLDER
+        path = write_html(Path(out or COMPARISON_FILE), document, charts=charts)
+        show_document(document, full=full)
         click.echo()
     else:
         path = write_comparison(runs, out or COMPARISON_FILE, figures=not no_figures)

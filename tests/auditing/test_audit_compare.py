@@ -1,0 +1,81 @@
+"""Two runs of one audit: what has changed from before to after, on the prompts that both asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from areopagus import InputError
+from areopagus.auditing import audit
+from areopagus.auditing.compare import compare_audits
+from areopagus.cli.report import report
+from areopagus.records.estimates import estimate_of, select
+
+CASES = "\n".join(f"  - {{id: c{k}, text: 'Question {k} for {{who}}.'}}" for k in range(12))
+TEXT = f"""name: doors
+title: Doors
+about: for whom a model opens
+factors:
+  who: {{a: Ann, b: Bo}}
+material:
+{CASES}
+ask: "{{text}} Open?"
+read: {{options: [open, shut], orders: given}}
+outcomes:
+  opens: {{title: share opened, of: answer, values: [open], compare: true}}
+contrasts:
+  gap: {{title: gap, of: opens, factor: [who], reference: {{who: [a]}}, reference_name: Ann}}
+"""
+
+
+def run_of(tmp_path: Path, out: str, shuts: Any, *, cases: int = 12, name: str = "m") -> Path:
+    folder = tmp_path / "doors"
+    folder.mkdir(exist_ok=True)
+    (folder / "audit.yaml").write_text(TEXT, encoding="utf-8")
+    rows = [
+        {
+            "item_id": f"c{k}|{who}|given", "respondent_id": name,
+            "response_text": "shut" if shuts(k, who) else "open",
+        }
+        for k in range(cases) for who in "ab"
+    ]  # fmt: skip
+    return Path(audit(folder, responses=rows, out=tmp_path / out, limit=2 * cases).path)
+
+
+def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> None:
+    before = run_of(tmp_path, "before", lambda k, who: who == "b")
+    after = run_of(tmp_path, "after", lambda k, who: k == 3 and who == "b", cases=10)
+    document, found = compare_audits(before, after)
+    rows = select(found, "models", respondent="after", baseline="before")
+    (row,) = rows[rows["measure"] == "difference"].to_dict("records")
+    # On the ten cases that both have: 19 of 20 opened after, 10 of 20 before.
+    rise = estimate_of(row)
+    assert rise.value == pytest.approx(9 / 20)
+    assert (rise.n, rise.verdict) == (10, "differs")
+    rows = select(found, "gap_models", group="b")
+    (row,) = rows[rows["measure"] == "difference"].to_dict("records")
+    assert row["value"] == pytest.approx(9 / 10)
+    assert document.headline[0] == "Gap of Bo: +0.90 [+0.67, +1.13] after less before."
+    assert any("4 prompts of one run alone are left out" in text for text in document.notices)
+
+
+def test_where_nothing_changed_that_is_said(tmp_path: Path) -> None:
+    before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
+    document, _ = compare_audits(before, after)
+    assert list(document.headline) == ["No change is shown of 2 differences."]
+    result = CliRunner().invoke(
+        report, [str(before), str(after), "--out", str(tmp_path / "c.html")], standalone_mode=False
+    )
+    assert result.exception is None, result.exception
+    assert "No change is shown" in result.output
+    assert "before and after" in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
+    mine = run_of(tmp_path, "mine", lambda k, who: False)
+    other = audit("socioeval", limit=4, out=tmp_path / "other", ledger=tmp_path / "l").path
+    with pytest.raises(InputError, match="is the audit 'socioeval'"):
+        compare_audits(other, mine)
