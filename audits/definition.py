@@ -314,6 +314,9 @@ class Definition(_Part):
     )
     named: Mapping[Name, str] = Field(default={}, description="column to what reports call it")
     agreement: Mapping[Name, Agreement] = {}
+    people: str = Field(
+        default="", description="the column that people fill in who check the readings"
+    )
     tables: tuple[TableView, ...] = Field(
         default=(), description="of the estimates that its class makes"
     )
@@ -358,6 +361,7 @@ class Definition(_Part):
             columns = (*of, *contrast.factor, *contrast.reference, *contrast.match)
             columns += (*contrast.average, *contrast.by)
             used |= dict.fromkeys(columns, f"contrasts.{name}")
+        used |= {self.people: "people"} if self.people else {}
         if unknown := [
             f"{where}: no column is called {c!r}" for c, where in used.items() if c not in known
         ]:

@@ -165,7 +165,7 @@ class _View:
         if n:
             yield "unit", f"intervals and tests are over {units(n, self.definition.unit_word)}"
         if planned:
-            yield "people", "no reading was checked by people"
+            yield "people", self._people()
 
     def _bounds(self, counts: Mapping[str, int]) -> Iterator[str]:
         """Between what the first outcome lies, whatever the unread answers are."""
@@ -229,6 +229,18 @@ class _View:
                 )
         return "agreement not measured: no two judges read the same answer"
 
+    def _people(self) -> str:
+        same = self.figure("people", "same", factor="audit")
+        if same is None:
+            how = ": --for-people 200" if self.definition.people else ""
+            return f"no reading was checked by people{how}"
+        said = f"people read the same in {number(100 * same.value, 0)}% of "
+        said += units(same.n, "answer")
+        among = self.figure("people", "same", factor="people")
+        if among is not None:
+            said += f"; two people in {number(100 * among.value, 0)}% of {among.n:,}"
+        return said
+
     def _n_units(self) -> int:
         for name in self.definition.outcomes:
             found = self.by_respondent("outcomes", name)
@@ -264,6 +276,19 @@ class _View:
             yield Section("models", "Do the models differ?", parts)
         if parts := list(self._agreement()):
             yield Section("agreement", "Agreement of the two judges", parts)
+        people = estimates_table(
+            self.estimates, "people", keys={"factor": "people with"}, is_short=True,
+            measures=[
+                Measure("same", "same", digits=3), Measure("same", "answers", field="n"),
+                Measure("kappa", "Cohen's kappa", digits=3),
+            ],
+            named={"factor": {"audit": "the audit's readings", "people": "each other"}},
+            caption="What people read in the answers drawn for them, with what the audit has read "
+            "in them, and with each other. 95% interval over answers.",
+            label="People",
+        )  # fmt: skip
+        if people is not None:
+            yield Section("people", "Checked by people", [people])
 
     def _first_outcomes(self) -> Iterator[Part]:
         """What the headline speaks of."""

@@ -75,6 +75,7 @@ class YamlAudit(Audit[YamlOptions]):
                 "unit_name": definition.unit_name or "case",
                 "asked_together": "case",
                 "takes_judges": True,
+                "people": "answer",
                 "contrasts": contrasts,
                 "agreement": definition.agreement or (agreement if read.options else {}),
             }

@@ -30,6 +30,8 @@ class AuditChoices(TypedDict, total=False):
     out: str | Path | None
     resume: bool
     max_cost: float | None
+    for_people: int | None
+    people: str | Path | None
 
 
 def audit(
@@ -71,6 +73,8 @@ def audit(
             column name to theirs, in `responses`. `out`: the folder; `runs/audit-NAME-xxxxxxxx`
             when left out; the same call goes on where an earlier one stopped. `resume`: demand that
             the folder exists. `max_cost`: US dollars that are not passed, over all stages.
+            `for_people`: write so many answers for people to read, into for_people.csv; `people`:
+            that table, filled in.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.

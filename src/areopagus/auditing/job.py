@@ -26,7 +26,7 @@ from ..audits.answers_table import (
 from ..audits.definition import Audit, AuditItem, Definition, Reading
 from ..audits.legacy import LegacyAudit
 from ..audits.registry import find_audit
-from ..errors import InputError
+from ..errors import InputError, InputFault
 from ..experiment.ask import (
     ModelAnswer,
     Protocol,
@@ -130,7 +130,13 @@ class AuditJob(Job[AuditRun]):
         self.audit = find_audit(audit)
         self.options = read_options(self.audit, options or {})
         self.definition: Definition = self.audit.defined(self.options)
+        self.chosen = config
         self.seed = config.seed
+        wants_people = config.people is not None or config.for_people is not None
+        if wants_people and not self.definition.people:
+            raise InputError(f"{self.definition.name}: names no column that people could check")
+        if config.people is not None and not Path(config.people).is_file():
+            raise InputError([InputFault(str(config.people), "is not a file", "people")])
         if responses is not None and targets:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")
         self.judges: tuple[Backend, ...] = judges_from(judges, self.audit)
@@ -287,7 +293,15 @@ class AuditJob(Job[AuditRun]):
         if isinstance(self.audit, LegacyAudit):
             return None
         self.audit.write_tables(answers, self.options)
-        return estimated(self.audit, self.options, answers)
+        found = estimated(self.audit, self.options, answers)
+        if self.definition.people:
+            from ..audits.people import people_estimates, write_for_people
+
+            if self.chosen.for_people is not None:
+                write_for_people(self.definition, answers, self.chosen.for_people, self.seed)
+            if self.chosen.people is not None:
+                found.extend(people_estimates(self.definition, answers, self.chosen.people))
+        return found
 
     def finished(self, result: Any) -> AuditRun:
         """The run; an audit without a definition writes its own report."""

@@ -132,6 +132,14 @@ class AuditConfig(InputConfig):
     effort: Annotated[str | None, Option("LEVEL")] = Field(
         default=None, description="Reasoning effort of the targets; none sends none."
     )
+    for_people: Annotated[int | None, Option("N")] = Field(
+        default=None,
+        ge=1,
+        description="Write so many answers, drawn by --seed, for people to read: for_people.csv.",
+    )
+    people: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None, description="That table, filled in: how far people read the same."
+    )
 
 
 class SessionConfig(JobConfig):
