@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..calibration import Applied
 
 
-@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand)
 @click.argument("humans")
 @report_options
 @config_options(AgreementConfig)
@@ -38,7 +38,7 @@ def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any)
         click.echo(f"Wrote {json_file}", err=True)
 
 
-@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand)
 @click.argument("run")
 @click.argument("humans")
 @click.option("--responses", metavar="FILE", help="The responses judged: adds lengths and domains.")
@@ -81,7 +81,7 @@ def calibrate(
     click.echo(f"More: areopagus report {folder} --full\n      areopagus apply {folder} RUN")
 
 
-@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand)
 @click.argument("calibration")
 @click.argument("run")
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")

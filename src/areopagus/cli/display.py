@@ -6,16 +6,11 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import InputError, visible_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
 
 WIDTH = 80
 
@@ -71,66 +66,6 @@ def show_table(
 def cut(text: str, width: int) -> str:
     """The text, cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def console(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal; 80 columns where there is none."""
-    from rich.console import Console
-
-    found = Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
-    if not found.is_terminal:
-        return Console(stderr=stderr, highlight=False, emoji=False, width=WIDTH, no_color=True)
-    return found
-
-
-def visible(text: str, *, width: int | None = None) -> str:
-    """The text without control characters and rich markup, cut to a width."""
-    from rich.markup import escape
-
-    plain = visible_text(text)
-    if width is not None and len(plain) > width:
-        plain = plain[: width - 1] + "…"
-    return escape(plain)
-
-
-def table(title: str, columns: Iterable[str], *, left: int = 1) -> Table:
-    """An empty table; the first `left` columns are text, the others numbers."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    made = Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        pad_edge=False,
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
-    for index, name in enumerate(columns):
-        made.add_column(
-            name, justify="left" if index < left else "right", overflow="ellipsis", no_wrap=True
-        )
-    return made
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """The number, or a dash where it is undefined."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def span(interval: Sequence[float | None] | None) -> str:
-    """`low to high`, or a dash."""
-    if interval is None or interval[0] is None or interval[1] is None:
-        return "–"
-    return f"{interval[0]:.2f} to {interval[1]:.2f}"
-
-
-def dollars(value: float | None) -> str:
-    """US dollars, see `formats.dollars`."""
-    from ..formats import dollars as shown
-
-    return shown(value)
 
 
 _BEFORE = len("Error: ")

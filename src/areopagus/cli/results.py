@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import visible_text
-from ..formats import units
+from ..formats import dollars, units
 from ..judges.models.usage import RunUsage, UsageTotals
-from .display import dollars
 
 if TYPE_CHECKING:
     import pandas as pd

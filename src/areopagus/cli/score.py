@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ASKING = ("track", "effort", "words", "response_repeats")
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("responses")
 @target_options("RESPONSES are prompts, which this model answers first; repeatable.")
 @protocol_options
@@ -253,16 +253,16 @@ def _show_batch_costs(panel: PanelSpec, batches: BatchSettings | None, found: Dr
     if batches is None:
         return
     from ..batch import batch_costs
-    from .display import console, dollars, visible
+    from ..formats import dollars
+    from .display import say
 
-    out = console()
     costs = batch_costs(panel, found.least or found, discount=batches.discount)
     for name, cost in costs.items():
         unknown = "price unknown; state it with --batch-discount"
         said = unknown if cost is None else f"{dollars(cost)} likely"
-        out.print(f"In a batch, {visible(name)}: {said}")
+        say(f"In a batch, {name}: {said}")
     if not costs:
-        out.print("No backend of this panel takes batches; all are asked online.")
+        say("No backend of this panel takes batches; all are asked online.")
 
 
 def _stopped(run: Run) -> str:
