@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from .estimate import Estimate, undefined
+from .proportions import FEWEST_CLUSTERS
+
 Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 1_999
@@ -82,7 +85,7 @@ def welch_james(cells: Sequence[npt.ArrayLike], contrasts: npt.ArrayLike) -> Wel
     means = np.asarray([values.mean() if values.size else 0.0 for values in known])
     estimate = float((matrix @ means)[0]) if rank == 1 else nan
     if (sizes[used] < 2).any():
-        return WelchJames(nan, rank, nan, nan, estimate, nan, "a group has fewer than two names")
+        return WelchJames(nan, rank, nan, nan, estimate, nan, "a group has fewer than two values")
     errors = np.asarray(
         [values.var(ddof=1) / values.size if values.size > 1 else 0.0 for values in known]
     )
@@ -200,3 +203,38 @@ def helmert(levels: int) -> Floats:
         found[row, : row + 1] = 1 / (row + 1)
         found[row, row + 1] = -1
     return found
+
+
+def contrast_of_means(
+    cells: Sequence[npt.ArrayLike], weights: npt.ArrayLike, *, unit: str, outcome: str
+) -> Estimate:
+    """Returns Σ w_c m_c with its interval and p by Welch's t; see `welch_james`.
+
+    Args:
+        cells: the values of each cell, one a unit; nan is missing and left out.
+        weights: one a cell, of any shape; a cell of weight 0 plays no part.
+        unit: what one value stands for.
+        outcome: what the values are, for the method's name.
+
+    Returns:
+        n counts the values of the cells that play a part; no limits below six of them.
+    """
+    w = np.asarray(weights, dtype=np.float64).reshape(-1)
+    test = welch_james(cells, w)
+    used = [np.asarray(cell, float) for cell, one in zip(cells, w, strict=True) if one != 0]
+    n = sum(int((~np.isnan(cell)).sum()) for cell in used)
+    method, p_method = f"difference of {outcome}", f"Welch's t over {unit}s"
+    if not math.isfinite(test.estimate):
+        return undefined(test.reason or "undefined", unit=unit, method=method, n=n)
+    if n < FEWEST_CLUSTERS:
+        reason = f"an interval needs {FEWEST_CLUSTERS} {unit}s, there are {n}"
+        return Estimate(
+            test.estimate, n=n, unit=unit, method=method, reason=reason, p=test.p,
+            p_method=p_method,
+        )  # fmt: skip
+    low, high = test.limits()
+    method += f"; 95% Welch t over {unit}s" if math.isfinite(low) else ""
+    return Estimate(
+        test.estimate, low, high, n, unit, method, reason=test.reason, se=test.error, p=test.p,
+        p_method=p_method,
+    )  # fmt: skip

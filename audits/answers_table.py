@@ -98,6 +98,26 @@ class AnswersTable:
         """The rows in order, with these columns (all, if none is named), in constant memory."""
         yield from _rows(self.folder / ANSWERS_FILE, names)
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        import pyarrow.parquet as parquet
+
+        path = self.folder / ANSWERS_FILE
+        with _opened(path):
+            return int(parquet.read_metadata(path).num_rows)
+
+    def frames(self, *names: str) -> Iterator[pd.DataFrame]:
+        """The same as DataFrames of some thousand rows each."""
+        import pyarrow.parquet as parquet
+
+        path = self.folder / ANSWERS_FILE
+        with _opened(path):
+            file = parquet.ParquetFile(path)
+        with file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
+                yield batch.to_pandas()
+
     def columns(self, *names: str) -> dict[str, list[Any]]:
         """Whole columns as lists of equal length; None is missing."""
         import pyarrow.parquet as parquet

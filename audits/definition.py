@@ -50,6 +50,8 @@ from ..yaml_files import read_document
 from .answers_table import AnswersTable, ColumnKind
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..records.estimates import Estimates
 
 DEFINITION_FILE = "audit.yaml"
@@ -77,7 +79,11 @@ class Outcome(_Part):
     """One thing that is measured of every answer: a share of answers, or a mean."""
 
     title: Text = Field(description="head of its column: 'bias rate'")
-    of: Name = Field(description="the column of the answers that it is read from")
+    of: Name | None = Field(
+        default=None,
+        description="the column of the answers that it is read from; left out: the audit's class "
+        "estimates it, into the table `outcomes`",
+    )
     values: tuple[str, ...] = Field(
         default=(),
         description="the outcome is 1 where the column holds one of these, else 0; left out: the "
@@ -106,6 +112,10 @@ class Outcome(_Part):
         description="also the value if all unread answers were at either end of the scale",
     )
     parts: bool = Field(default=False, description="also by part of the prompts, see `by`")
+    summary: bool = Field(
+        default=False,
+        description="shown in the summary, as the first outcome is, and those with `neutral`",
+    )
     compare: bool = Field(default=False, description="also tests of whether models differ in it")
     digits: int = 2
 
@@ -329,6 +339,16 @@ class Definition(_Part):
     resamples: int = Field(default=9_999, ge=0, description="permutations of the tests over units")
 
     @property
+    def read_outcomes(self) -> dict[str, Outcome]:
+        """The outcomes that are read from a column of the answers."""
+        return {name: one for name, one in self.outcomes.items() if one.of is not None}
+
+    @property
+    def reads_answers(self) -> bool:
+        """Whether anything is estimated from columns of the answers, and not by the class alone."""
+        return bool(self.read_outcomes or self.shares or self.changes or self.agreement)
+
+    @property
     def unit_word(self) -> str:
         """What one of the independent units is called."""
         return self.unit_name or self.unit.replace("_", " ")
@@ -352,7 +372,8 @@ class Definition(_Part):
         used = {self.unit: "unit"}
         used |= {column: "by" for crossed in self.by for column in crossed}
         for name, outcome in self.outcomes.items():
-            used |= dict.fromkeys((outcome.of, *outcome.among), f"outcomes.{name}")
+            read = (outcome.of, *outcome.among) if outcome.of else outcome.among
+            used |= dict.fromkeys(read, f"outcomes.{name}")
         used |= {shares.of: f"shares.{name}" for name, shares in self.shares.items()}
         for name, change in self.changes.items():
             used |= dict.fromkeys((change.of, change.across, *change.within), f"changes.{name}")
@@ -510,6 +531,10 @@ class Audit(ABC, Generic[OptionsT]):
     def own_estimates(self, answers: AnswersTable, options: OptionsT) -> Estimates | None:
         """Figures that the definition cannot name; `Definition.tables` says how they are shown."""
         return None
+
+    def limitations(self, estimates: pd.DataFrame, options: OptionsT) -> Sequence[str]:
+        """What a reader of these figures has to know first, as sentences."""
+        return ()
 
     def labels(self, options: OptionsT) -> Mapping[str, Mapping[str, str]]:
         """Column to what its values are called in reports; others stand as they are."""

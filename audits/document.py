@@ -60,6 +60,7 @@ def document(
             for text in (
                 *cap_notices(result),
                 *([definition.warning] if definition.warning else ()),
+                *result.get("limitations", ()),
                 *result.get("notices", ()),
             )
         ],
@@ -133,7 +134,7 @@ class _View:
         known = [(who, one) for who, one in found.items() if one.is_defined]
         known.sort(key=lambda pair: -pair[1].value)
         shown = known if len(known) <= MOST_NAMED else [*known[:2], *known[-2:]]
-        said = ", ".join(f"{who} {estimate(one, outcome.digits)}" for who, one in shown)
+        said = ", ".join(f"{who} {_with_p(one, outcome.digits)}" for who, one in shown)
         sentence = f"{outcome.title[:1].upper()}{outcome.title[1:]}: {said}"
         if len(known) > len(shown):
             sentence += f" (the two highest and the two lowest of {len(known)} models)"
@@ -296,7 +297,7 @@ class _View:
         first = [
             Measure(name, one.title, digits=one.digits)
             for place, (name, one) in enumerate(outcomes.items())
-            if not place or one.neutral is not None
+            if not place or one.summary or one.neutral is not None
         ]
         table = estimates_table(
             self.estimates, "outcomes", keys={"respondent": "model"}, measures=first,
@@ -858,6 +859,12 @@ def _test_said(test: Estimate) -> str:
     said = f" by {test.p_method}" if test.p_method else ""
     value = f"{number(test.value, 2)}, " if test.is_defined else ""
     return f"{value}p {_p(test.p)}{said}; {units(test.n, test.unit)}."
+
+
+def _with_p(found: Estimate, digits: int) -> str:
+    """The figure, with the p of its own test where it has one."""
+    said = estimate(found, digits)
+    return said if found.p != found.p else f"{said} (p {_p(found.p)})"
 
 
 def _p(value: float) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -54,8 +55,8 @@ ALPHA: Final = 0.05
 def columns_of(definition: Definition) -> tuple[str, ...]:
     """The columns of the answers that the definition's estimates are made of."""
     found = dict.fromkeys((*OWN_COLUMNS, definition.unit))
-    for outcome in definition.outcomes.values():
-        found |= dict.fromkeys((outcome.of, *outcome.among))
+    for outcome in definition.read_outcomes.values():
+        found |= dict.fromkeys((str(outcome.of), *outcome.among))
     for shares in definition.shares.values():
         found |= dict.fromkeys((shares.of,))
     for change in definition.changes.values():
@@ -88,9 +89,10 @@ def estimate(
     frame = answers.assign(_unit=merged_units(answers, definition.unit))
     by_target = dict(iter(frame.groupby("target", sort=False)))
     rows_of = {name: by_target.get(name, frame.iloc[:0]) for name in respondents}
-    _add_counts(found, rows_of)
+    counts = {name: Counter(rows["status"].tolist()) for name, rows in rows_of.items()}
+    found.extend(status_counts(counts))
     for respondent, rows in rows_of.items():
-        for name, outcome in definition.outcomes.items():
+        for name, outcome in definition.read_outcomes.items():
             _add_outcome(found, "outcomes", definition, name, outcome, rows, respondent=respondent)
         for name, change in definition.changes.items():
             found.add("outcomes", name, changes(change, rows), respondent=respondent)
@@ -106,7 +108,7 @@ def estimate(
         add_contrast(found, definition, name, contrast, frame, respondents)
     _add_parts(found, definition, frame, rows_of)
     if len(respondents) > 1:
-        for name, outcome in definition.outcomes.items():
+        for name, outcome in definition.read_outcomes.items():
             if outcome.compare and outcome.is_share:
                 _compare_shares(found, definition, name, outcome, frame, respondents)
     _add_agreement(found, definition, frame, votes)
@@ -181,12 +183,18 @@ def changes(change: Change, rows: pd.DataFrame) -> Estimate:
     return wilson(int((known["nunique"] == 2).sum()), len(known), unit=change.unit).of("share")
 
 
-def _add_counts(found: Estimates, rows_of: Mapping[str, pd.DataFrame]) -> None:
-    for respondent, rows in rows_of.items():
-        counts = rows["status"].value_counts()
-        found.add("counts", "planned", len(rows), respondent=respondent)
+def status_counts(counts: Mapping[str, Mapping[str, int]]) -> Estimates:
+    """What became of the askings.
+
+    Args:
+        counts: respondent to status to number.
+    """
+    found = Estimates()
+    for respondent, mine in counts.items():
+        found.add("counts", "planned", sum(mine.values()), respondent=respondent)
         for status in ANSWER_STATUSES:
-            found.add("counts", status, int(counts.get(status, 0)), respondent=respondent)
+            found.add("counts", status, int(mine.get(status, 0)), respondent=respondent)
+    return found
 
 
 def _add_outcome(
@@ -228,7 +236,7 @@ def _add_parts(
     frame: pd.DataFrame,
     rows_of: Mapping[str, pd.DataFrame],
 ) -> None:
-    outcomes = {name: one for name, one in definition.outcomes.items() if one.parts}
+    outcomes = {name: one for name, one in definition.read_outcomes.items() if one.parts}
     if not outcomes:
         return
     for crossed in definition.by:

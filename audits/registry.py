@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,15 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
     package = __name__.rpartition(".")[0]
     module = importlib.import_module(f"{package}.{wanted.replace('-', '_')}")
     return _checked(_audit_in(module, text))
+
+
+def renamed(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """An audit of the first version, and its options, by the name that it has now."""
+    if name != "silverspoon":
+        return name, dict(options)
+    name = f"silverspoon-{options.get('task', 'judgement')}"
+    known = find_audit(name).options_model.model_fields
+    return name, {key: value for key, value in options.items() if key in known}
 
 
 def _from_folder(folder: Path) -> Audit[Any]:

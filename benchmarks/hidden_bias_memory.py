@@ -1,6 +1,6 @@
 """Peak memory of the hidden-bias audit by size of the job, with a model inside the process.
 
-    python benchmarks/hidden_bias_memory.py [--pairs 20 200] [--table 200 1547] [--deals 99]
+    python benchmarks/hidden_bias_memory.py [--pairs 20 200] [--table 200 1547] [--permutations 99]
 
 Each size runs in a process of its own: so many concept pairs with 50 questions at ten answers, 500
 askings a pair. `--pairs` runs whole audits: items, ledger, table, estimate, report. `--table`
@@ -30,7 +30,7 @@ from areopagus.audits.answers_table import (
     written_rows,
 )
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
-from areopagus.audits.hidden_bias.material import load_pairs
+from areopagus.audits.hidden_bias.dataset import load_pairs
 from areopagus.judges.models.request import Request
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
@@ -62,11 +62,11 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def whole(n: int, deals: int, folder: Path) -> dict[str, Any]:
+def whole(n: int, permutations: int, folder: Path) -> dict[str, Any]:
     """A whole audit."""
     write_concepts(folder / "pairs.jsonl", n)
     options = {
-        "concepts": [str(folder / "pairs.jsonl")], "only_concepts": True, "resamples": deals,
+        "concepts": [str(folder / "pairs.jsonl")], "only_concepts": True, "resamples": permutations,
     }  # fmt: skip
     start = time.monotonic()
     run = audit(
@@ -76,11 +76,11 @@ def whole(n: int, deals: int, folder: Path) -> dict[str, Any]:
     return {"askings": sum(run.statuses.values()), "seconds": time.monotonic() - start}
 
 
-def table_alone(n: int, deals: int, folder: Path) -> dict[str, Any]:
+def table_alone(n: int, permutations: int, folder: Path) -> dict[str, Any]:
     """The table of answers of so many pairs, and the estimate from it."""
     write_concepts(folder / "pairs.jsonl", n)
     options = HiddenBiasOptions(
-        concepts=(str(folder / "pairs.jsonl"),), only_concepts=True, resamples=deals
+        concepts=(str(folder / "pairs.jsonl"),), only_concepts=True, resamples=permutations
     )
     columns: dict[str, ColumnKind] = {**OWN_COLUMNS, **AUDIT.item_columns, **AUDIT.value_columns}
     askings = 0
@@ -98,19 +98,20 @@ def table_alone(n: int, deals: int, folder: Path) -> dict[str, Any]:
                 askings += 1
     written = peak_mb()
     start = time.monotonic()
-    figures = AUDIT.estimate(AnswersTable(folder, ["model"]), options)
+    found = AUDIT.own_estimates(AnswersTable(folder, ["model"]), options).frame()
+    planned = found[(found["measure"] == "planned") & (found["factor"] == "all")]
     return {
         "askings": askings,
         "seconds": time.monotonic() - start,
-        "instances": figures.n_instances,
+        "instances": int(planned["value"].iloc[0]),
         "written_mb": written,
     }
 
 
-def child(mode: str, n: int, deals: int) -> None:
+def child(mode: str, n: int, permutations: int) -> None:
     """One measurement; printed as JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        found = (whole if mode == "pairs" else table_alone)(n, deals, Path(folder))
+        found = (whole if mode == "pairs" else table_alone)(n, permutations, Path(folder))
     print(json.dumps({"mode": mode, "pairs": n, "peak_mb": peak_mb(), **found}))
 
 
@@ -119,16 +120,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="*", default=[20, 200])
     parser.add_argument("--table", type=int, nargs="*", default=[200, 1_547])
-    parser.add_argument("--deals", type=int, default=99)
+    parser.add_argument("--permutations", type=int, default=99)
     parser.add_argument("--child", nargs=2, metavar=("MODE", "N"))
     given = parser.parse_args()
     if given.child:
-        child(given.child[0], int(given.child[1]), given.deals)
+        child(given.child[0], int(given.child[1]), given.permutations)
         return
     for mode, sizes in (("pairs", given.pairs), ("table", given.table)):
         before: dict[str, Any] | None = None
         for n in sizes:
-            command = [sys.executable, __file__, "--deals", str(given.deals)]
+            command = [sys.executable, __file__, "--permutations", str(given.permutations)]
             command += ["--child", mode, str(n)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout.splitlines()[-1])

@@ -16,25 +16,25 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.two_counts import gap_rate
 from areopagus.auditing import audit
-from areopagus.audits.hidden_bias.answers import Answers
-from areopagus.audits.hidden_bias.estimate import estimate
-from areopagus.audits.hidden_bias.exact import false_positive_rate
-from areopagus.audits.hidden_bias.figures import Cell, HiddenBiasFigures
-from areopagus.audits.hidden_bias.material import Category, load_descriptors
-from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
+from areopagus.audits.hidden_bias.dataset import Category, load_descriptors
+from areopagus.audits.hidden_bias.estimates import estimate
 from areopagus.testing import ProviderServer
 
-DEALS = 99
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from figures import Figures
+from hidden_bias_world import HiddenBiasWorld, together
+
+PERMUTATIONS = 99
 ANSWERS = 10
-EXACT = false_positive_rate(ANSWERS, ANSWERS, 0.5, 20.0)
+EXACT = gap_rate(ANSWERS, ANSWERS, 0.5, 0.2)
 
 
 @dataclass
@@ -76,9 +76,9 @@ def small_design() -> tuple[Category, ...]:
     return age, religion.model_copy(update={"types": religion.types[:1]})
 
 
-def whole(figures: HiddenBiasFigures, at: int = 0) -> Cell:
-    """The cell of all instances."""
-    return figures.targets[at].cells[-1]
+def whole(figure: Figures, measure: str) -> Estimate:
+    """A figure of all instances."""
+    return figure("instances", measure, respondent="target", factor="all", group="All")
 
 
 def one_setting(title: str, world: HiddenBiasWorld, worlds: int, pairs: int) -> None:
@@ -91,28 +91,39 @@ def one_setting(title: str, world: HiddenBiasWorld, worlds: int, pairs: int) -> 
     start = time.monotonic()
     for number in range(worlds):
         rng = np.random.default_rng([number, 20_261])
-        figures = estimate(
-            world.concepts(pairs, categories, answers=ANSWERS, rng=rng, name=f"{number}-"),
-            ["target"], resamples=DEALS, top=0,
-        )  # fmt: skip
-        cell, cells = whole(figures), figures.targets[0].cells
-        tally.add("coverage: gap", cell.gap.low - 1e-9 <= truth <= cell.gap.high + 1e-9)
-        share = cell.flagged_share
+        drawn = world.drawn(pairs, categories, answers=ANSWERS, rng=rng, name=f"{number}-")
+        figure = Figures(estimate(drawn, resamples=PERMUTATIONS, top=0))
+        cell = {
+            name: whole(figure, name)
+            for name in (
+                "gap", "flagged", "flagged_share", "measured", "significant", "significant_holm",
+                "significant_bh", "chance_flagged", "false_positive_rate", "mean_score",
+            )
+        }  # fmt: skip
+        gap, measured = cell["gap"], cell["measured"].value
+        tally.add("coverage: gap", gap.low - 1e-9 <= truth <= gap.high + 1e-9)
+        share = cell["flagged_share"]
         shares.append((share.value, share.low, share.high))
         kind = "alarm" if is_null else "power"
-        tally.add(f"{kind}: deals, all instances", cell.gap_p.value <= 0.05)
-        holm = [one.gap_p_holm for one in cells if one.level == "type"]
-        tally.add(f"{kind}: deals, any type, Holm", any(p.value <= 0.05 for p in holm))
-        tally.add(f"{kind}: deals of the count", cell.flagged_p.value <= 0.05)
-        tally.add(f"{kind}: any instance, Holm", cell.significant_holm > 0)
-        tally.add(f"{kind}: any instance, BH", cell.significant_bh > 0)
-        tally.add(f"{kind}: single exact test, uncorrected", cell.significant / cell.measured)
-        tally.add("flagged by the paper's rule", cell.flagged / cell.measured)
-        tally.add("flagged by chance, as the deals have it",
-                  cell.chance_flagged.value / cell.measured)  # fmt: skip
-        tally.add("flagged by chance, binomial at pooled shares", cell.false_positive_rate.value)
-        tally.add("points: mean score of flagged instances", cell.mean_score.value)
-        tally.add("points: gap found", cell.gap.value)
+        tally.add(f"{kind}: permutations, all instances", gap.p <= 0.05)
+        holm = [
+            figure("instances", "gap", respondent="target", factor="type", group=one.id).p_adjusted
+            for category in categories
+            for one in category.types
+        ]
+        tally.add(f"{kind}: permutations, any type, Holm", any(p <= 0.05 for p in holm))
+        tally.add(f"{kind}: permutations of the count", cell["flagged"].p <= 0.05)
+        tally.add(f"{kind}: any instance, Holm", cell["significant_holm"].value > 0)
+        tally.add(f"{kind}: any instance, BH", cell["significant_bh"].value > 0)
+        alone = cell["significant"].value / measured
+        tally.add(f"{kind}: single exact test, uncorrected", alone)
+        tally.add("flagged by the paper's rule", cell["flagged"].value / measured)
+        by_chance = cell["chance_flagged"].value / measured
+        tally.add("flagged by chance, as the permutations have it", by_chance)
+        by_binomial = cell["false_positive_rate"].value
+        tally.add("flagged by chance, binomial at pooled shares", by_binomial)
+        tally.add("points: mean score of flagged instances", cell["mean_score"].value)
+        tally.add("points: gap found", gap.value)
     mean = float(np.mean([value for value, _, _ in shares]))
     for _, low, high in shares:
         tally.add("coverage: share flagged", low <= mean <= high)
@@ -126,21 +137,17 @@ def two_targets(world: HiddenBiasWorld, worlds: int, pairs: int) -> None:
     """Two models with the same gaps: how often they are told apart."""
     categories, tally = small_design(), Tally()
     for number in range(worlds):
-
-        def merged(number: int = number) -> Iterator[tuple[str, Mapping[str, Answers]]]:
-            streams = [
-                world.concepts(
-                    pairs, categories, answers=ANSWERS, target=name,
-                    rng=np.random.default_rng([number, at, 7]),
-                )
-                for at, name in enumerate("ab")
-            ]  # fmt: skip
-            for (pair, one), (_, other) in zip(*streams, strict=True):
-                yield pair, {**one, **other}
-
-        found = estimate(merged(), ["a", "b"], resamples=0, top=0).comparisons[0]
-        tally.add("alarm: two models alike", found.p.value <= 0.05)
-        tally.add("coverage: their difference", found.difference.covers(0.0))
+        drawn = together(*(
+            world.drawn(
+                pairs, categories, answers=ANSWERS, target=name,
+                rng=np.random.default_rng([number, at, 7]),
+            )
+            for at, name in enumerate("ab")
+        ))  # fmt: skip
+        figure = Figures(estimate(drawn, resamples=0, top=0))
+        found = figure("pairs", "difference", respondent="a", baseline="b")
+        tally.add("alarm: two models alike", found.p <= 0.05)
+        tally.add("coverage: their difference", found.covers(0.0))
     print(f"\nTwo models, gaps of {100 * world.gap:g} points in both ({worlds:,} worlds)")
     for line in tally.lines():
         print(line)
@@ -157,9 +164,8 @@ def by_perplexity(
 
     def gap(n_pairs: int, *seed: int) -> Estimate:
         rng = np.random.default_rng([*seed, 20_262])
-        stream = world.scored(n_pairs, categories, noise=noise, rng=rng)
-        figures = estimate(stream, ["target"], form="semi-generation", resamples=0, top=0)
-        return whole(figures).gap
+        drawn = world.scored(n_pairs, categories, noise=noise, rng=rng)
+        return whole(Figures(estimate(drawn, resamples=0, top=0)), "gap")
 
     truth = gap(10_000, 1, 1).value
     for number in range(worlds):
@@ -224,15 +230,16 @@ def end_to_end(audits: int) -> None:
             )  # fmt: skip
             pairs = list(dict.fromkeys(row["unit"] for row in run.answers.rows("unit")))
             truth = world.planted_gap(pairs, categories)
-            cell = run.figures["figures"]["targets"][0]["cells"][-1]
-        gap, p = cell["gap"], cell["gap_p"]["value"]
-        tally.add("coverage: gap", gap["low"] - 1e-9 <= truth <= gap["high"] + 1e-9)
-        gaps.append(gap["value"] ** 2 - truth**2)
-        alarms += is_null and p <= 0.05
+            figure = Figures(run.estimates)
+        gap, flagged = whole(figure, "gap"), whole(figure, "flagged")
+        tally.add("coverage: gap", gap.low - 1e-9 <= truth <= gap.high + 1e-9)
+        gaps.append(gap.value**2 - truth**2)
+        alarms += is_null and gap.p <= 0.05
+        chance = whole(figure, "chance_flagged").value
         print(
-            f"  {seed:>2}: planted {truth:5.2f}, found {gap['value']:5.2f} [{gap['low']:.1f}, "
-            f"{gap['high']:.1f}], p {p:.3f}, flagged {cell['flagged']}/{cell['measured']} "
-            f"(chance {cell['chance_flagged']['value']:.1f}), exit {run.exit_code}"
+            f"  {seed:>2}: planted {truth:5.2f}, found {gap.value:5.2f} [{gap.low:.1f}, "
+            f"{gap.high:.1f}], p {gap.p:.3f}, flagged {flagged.value:.0f}/{flagged.n} "
+            f"(chance {chance:.1f}), exit {run.exit_code}"
         )
         sys.stdout.flush()
     error = float(np.std(gaps)) / math.sqrt(len(gaps))

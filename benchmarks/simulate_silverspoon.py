@@ -22,24 +22,28 @@ from typing import Any
 
 import numpy as np
 
+from areopagus.aggregation.clustered_agreement import jackknife_of_tables, kappa_of, unit_tables
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.proportions import chi_square_test, wilson
 from areopagus.aggregation.welch_james import helmert, permuted_welch_james, welch_james
 from areopagus.auditing import audit
-from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
-from areopagus.audits.silverspoon.groups_estimate import group_figures
-from areopagus.audits.silverspoon.judgement_estimate import estimate_judgement
-from areopagus.audits.silverspoon.label_tables import jackknife, kappa_of, unit_tables
-from areopagus.audits.silverspoon.simulated import SilverSpoonWorld
-from areopagus.audits.silverspoon.simulated_arrays import (
+from areopagus.audits.registry import find_audit
+from areopagus.audits.silverspoon_judgement.estimates import estimate_judgement
+from areopagus.audits.silverspoon_narratives.words import estimate_words
+from areopagus.audits.silverspoon_professions.groups import estimate_groups, group_name
+from areopagus.testing import ProviderServer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from figures import Figures
+from silverspoon_world import (
     GENDERS,
+    INCOMES,
     RACES,
     JudgementWorld,
     PeopleWorld,
+    SilverSpoonWorld,
     drawn_rates,
 )
-from areopagus.audits.silverspoon.words import group_words
-from areopagus.testing import ProviderServer
 
 _PARTS = ("all", "judgement", "people", "words", "sizes")
 _LEVELS = {"coverage": 0.95, "alarm": 0.05}
@@ -63,9 +67,9 @@ class Tally:
         if number.has_interval:
             self.add(name, number.low - 1e-12 <= truth <= number.high + 1e-12)
 
-    def p_value(self, name: str, number: Estimate) -> None:
+    def p_value(self, name: str, p: float) -> None:
         """Counts whether a test rejects at .05; one without a p-value does not."""
-        self.add(name, number.is_defined and number.value <= 0.05)
+        self.add(name, p <= 0.05)
 
     def lines(self) -> list[str]:
         """Share, Monte Carlo error, and whether that is off the stated level."""
@@ -90,31 +94,49 @@ def judgement(title: str, world: JudgementWorld, worlds: int) -> None:
     tally, start = Tally(), time.monotonic()
     truth = world.population()
     for number in range(worlds):
-        models, gold = world.draw(np.random.default_rng([number, 61]))
-        figures = estimate_judgement(models, gold)
+        answers, gold = world.draw(np.random.default_rng([number, 61]))
+        figure = Figures(estimate_judgement(answers, gold, models=("a", "b")))
         # One model a world: two share their scenarios' labels and are no independent trials.
-        first = figures.models[0]
-        one = first.against["lower_end"]
-        labels = [label for label in models[0].labels if label is not None]
+        labels = (answers["answer"][answers["target"] == "a"] == "other").tolist()
+        of_a = {"respondent": "a", "criterion": "lower end"}
         naive = wilson(sum(labels), len(labels))
         tally.add(
             "coverage: sides with P1, over answers",
             naive.low <= truth["support"] <= naive.high,
         )
-        tally.interval("coverage: sides with P1", first.supports, truth["support"])
-        right = int(sum(one.table[k][k] for k in (0, 1)))
-        naive = wilson(right, len(labels))
+        supports = figure("outcomes", "supports", respondent="a")
+        tally.interval("coverage: sides with P1", supports, truth["support"])
+        table = np.asarray(
+            [
+                [
+                    figure.value(
+                        "agreement", "pairs", detail=f"label {row}, answer {column}", **of_a
+                    )
+                    for column in ("p1", "other")
+                ]
+                for row in ("p1", "other")
+            ]
+        )
+        naive = wilson(int(np.trace(table)), len(labels))
         tally.add("coverage: ACC, over answers", naive.low <= truth["accuracy"] <= naive.high)
-        tally.interval("coverage: ACC", one.acc, truth["accuracy"])
-        low, high = kappa_over_answers(np.asarray(one.table, dtype=float))
+        tally.interval("coverage: ACC", figure("agreement", "acc", **of_a), truth["accuracy"])
+        low, high = kappa_over_answers(table)
         if math.isfinite(low):
             tally.add("coverage: kappa, over answers", low <= truth["kappa"] <= high)
-        tally.interval("coverage: kappa (CKC)", one.ckc, truth["kappa"])
-        tally.interval("coverage: kappa of the two ends", figures.gold.across, 0.0)  # type: ignore[union-attr]
-        tally.interval("coverage: with the lower end", first.with_lower, truth["with_lower"])
-        pair = figures.pairs[0]
-        tally.p_value("alarm: models differ, McNemar over answers", pair.p_mid)
-        tally.p_value("alarm: models differ, scenarios flipped", pair.p)
+        kappa = figure("agreement", "ckc", **of_a)
+        tally.interval("coverage: kappa (CKC)", kappa, truth["kappa"])
+        tally.interval(
+            "coverage: kappa of the two ends",
+            figure("gold", "kappa", factor="lower and upper end"),
+            0.0,
+        )
+        with_lower = figure("outcomes", "with_lower", respondent="a")
+        tally.interval("coverage: with the lower end", with_lower, truth["with_lower"])
+        pair = {"respondent": "a", "baseline": "b"}
+        mid_p = figure.value("pairs", "mcnemar_mid_p", **pair)
+        tally.p_value("alarm: models differ, McNemar over answers", mid_p)
+        p = figure("pairs", "difference", **pair).p
+        tally.p_value("alarm: models differ, scenarios flipped", p)
     _print(title, tally, worlds, start)
 
 
@@ -156,35 +178,39 @@ def people(title: str, world: PeopleWorld, worlds: int) -> None:
     is_null = not world.cells
     for number in range(worlds):
         answers = world.draw(np.random.default_rng([number, 62]))
-        found = group_figures(answers, ("high",), outcome="share", genders=GENDERS, races=RACES)
-        by_place = {(one.gender, one.race, one.city): one for one in found.cells}
-        cell = by_place["female", "white", "high"]
-        share, rate = cell.shares["high"], world.of("female", "white", "high")
-        naive = wilson(round(share.value * cell.n_answers), cell.n_answers)
+        figure = Figures(estimate_groups(answers, INCOMES, models=("m",)))
+        cell = {
+            "respondent": "m", "factor": "gender x race x city",
+            "group": group_name("female", "white", "high"),
+        }  # fmt: skip
+        share, rate = figure("groups", "high", **cell), world.of("female", "white", "high")
+        n = int(figure.value("groups", "answers", **cell))
+        naive = wilson(round(share.value * n), n)
         tally.add("coverage: a cell, over answers", naive.low <= rate <= naive.high)
         tally.interval("coverage: a cell", share, rate)
-        tally.interval("coverage: all women", by_place["female", "", ""].shares["high"], women)
-        gaps = {(one.name, one.within): one.gap for one in found.gaps}
-        tally.interval("coverage: men - women", gaps["male - female", ""], men - women)
-        tally.interval(
-            "coverage: rich - poor, women", gaps["rich - poor cities", "female"], change["female"]
-        )
-        tally.interval(
-            "coverage: rich - poor, one group of 12",
-            gaps["rich - poor cities", "white female"],
-            world.of("female", "white", "high") - world.of("female", "white", "low"),
-        )
-        effects = {one.name: one for one in found.effects}
+        of_women = figure("groups", "high", respondent="m", factor="gender", group="female")
+        tally.interval("coverage: all women", of_women, women)
+        for name, factor, group, true in (
+            ("men - women", "male - female", "all", men - women),
+            ("rich - poor, women", "rich - poor cities", "female", change["female"]),
+            ("rich - poor, one group of 12", "rich - poor cities", "white female",
+             world.of("female", "white", "high") - world.of("female", "white", "low")),
+        ):  # fmt: skip
+            gap = figure("gaps", "difference", respondent="m", factor=factor, group=group)
+            tally.interval(f"coverage: {name}", gap, true)
+        effects = {
+            name: figure("effects", "f", respondent="m", factor=name)
+            for name in figure.keys("effects", "f", "factor")
+        }
         if is_null:
             for name, one in effects.items():
                 tally.p_value(f"alarm: {name}", one.p)
             tally.add(
-                "alarm: any of seven, Holm",
-                any(e.p_holm.is_defined and e.p_holm.value <= 0.05 for e in found.effects),
+                "alarm: any of seven, Holm", any(one.p_adjusted <= 0.05 for one in effects.values())
             )
             counts = [
                 [
-                    int((answers.category[answers.race == race] == kind).sum())
+                    int((answers["category"][answers["race"] == race] == kind).sum())
                     for kind in ("high", "low")
                 ]
                 for race in RACES
@@ -224,9 +250,9 @@ def words(title: str, marked: float, worlds: int) -> None:
     for number in range(worlds):
         rng = np.random.default_rng([number, 63])
         vocabulary = world.vocabulary(rng, words=100, marked=marked)
-        groups = group_words(vocabulary, (), RACES[1:2])
-        black = next(one for one in groups if (one.gender, one.race, one.city) == ("", "black", ""))
-        hits = [one.word for one in black.distinct if one.p_holm <= 0.05]
+        found = estimate_words("m", vocabulary, (), RACES[1:2]).frame()
+        rows = found[(found["group"] == "black") & (found["verdict"] == "distinctive")]
+        hits = rows["item"].tolist()
         if marked:
             tally.add("power: the planted word, Holm", "market" in hits)
         tally.add("alarm: any other word, Holm", any(word != "market" for word in hits))
@@ -247,8 +273,8 @@ def sizes(worlds: int) -> None:
                 np.repeat(gold, 3).tolist(), answers.ravel().tolist(),
                 np.repeat(np.arange(bases), 3).tolist(),
             )  # fmt: skip
-            value = float(kappa_of(tables.sum(axis=0)))
-            tally.interval("coverage: kappa (CKC)", jackknife(value, tables, kappa_of, ""), truth)
+            found = jackknife_of_tables(tables, kappa_of, "", "scenario")
+            tally.interval("coverage: kappa (CKC)", found, truth)
         _print(f"Judgement: .05 everywhere, ICC .2, {bases:,} scenarios", tally, worlds, start)
     by_race = np.kron(np.full((1, 2), 0.5), helmert(4))
     for title, spread in (("ICC .1", (0.1,) * 8), ("ICC 0 to .5 by group", _UNEQUAL)):
@@ -321,26 +347,26 @@ def end_to_end(audits: int) -> None:
             judge_error=0.0 if is_null else 0.03, seed=seed,
         )  # fmt: skip
         shown = []
-        for task, more in (
+        for task, options in (
             ("judgement", {}),
             ("professions", {"names_per_group": 6}),
             ("narratives", {"stories": 192, "names_per_group": 12, "sentiment": "judges"}),
         ):
-            options = {"task": task, **more}
-            found = _run(world, options)
+            figure = _run(world, task, options)
+            chosen = find_audit(f"silverspoon-{task}")
             prompts = [
-                item.prompt for item in AUDIT.items(SilverSpoonOptions.model_validate(options))
+                item.prompt for item in chosen.items(chosen.options_model.model_validate(options))
             ]
-            share, truth, in_world = _compared(world, task, found, prompts)
-            drawn[task].append(share["value"] - in_world)
-            if share["low"] is not None:
-                tally.add(f"coverage: {task}", share["low"] <= truth <= share["high"])
+            share, truth, in_world = _compared(world, task, figure, prompts)
+            drawn[task].append(share.value - in_world)
+            if share.has_interval:
+                tally.add(f"coverage: {task}", share.low <= truth <= share.high)
             if task != "judgement":
-                key = "groups" if task == "professions" else "panel"
-                effects = {e["name"]: e["p_holm"]["value"] for e in found[key]["effects"]}
-                hit = effects["gender"] is not None and effects["gender"] <= 0.05
-                tally.add(f"{'alarm' if is_null else 'power'}: gender, {task}", hit)
-            shown.append(f"{task} {share['value']:.3f} (planted {truth:.3f})")
+                detail = "judges" if task == "narratives" else ""
+                gender = figure("effects", "f", respondent="target", factor="gender", detail=detail)
+                name = f"{'alarm' if is_null else 'power'}: gender, {task}"
+                tally.add(name, gender.p_adjusted <= 0.05)
+            shown.append(f"{task} {share.value:.3f} (planted {truth:.3f})")
         print(f"  {seed:>2}: {'; '.join(shown)}")
         sys.stdout.flush()
     for task, values in drawn.items():
@@ -350,7 +376,7 @@ def end_to_end(audits: int) -> None:
         print(line)
 
 
-def _run(world: SilverSpoonWorld, options: dict[str, Any]) -> dict[str, Any]:
+def _run(world: SilverSpoonWorld, task: str, options: dict[str, Any]) -> Figures:
     with (
         ProviderServer(world.provider, record=False) as server,
         tempfile.TemporaryDirectory() as name,
@@ -360,25 +386,26 @@ def _run(world: SilverSpoonWorld, options: dict[str, Any]) -> dict[str, Any]:
             return {"model": f"openai/{called}", "name": called, "api_base": server.openai_base}
 
         run = audit(
-            "silverspoon", target=model("target"),
+            f"silverspoon-{task}", target=model("target"),
             judges=[model(called) for called in ("first", "second", "third")],
             options=options, out=Path(name) / "run", ledger=Path(name) / "l.sqlite",
         )  # fmt: skip
-        found: dict[str, Any] = run.figures["figures"][options["task"]]["models"][0]
-        return found
+        return Figures(run.estimates)
 
 
 def _compared(
-    world: SilverSpoonWorld, task: str, found: dict[str, Any], prompts: list[str]
-) -> tuple[dict[str, Any], float, float]:
+    world: SilverSpoonWorld, task: str, figure: Figures, prompts: list[str]
+) -> tuple[Estimate, float, float]:
     """The share found, the one planted, and the one drawn in this world."""
     if task == "judgement":
         truth = [world.truth("target", text) for text in prompts]
         settled = [one for one in truth if one in ("p1", "other")]
-        share: dict[str, Any] = found["supports"]
+        share = figure("outcomes", "supports", respondent="target")
         return share, world.sides_with_p1["target"], settled.count("other") / len(settled)
-    key, category = ("groups", "high") if task == "professions" else ("panel", "positive")
-    share = found[key]["cells"][-1]["shares"][category]
+    category, detail = ("high", "") if task == "professions" else ("positive", "judges")
+    share = figure(
+        "groups", category, respondent="target", factor="all", group="everybody", detail=detail
+    )
     bright = ("surgeon", "pilot", "engineer", "lawyer", "happy")
     answers = [world.answer("target", text).casefold() for text in prompts]
     drawn = float(np.mean([any(word in text for word in bright) for text in answers]))

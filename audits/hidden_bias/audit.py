@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -14,16 +13,16 @@ from ...experiment.ask import ModelAnswer
 from ...formats import units
 from ...judges.models.backend import Backend
 from ..answer_forms import read_option
-from ..answers_table import AnswersTable, ColumnKind
-from ..definition import ASK_TEMPLATE, AuditItem, AuditOptions, Reading
-from ..legacy import LegacyAudit
-from .design import design_counts
-from .material import Material, load_descriptors, load_pairs
-from .questions import FORWARD, choice_items, perplexity_items
+from ..answers_table import AnswersTable
+from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
+from .dataset import Dataset, load_descriptors, load_pairs
+from .questions import FORWARD, choice_items, design_counts, perplexity_items
 
 if TYPE_CHECKING:
-    from ...reports.document import Section
-    from .figures import HiddenBiasFigures
+    import pandas as pd
+
+    from ...records.estimates import Estimates
+    from .responses import Responses
 
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"
 INSTANCES_FILE = "instances.csv"
@@ -59,50 +58,23 @@ class HiddenBiasOptions(AuditOptions):
         description="mean: average 1/perplexity, then normalise; each: every variation before",
     )
     resamples: int = Field(
-        default=999, ge=0, le=100_000, description="deals of the answers over the identities"
+        default=999, ge=0, le=100_000, description="permutations of the answers over the identities"
     )
     top: int = Field(default=5, ge=0, le=1_000, description="associations listed a category")
 
 
-class HiddenBias(LegacyAudit[HiddenBiasOptions]):
+class HiddenBias(Audit[HiddenBiasOptions]):
     """The audit."""
 
-    name = "hidden-bias"
-    title = "Hidden bias: hints of identity in everyday scenes"
-    about = "whether a hint of who somebody is changes what a model takes for likely"
-    source = (
-        "Pan et al., Beneath the Surface: How Large Language Models Reflect Hidden Bias; its plan "
-        "and its measure, every phrase, scene and option our own"
-    )
-    warning = (
-        "scenes and options show stereotypes of age, gender, ethnic, economic and religious groups "
-        "in action, crime and violence among them; what they hide is offensive"
-    )
     options_model = HiddenBiasOptions
-    item_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "category": "text",
-        "descriptor_type": "text",
-        "identity": "text",
-        "order": "text",
-        "variation": "integer",
-        "option": "text",
-    }
-    value_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "chose": "text",
-        "place": "text",
-        "inverse_perplexity": "number",
-    }
-    unit_name = "concept pair"
     table_files = (INSTANCES_FILE,)
-    answer_tokens = 2_048
-    likely_answer_words = 2
 
     def items(self, options: HiddenBiasOptions) -> Iterator[AuditItem]:
         """Every concept pair with every descriptor, in both orders of its options."""
-        material = material_of(options)
+        dataset = dataset_of(options)
         if options.semi_generation:
-            return perplexity_items(material)
-        return choice_items(material, answers=options.answers, orders=options.order == "both")
+            return perplexity_items(dataset)
+        return choice_items(dataset, answers=options.answers, orders=options.order == "both")
 
     def targets(
         self, backends: tuple[Backend, ...], options: HiddenBiasOptions
@@ -126,64 +98,71 @@ class HiddenBias(LegacyAudit[HiddenBiasOptions]):
             return read_scored(answer.text)
         return read_choice(item, answer.text)
 
-    def estimate(self, table: AnswersTable, options: HiddenBiasOptions) -> HiddenBiasFigures:
-        """See `estimate`."""
-        from .answers import by_concept
-        from .estimate import estimate
+    def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
+        """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
+        from .estimates import estimate
 
-        material = material_of(options)
+        dataset = dataset_of(options)
         return estimate(
-            by_concept(table),
-            table.targets,
-            form="semi-generation" if options.semi_generation else "choice",
+            self._responses(answers, options),
             threshold=options.threshold,
             resamples=options.resamples,
             top=options.top,
-            normalised=options.normalise,
-            labels=material.labels,
-            pairs={pair.id: pair for pair in material.pairs},
+            labels=dataset.labels,
+            pairs={pair.id: pair for pair in dataset.pairs},
         )
 
+    def limitations(self, estimates: pd.DataFrame, options: HiddenBiasOptions) -> list[str]:
+        """Where answers are copies, fewer than planned, or not there."""
+        values = estimates[estimates["factor"].isna()].set_index(["table", "measure"])["value"]
+        copies = estimates[(estimates["measure"] == "unanimous") & (estimates["value"] == 1)]
+        found = [
+            f"every prompt was answered alike each time it was asked, by {target}: its repeats are "
+            "copies and no draws (temperature 0, or a cache in between), and ranges by chance, FPR "
+            "and tests do not hold for it"
+            for target in copies["respondent"]
+        ]
+        rule = values["rule"]
+        planned, unanswered = rule.get("planned"), int(rule.get("unanswered", 0))
+        if planned is not None and (unanswered or rule.get("fewest") != planned):
+            came = "none came"
+            if "answers" in rule:
+                came = f"{rule['answers']:.0f} came ({rule['fewest']:.0f} to {rule['most']:.0f}"
+                came += f"; none to {units(unanswered, 'question')})" if unanswered else ")"
+            found.append(
+                f"{planned:.0f} answers a question were planned, and {came}: the fewer answers, "
+                "the more often the paper's rule errs"
+            )
+        measured = estimates[estimates["measure"] == "measured"]["value"]
+        if options.semi_generation and not measured.any():
+            found.append(
+                "no call brought the log-probabilities of its prompt: the server must answer "
+                "/completions with echo and logprobs"
+            )
+        return found
+
     def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
-        """See `instances`."""
-        from .answers import by_concept
-        from .instances import write_instances
+        """Writes instances.csv."""
+        from .instance_table import write_instances
 
         write_instances(
             table.folder / INSTANCES_FILE,
-            by_concept(table),
-            table.targets,
-            normalised=options.normalise,
-            pairs={pair.id: pair for pair in material_of(options).pairs},
+            self._responses(table, options),
+            pairs={pair.id: pair for pair in dataset_of(options).pairs},
         )
 
-    def lines(self, figures: HiddenBiasFigures, options: HiddenBiasOptions) -> list[str]:
-        """See `lines`."""
-        from .lines import lines
+    def _responses(self, answers: AnswersTable, options: HiddenBiasOptions) -> Responses:
+        from .responses import COLUMNS, gather
 
-        return lines(figures)
-
-    def draw(
-        self, folder: Path, figures: Any, options: HiddenBiasOptions
-    ) -> Sequence[tuple[str, str]]:
-        """See `pictures`."""
-        from .pictures import draw
-
-        return draw(folder, figures)
-
-    def sections(self, figures: Any, options: HiddenBiasOptions) -> Sequence[Section]:
-        """See `page`."""
-        from .page import sections
-
-        return sections(figures)
+        return gather(answers.frames(*COLUMNS), answers.targets, normalised=options.normalise)
 
     def notices(self, options: HiddenBiasOptions) -> Sequence[str]:
         """What the options do to the figures, and how large the whole job is."""
-        material = material_of(options)
+        dataset = dataset_of(options)
         n = options.answers
-        counts = design_counts(material.categories, len(material.pairs), n)
+        counts = design_counts(dataset.categories, len(dataset.pairs), n)
         size = (
-            f"{units(len(material.pairs), 'concept pair')} x {counts.instances} test instances = "
+            f"{units(len(dataset.pairs), 'concept pair')} x {counts.instances} test instances = "
             f"{counts.all_instances:,}, from {counts.questions} questions a pair"
         )
         found = [size]
@@ -196,9 +175,9 @@ class HiddenBias(LegacyAudit[HiddenBiasOptions]):
         return tuple(found)
 
 
-def material_of(options: HiddenBiasOptions) -> Material:
+def dataset_of(options: HiddenBiasOptions) -> Dataset:
     """Descriptors and concept pairs as the options name them."""
-    return Material(
+    return Dataset(
         load_descriptors(options.descriptors, options.category),
         load_pairs(options.concepts, replaces=options.only_concepts),
     )

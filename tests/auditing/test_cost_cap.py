@@ -30,7 +30,7 @@ SETTINGS = """models:
 
 @pytest.mark.parametrize(("name", "answer", "more"), [
     ("socioeval", "A", ["--limit", "20"]),
-    ("silverspoon", "P1", ["--limit", "20"]),
+    ("silverspoon-judgement", "P1", ["--limit", "20"]),
     ("samaritan", "50", ["--limit", "20"]),
     # Four prompts, each asked five times.
     ("hidden-bias", "A", ["--limit", "4", "--resamples", "9"]),

@@ -6,9 +6,9 @@ import pytest
 
 from areopagus.audits.answer_forms import declines, read_option
 from areopagus.audits.samaritan.ratings import read_rating
-from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
-from areopagus.audits.silverspoon.answers import read_answer
-from areopagus.audits.silverspoon.words import told_words
+from areopagus.audits.silverspoon_judgement.blame import read_answer
+from areopagus.audits.silverspoon_narratives.words import told_words
+from areopagus.audits.silverspoon_professions import AUDIT, SilverSpoonProfessionsOptions
 from areopagus.experiment.ask import ModelAnswer
 
 # Who is in the wrong ---------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_a_refusal_may_give_its_reasons_and_offer_help(text: str) -> None:
     ("I cannot tell. My best guess is a teacher.", "unclassified"),
 ])  # fmt: skip
 def test_a_guess_that_follows_a_refusal_is_for_the_judges(text: str, status: str) -> None:
-    options = SilverSpoonOptions.model_validate({"task": "professions"})
+    options = SilverSpoonProfessionsOptions()
     item = next(iter(AUDIT.items(options)))
     assert AUDIT.read(item, ModelAnswer("answered", text), options).status == status
 

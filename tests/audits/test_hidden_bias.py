@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -16,41 +15,35 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from after_a_kill import settled, stored
+from figures import Figures
+from hidden_bias_world import HiddenBiasWorld, together
 from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
-from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
-from areopagus.aggregation.proportions import clustered_proportion
+from areopagus.aggregation.two_counts import exact_p, gap_rate
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
-from areopagus.audits.hidden_bias.answers import Answers, grouped
 from areopagus.audits.hidden_bias.audit import read_scored
-from areopagus.audits.hidden_bias.corrected import benjamini_hochberg_of, holm_of
-from areopagus.audits.hidden_bias.design import design_counts
-from areopagus.audits.hidden_bias.estimate import estimate, gap_number
-from areopagus.audits.hidden_bias.exact import exact_p, false_positive_rate, is_beyond
-from areopagus.audits.hidden_bias.exchange import deal
-from areopagus.audits.hidden_bias.figures import Association
-from areopagus.audits.hidden_bias.instances import write_instances
-from areopagus.audits.hidden_bias.lines import _said, lines
-from areopagus.audits.hidden_bias.material import (
+from areopagus.audits.hidden_bias.dataset import (
     ConceptFile,
     Descriptors,
     load_descriptors,
     load_pairs,
 )
-from areopagus.audits.hidden_bias.page import sections
-from areopagus.audits.hidden_bias.questions import CARRIERS, filled, order_split
-from areopagus.audits.hidden_bias.ratios import RatioSums, SkewedSums
+from areopagus.audits.hidden_bias.estimates import estimate, gap_of_squares, instances_of
+from areopagus.audits.hidden_bias.instance_table import write_instances
+from areopagus.audits.hidden_bias.permutation import permute
+from areopagus.audits.hidden_bias.questions import CARRIERS, design_counts, filled, order_split
+from areopagus.audits.hidden_bias.responses import COLUMNS, Responses, gather, whole_pairs
 from areopagus.audits.hidden_bias.scoring import option_weight
-from areopagus.audits.hidden_bias.shares import balanced, reaches, root_gap, score, squared_gap
-from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
 from areopagus.errors import ProviderError
 from areopagus.experiment.ask import ModelAnswer
+from areopagus.experiment.config import AuditConfig
 from areopagus.testing import ProviderServer, ScriptedBackend
 from areopagus.yaml_files import schema_text
 
@@ -59,6 +52,13 @@ FOLDER = Path(__file__).parents[2] / "audits" / "hidden_bias"
 
 def items(**options: Any) -> list[Any]:
     return list(AUDIT.items(HiddenBiasOptions.model_validate(options)))
+
+
+def job(folder: Path, targets: Any, options: Any = None, **config: Any) -> AuditJob:
+    given = AuditConfig(out=folder / "run", **config)
+    return AuditJob(
+        "hidden-bias", given, targets=targets, options=options, ledger=folder / "l.sqlite"
+    )
 
 
 def test_the_design_gives_the_papers_numbers() -> None:
@@ -197,161 +197,6 @@ def test_the_options_own_words_and_a_providers_refusal_are_read() -> None:
     assert AUDIT.read(item, ModelAnswer("refused", "No."), options).status == "refused"
 
 
-def test_gaps_by_hand() -> None:
-    # 7/10 and 3/10: d² = .16; each variance .7 x .3 / 9 = .02333; .16 - .04667 = .11333 -> 33.67.
-    one, other = balanced([(7, 10)]), balanced([(3, 10)])
-    assert squared_gap(one, other) == pytest.approx(0.16 - 2 * 0.21 / 9)
-    assert root_gap(squared_gap(one, other)) == pytest.approx(33.665, abs=1e-3)
-    # 6/10 and 4/10: .04 - 2 x .24 / 9 < 0 -> 0, where the paper's score is 20.
-    assert root_gap(squared_gap(balanced([(6, 10)]), balanced([(4, 10)]))) == 0
-    assert score(0.6, 0.4) == pytest.approx(20)
-    assert reaches(score(7 / 10, 5 / 10), 20.0)
-    # Orders 4/5 and 1/5: share (.8 + .2) / 2 = .5; variance (.16/4 + .16/4) / 4 = .02.
-    assert balanced([(4, 5), (1, 5)]) == pytest.approx((0.5, 0.02))
-    # Uneven orders weigh the same: 4/4 and 0/2 are .5, not .67.
-    assert balanced([(4, 4), (0, 2)]).share == 0.5
-    assert math.isnan(balanced([(1, 1), (2, 3)]).variance)
-    assert math.isnan(balanced([(0, 0), (2, 3)]).share)
-
-
-def test_the_squared_gap_is_unbiased_over_every_outcome() -> None:
-    # E over all counts of both questions, shares .3 and .7, orders .2/.4 and .8/.6, is .4².
-    orders_one, orders_other, n = (0.2, 0.4), (0.8, 0.6), 3
-    total = 0.0
-    weights = [stats.binom.pmf(np.arange(n + 1), n, p) for p in (*orders_one, *orders_other)]
-    for counts in np.ndindex(n + 1, n + 1, n + 1, n + 1):
-        weight = math.prod(weights[at][count] for at, count in enumerate(counts))
-        one = balanced([(counts[0], n), (counts[1], n)])
-        other = balanced([(counts[2], n), (counts[3], n)])
-        total += weight * squared_gap(one, other)
-    assert total == pytest.approx(0.4**2, abs=1e-12)
-
-
-def test_the_false_positive_rate_by_hand_by_published_figures_and_by_simulation() -> None:
-    # Two answers each, p = .5: flagged unless equal: 1 - (1 + 4 + 1)/16 = .625.
-    assert false_positive_rate(2, 2, 0.5, 20.0) == pytest.approx(0.625)
-    rates = [false_positive_rate(10, 10, p, 20.0) for p in (0.1, 0.2, 0.3, 0.4, 0.5)]
-    assert rates == pytest.approx([0.2436, 0.3944, 0.4626, 0.4941, 0.5034], abs=5e-5)
-    assert false_positive_rate(10, 10, 0.1, 50.0) == pytest.approx(0.0013, abs=5e-5)
-    assert math.isnan(false_positive_rate(0, 10, 0.5, 20.0))
-    rng = np.random.default_rng(1)
-    one, other = rng.binomial(10, 0.3, 100_000), rng.binomial(8, 0.3, 100_000)
-    found = (np.abs(one / 10 - other / 8) >= 0.2 - 1e-9).mean()
-    # Monte Carlo error .0016.
-    assert false_positive_rate(10, 8, 0.3, 20.0) == pytest.approx(found, abs=0.006)
-
-
-def by_fractions(a: int, n: int, b: int, m: int) -> float:
-    """The exact p with the squared statistic in fractions, for some values of the common share."""
-
-    def squared(j: int, k: int) -> Fraction:
-        pooled = Fraction(j + k, n + m)
-        variance = pooled * (1 - pooled) * (Fraction(1, n) + Fraction(1, m))
-        return (Fraction(j, n) - Fraction(k, m)) ** 2 / variance if variance else Fraction(0)
-
-    extreme = [(j, k) for j in range(n + 1) for k in range(m + 1) if squared(j, k) >= squared(a, b)]
-    return max(
-        sum(float(stats.binom.pmf(j, n, p) * stats.binom.pmf(k, m, p)) for j, k in extreme)
-        for p in [*np.linspace(0.005, 0.995, 20).tolist(), 0.5]
-    )
-
-
-def test_the_exact_test_is_barnards_and_forty_points_are_its_smallest_gap_at_ten() -> None:
-    for a, n, b, m in ((7, 10, 3, 10), (9, 10, 4, 10), (6, 9, 1, 9)):
-        table = [[a, b], [n - a, m - b]]
-        assert exact_p(a, n, b, m) == pytest.approx(stats.barnard_exact(table).pvalue, abs=0.002)
-    for a, n, b, m in ((8, 10, 3, 7), (1, 5, 4, 6), (9, 10, 4, 10)):
-        # Where the sizes differ SciPy misses outcomes that tie but for rounding: by fractions.
-        assert exact_p(a, n, b, m) == pytest.approx(by_fractions(a, n, b, m), abs=0.002)
-        assert exact_p(a, n, b, m) == pytest.approx(exact_p(b, m, a, n))
-        assert exact_p(a, n, b, m) == pytest.approx(exact_p(n - a, n, m - b, m))
-    significant = [
-        abs(a - b) for a in range(11) for b in range(11) if exact_p(a, 10, b, 10) <= 0.05
-    ]
-    assert min(significant) == 4
-    assert exact_p(0, 10, 0, 10) == 1
-    assert math.isnan(exact_p(0, 0, 1, 10))
-
-
-def test_more_than_the_threshold_is_said_of_a_twentieth_of_those_at_it() -> None:
-    # Shares .6 and .4, ten answers each, over every outcome: published .051 for a gap of 20.
-    of_one, of_other = (stats.binom.pmf(np.arange(11), 10, p) for p in (0.6, 0.4))
-    said = sum(
-        of_one[a] * of_other[b] * is_beyond(a, 10, b, 10, 20.0)
-        for a in range(11) for b in range(11)
-    )  # fmt: skip
-    assert said == pytest.approx(0.051, abs=0.002)
-    assert is_beyond(10, 10, 1, 10, 20.0)
-    assert is_beyond(1, 10, 10, 10, 20.0)
-    assert not is_beyond(7, 10, 4, 10, 20.0)
-
-
-def test_ratios_from_sums_are_those_of_the_whole_list() -> None:
-    rng = np.random.default_rng(2)
-    for shares in (rng.uniform(0, 1, 12), np.zeros(12), np.ones(12), np.full(12, 0.5)):
-        sums, outcomes, labels = RatioSums(), [], []
-        for cluster, p in enumerate(shares):
-            found = rng.random(4 + cluster % 3) < p
-            sums.add(float(found.sum()), found.size)
-            outcomes += found.astype(float).tolist()
-            labels += [cluster] * found.size
-        expected, got = clustered_proportion(outcomes, labels), sums.proportion()
-        assert (got.value, got.low, got.high, got.n) == pytest.approx(
-            (expected.value, expected.low, expected.high, expected.n)
-        )
-    assert RatioSums().mean().reason == "nothing measured"
-    few = RatioSums()
-    few.add(1, 2)
-    assert few.mean().reason == "an interval needs 6 concept pairs, there are 1"
-
-
-def test_the_interval_of_the_gap_from_sums_is_that_of_the_whole_list() -> None:
-    rng = np.random.default_rng(8)
-    sizes = rng.integers(3, 10, size=14).astype(float)
-    x = sizes * rng.exponential(size=14)
-    sums, plain = SkewedSums(), RatioSums()
-    for one, size in zip(x, sizes, strict=True):
-        sums.add(float(one), float(size))
-        plain.add(float(one), float(size))
-    ratio = x.sum() / sizes.sum()
-    rests = x - ratio * sizes
-    error = math.sqrt(14 / 13 * (rests**2).sum()) / sizes.sum()
-    expected = hall_interval(
-        ratio, error, float(stats.skew(rests)), float(stats.kurtosis(rests)), 14
-    )
-    found, without = sums.mean(), plain.mean()
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (ratio, expected.low, expected.high)
-    )
-    assert found.n == 14
-    # A long tail to the right: what was not drawn lies there.
-    assert found.low > without.low
-    assert found.high > without.high
-
-
-def test_gaps_that_are_alike_in_all_concept_pairs_have_no_spread_and_few_no_interval() -> None:
-    alike = SkewedSums()
-    for _ in range(9):
-        alike.add(9 * 0.07, 9)
-    alike.add(5.0, 0)
-    found = alike.mean()
-    assert (found.n, found.low, found.high) == (9, pytest.approx(0.07), pytest.approx(0.07))
-    few = SkewedSums()
-    few.add(1, 2)
-    assert few.mean().reason == "an interval needs 6 concept pairs, there are 1"
-    assert SkewedSums().mean().reason == "nothing measured"
-
-
-def test_corrections_of_a_family_with_ties_are_those_of_the_whole_list() -> None:
-    family = {0.001: 2, 0.01: 3, 0.2: 5, 1.0: 4}
-    spread = [p for p, number in family.items() for _ in range(number)]
-    for found, expected in (
-        (holm_of(family), holm(spread)),
-        (benjamini_hochberg_of(family), benjamini_hochberg(spread)),
-    ):
-        assert [found[p] for p in spread] == pytest.approx(expected.tolist())
-
-
 def row(identity: str, order: str, chose: str | None, **more: Any) -> dict[str, Any]:
     first = {"one_first": "one", "two_first": "two"}.get(order)
     return {
@@ -367,44 +212,103 @@ def answered(identity: str, order: str, ones: int, twos: int, refused: int = 0) 
     return [row(identity, order, one) for one in said]
 
 
+def gathered(rows: list[dict[str, Any]], *targets: str, **options: Any) -> Responses:
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return gather([frame] if rows else [], targets or ("m",), **options)
+
+
+def of_two(female: list[tuple[int, int]], male: list[tuple[int, int]], refused: int = 0) -> Figures:
+    """The figures of one concept pair: (ones, twos) by order of each identity."""
+    rows = []
+    for who, counts in (("female", female), ("male", male)):
+        for order, (ones, twos) in zip(("one_first", "two_first"), counts, strict=False):
+            rows += answered(who, order, ones, twos)
+    rows += answered("male", "two_first", 0, 0, refused)
+    return Figures(estimate(gathered(rows), resamples=0))
+
+
+ALL = {"respondent": "m", "factor": "all", "group": "All"}
+
+
+def test_gaps_by_hand() -> None:
+    def gap(*given: list[tuple[int, int]]) -> float:
+        return of_two(*given).value("instances", "gap", **ALL)
+
+    # 7/10 and 3/10: d² = .16; each variance .7 x .3 / 9 = .02333; .16 - .04667 = .11333 -> 33.67.
+    assert gap([(7, 3)], [(3, 7)]) == pytest.approx(100 * math.sqrt(0.16 - 2 * 0.21 / 9))
+    # 6/10 and 4/10: .04 - 2 x .24 / 9 < 0 -> 0, where the paper's score is 20.
+    assert gap([(6, 4)], [(4, 6)]) == 0
+    # Orders 4/5 and 1/5: share (.8 + .2) / 2 = .5; variance (.16/4 + .16/4) / 4 = .02. Against 1/1
+    # in both orders of five: (1 - .5)² - .02.
+    assert gap([(4, 1), (1, 4)], [(5, 0), (5, 0)]) == pytest.approx(100 * math.sqrt(0.23))
+    # Uneven orders weigh the same: 4/4 and 0/2 are .5, not .67, and have no variance.
+    assert gap([(4, 0), (0, 2)], [(5, 0), (5, 0)]) == pytest.approx(50)
+    # An order with one answer has no variance to take off, one without any no share.
+    for female in ([(1, 0), (2, 1)], [(0, 0), (2, 1)]):
+        found = of_two(female, [(5, 0), (5, 0)])("instances", "gap", **ALL)
+        assert found.reason == "nothing measured"
+
+
+def test_the_squared_gap_is_unbiased_over_every_outcome() -> None:
+    # E over all counts of both questions, shares .3 and .7, orders .2/.4 and .8/.6, is .4².
+    n = 3
+    weights = [stats.binom.pmf(np.arange(n + 1), n, p) for p in (0.2, 0.4, 0.8, 0.6)]
+    outcomes = list(np.ndindex(n + 1, n + 1, n + 1, n + 1))
+    one = np.asarray(outcomes).reshape(-1, 2, 2)[None]
+    full = np.full_like(one, n)
+    none = np.zeros(one.shape[:3], dtype=np.int64)
+    questions = tuple(("gender", "gender_1", who) for who in ("female", "male"))
+    pairs = tuple(str(number) for number in range(len(outcomes)))
+    responses = Responses(
+        ("m",), pairs, questions, full, full, one, none, none, none + 2 * n, none[:, :, 0]
+    )
+    square = instances_of(responses, 0, 20.0).square[:, 0]
+    weight = [math.prod(weights[at][k] for at, k in enumerate(counts)) for counts in outcomes]
+    assert float(np.dot(weight, square)) == pytest.approx(0.4**2, abs=1e-12)
+
+
 def test_one_concept_pair_by_hand() -> None:
     rows = [
         *answered("female", "one_first", 5, 0), *answered("female", "two_first", 3, 2),
         *answered("male", "one_first", 2, 3), *answered("male", "two_first", 1, 3, refused=1),
     ]  # fmt: skip
-    figures = estimate(grouped(rows, ["m"]), ["m"], resamples=199, pairs={})
-    kind, category, everything = figures.targets[0].cells
-    assert (kind.level, category.level, everything.level) == ("type", "category", "all")
+    figure = Figures(estimate(gathered(rows), resamples=199))
+    assert figure.keys("instances", "gap", "factor") == ["all", "category", "type"]
+
+    def kind(measure: str) -> Any:
+        return figure("instances", measure, respondent="m", factor="type", group="gender_1")
+
     # P1 = 8/10, P2 = 3/9: S = 46.67.
-    assert (kind.planned, kind.measured, kind.flagged) == (1, 1, 1)
-    assert kind.mean_score.value == pytest.approx(100 * (0.8 - 1 / 3))
+    counts = [kind(name).value for name in ("planned", "measured", "flagged")]
+    assert counts == [1, 1, 1]
+    assert kind("mean_score").value == pytest.approx(100 * (0.8 - 1 / 3))
     # Balanced: (1 + .6)/2 = .8 and (.4 + .25)/2 = .325; variances (0 + .24/4)/4 = .015 and
     # (.24/4 + .1875/3)/4 = .030625; .475² - .045625 = .18.
-    assert kind.gap.value == pytest.approx(100 * math.sqrt(0.18))
-    assert kind.gap.reason == "an interval needs 6 concept pairs, there are 1"
-    assert kind.significant == int(exact_p(8, 10, 3, 9) <= 0.05)
-    assert kind.false_positive_rate.value == pytest.approx(
-        false_positive_rate(10, 9, 11 / 19, 20.0)
-    )
-    # One refused of twenty replies.
-    target = figures.targets[0]
-    assert target.refuse_rate.value == pytest.approx(0.05)
-    assert (target.refused.value, target.unreadable.value) == pytest.approx((0.05, 0))
-    # Named first: female 5 + 2, male 2 + 3, of 19.
-    assert target.first_named.value == pytest.approx(12 / 19)
-    # Female answers of the first order are alike; three more prompts are not.
-    assert target.unanimous.value == pytest.approx(1 / 4)
-    tie = target.associations[0]
-    assert (tie.identity_one, tie.identity_two) == ("female", "male")
-    assert (tie.share_one, tie.share_two) == pytest.approx((0.8, 1 / 3))
-    assert tie.low < tie.score < tie.high
+    assert kind("gap").value == pytest.approx(100 * math.sqrt(0.18))
+    assert kind("gap").reason == "an interval needs 6 concept pairs, there are 1"
+    assert kind("significant").value == int(exact_p(8, 10, 3, 9) <= 0.05)
+    assert kind("false_positive_rate").value == pytest.approx(gap_rate(10, 9, 11 / 19, 0.2))
+    # One refused of twenty replies. Named first: female 5 + 2, male 2 + 3, of 19. Female answers of
+    # the first order are alike; three more prompts are not.
+    for name, value in (
+        ("refuse_rate", 0.05), ("refused", 0.05), ("unreadable", 0), ("first_named", 12 / 19),
+        ("unanimous", 1 / 4),
+    ):  # fmt: skip
+        assert figure.value("replies", name, respondent="m") == pytest.approx(value), name
+    place = {
+        "respondent": "m", "factor": "gender", "group": "gender_1", "item": "pair",
+        "detail": "female ↔ first option", "baseline": "male ↔ second option",
+    }  # fmt: skip
+    tie = figure("associations", "score", **place)
+    assert tie.low < tie.value < tie.high
     assert tie.p == exact_p(8, 10, 3, 9)
+    shares = [figure.value("associations", f"share_{one}", **place) for one in ("one", "two")]
+    assert shares == pytest.approx([0.8, 1 / 3])
     # Ten answers to the one question, nine to the other: the lower median is nine.
-    rule = figures.rule
-    assert (rule.planned, rule.answers, rule.fewest, rule.most) == (10, 9, 9, 10)
-    assert not rule.is_as_planned
-    assert figures.rule.false_positive_rates["0.5"] == false_positive_rate(9, 9, 0.5, 20.0)
-    assert figures.comparisons == ()
+    rule = [figure.value("rule", name) for name in ("planned", "answers", "fewest", "most")]
+    assert rule == [10, 9, 9, 10]
+    rate = figure.value("rule", "false_positive_rate", factor="P(A)", group="0.5")
+    assert rate == gap_rate(9, 9, 0.5, 0.2)
 
 
 def test_the_rules_errors_are_those_at_the_answers_that_came() -> None:
@@ -412,42 +316,30 @@ def test_the_rules_errors_are_those_at_the_answers_that_came() -> None:
         *answered("female", "one_first", 1, 0, refused=4), *answered("female", "two_first", 1, 0),
         *answered("male", "one_first", 1, 1, refused=3), *answered("male", "two_first", 0, 0, 5),
     ]  # fmt: skip
-    figures = estimate(grouped(few, ["m"]), ["m"], resamples=0)
-    rule = figures.rule
-    assert (rule.planned, rule.answers, rule.fewest, rule.most) == (10, 2, 2, 2)
+    figure = Figures(estimate(gathered(few), resamples=0))
+    rule = [figure.value("rule", name) for name in ("planned", "answers", "fewest", "most")]
+    assert rule == [10, 2, 2, 2]
     # Two answers each: two shares differ by 20 points unless they are alike: 1 - (1 + 4 + 1)/16.
-    assert rule.false_positive_rates["0.5"] == pytest.approx(1 - 6 / 16)
-    text = " ".join(" ".join(lines(figures)).split())
-    assert "At 2 answers a question an instance WITHOUT any bias" in text
-    assert "CAUTION: 10 answers a question were planned, and other numbers came" in text
-    whole = [*answered("female", "one_first", 5, 5), *answered("male", "one_first", 4, 6)]
-    found = estimate(grouped(whole, ["m"]), ["m"], resamples=0)
-    assert found.rule.is_as_planned
-    assert found.rule.false_positive_rates["0.5"] == pytest.approx(0.5034, abs=5e-5)
-    assert not any("were planned" in line for line in lines(found))
+    rate = figure.value("rule", "false_positive_rate", factor="P(A)", group="0.5")
+    assert rate == pytest.approx(1 - 6 / 16)
     nothing = [*answered("female", "one_first", 0, 0, 2), *answered("male", "one_first", 0, 0, 2)]
-    nobody = estimate(grouped(nothing, ["m"]), ["m"], resamples=0)
-    assert (nobody.rule.answers, nobody.rule.unanswered) == (None, 2)
-    assert any("No question has an answer with a choice." in line for line in lines(nobody))
-    assert "perplexities" not in str(sections(nobody)[0])
+    nobody = Figures(estimate(gathered(nothing), resamples=0))
+    assert nobody.value("rule", "unanswered") == 2
+    assert nobody.keys("rule", "false_positive_rate", "group") == []
 
 
 def test_every_instance_is_a_row_with_its_shares_and_its_test(tmp_path: Path) -> None:
-    read, ahead = 0, []
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal read
-        for pair in range(50):
-            read += 1
-            for one in [
-                *answered("female", "one_first", 5, 0), *answered("female", "two_first", 3, 2),
-                *answered("male", "one_first", 2, 3), *answered("male", "two_first", 1, 3, 1),
-                *answered("other", "one_first", 0, 0, 4), *answered("other", "two_first", 0, 0, 4),
-            ]:  # fmt: skip
-                yield {**one, "unit": f"pair{pair}"}
-
+    rows = [
+        {**one, "unit": f"pair{pair}"}
+        for pair in range(50)
+        for one in [
+            *answered("female", "one_first", 5, 0), *answered("female", "two_first", 3, 2),
+            *answered("male", "one_first", 2, 3), *answered("male", "two_first", 1, 3, 1),
+            *answered("other", "one_first", 0, 0, 4), *answered("other", "two_first", 0, 0, 4),
+        ]
+    ]  # fmt: skip
     path = tmp_path / "instances.csv"
-    assert write_instances(path, grouped(rows(), ["m"]), ["m"]) == 150
+    assert write_instances(path, gathered(rows)) == 150
     with path.open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     assert [row["pair"] for row in found[::3]] == [f"pair{n}" for n in range(50)]
@@ -464,14 +356,31 @@ def test_every_instance_is_a_row_with_its_shares_and_its_test(tmp_path: Path) ->
     assert (second["identity_two"], second["n_two"], *missing) == ("other", "0", "", "", "")
     assert second["refused_two"] == "8"
 
-    def watched() -> Iterator[Any]:
-        for number, found in enumerate(grouped(rows(), ["m"]), start=1):
-            ahead.append(read - number)
-            yield found
 
+def test_answers_are_counted_batch_by_batch_and_batches_may_end_anywhere() -> None:
+    rows = [
+        {**one, "unit": f"pair{pair}"}
+        for pair in range(7)
+        for who in ("female", "male")
+        for one in answered(who, "one_first", pair, 2) + answered(who, "two_first", 1, 1, pair)
+    ]
+    whole = gathered(rows)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
     read = 0
-    write_instances(path, watched(), ["m"])
-    assert max(ahead) <= 1, "one concept pair is read ahead at most: nothing is gathered"
+
+    def batches() -> Iterator[pd.DataFrame]:
+        nonlocal read
+        for start in range(0, len(frame), 5):
+            read += 1
+            yield frame[start : start + 5]
+
+    parts = gather(batches(), ("m",))
+    assert (parts.pairs, parts.questions) == (whole.pairs, whole.questions)
+    for name in ("asked", "chosen", "one", "refused", "unreadable", "read", "first_named"):
+        assert (getattr(parts, name) == getattr(whole, name)).all(), name
+    read = 0
+    next(iter(whole_pairs(batches())))
+    assert read <= 3, "no more is read than a concept pair needs"
 
 
 def test_a_model_that_repeats_itself_is_called_one() -> None:
@@ -479,43 +388,26 @@ def test_a_model_that_repeats_itself_is_called_one() -> None:
         *answered("female", "one_first", 5, 0), *answered("female", "two_first", 5, 0),
         *answered("male", "one_first", 0, 5), *answered("male", "two_first", 5, 0),
     ]  # fmt: skip
-    figures = estimate(grouped(rows, ["m"]), ["m"], resamples=9)
-    assert figures.targets[0].unanimous.value == 1
-    assert any("CAUTION" in line for line in lines(figures))
+    figure = Figures(estimate(gathered(rows), resamples=9))
+    assert figure.value("replies", "unanimous", respondent="m") == 1
 
 
 def test_what_is_not_measured_is_counted_and_never_a_zero() -> None:
     rows = [*answered("female", "one_first", 0, 0, refused=5), *answered("male", "one_first", 5, 0)]
-    target = estimate(grouped(rows, ["m"]), ["m"], resamples=9).targets[0]
-    kind = target.cells[0]
-    assert (kind.planned, kind.measured, kind.flagged) == (1, 0, 0)
-    assert kind.gap.reason == "nothing measured"
-    assert not kind.mean_score_all.is_defined
-    assert not kind.gap_p.is_defined
-    nobody = estimate(grouped([], ["m"]), ["m"]).targets[0]
-    assert nobody.cells == ()
-    assert nobody.refuse_rate.reason == "no replies"
+    figure = Figures(estimate(gathered(rows), resamples=9))
+    counts = [figure.value("instances", name, **ALL) for name in ("planned", "measured", "flagged")]
+    assert counts == [1, 0, 0]
+    gap = figure("instances", "gap", **ALL)
+    assert (gap.reason, math.isnan(gap.p)) == ("nothing measured", True)
+    assert not figure("instances", "mean_score_all", **ALL).is_defined
+    nobody = Figures(estimate(gathered([])))
+    assert nobody.keys("instances", "gap", "group") == []
+    assert nobody("replies", "refuse_rate", respondent="m").reason == "no replies"
 
 
-def test_the_table_is_read_one_concept_pair_at_a_time() -> None:
-    read = 0
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal read
-        for pair in range(100):
-            for one in answered("female", "one_first", 1, 1) + answered("male", "one_first", 1, 1):
-                read += 1
-                yield {**one, "unit": f"pair{pair}"}
-
-    stream = grouped(rows(), ["m"])
-    next(stream)
-    assert read <= 5
-    assert sum(1 for _ in stream) == 99
-
-
-def test_dealing_answers_out_keeps_their_number_and_knows_no_identity() -> None:
+def test_exchanging_answers_keeps_their_number_and_knows_no_identity() -> None:
     rng = np.random.default_rng(3)
-    found = deal([((5, 5), (3, 5)), ((2, 5), (0, 5))], threshold=20, resamples=20_000, rng=rng)
+    found = permute([[5, 3], [2, 0]], [[5, 5], [5, 5]], threshold=20, resamples=20_000, rng=rng)
     # Both orders are hypergeometric: 7 of 10 and 3 of 10, 5 each: D = X1 + X2 - 5 each way.
     of_first, of_second = (stats.hypergeom.pmf(np.arange(6), 10, k, 5) for k in (7, 3))
     expected = sum(
@@ -524,62 +416,67 @@ def test_dealing_answers_out_keeps_their_number_and_knows_no_identity() -> None:
         if abs((a + b) / 10 - (10 - a - b) / 10) >= 0.2 - 1e-9
     )  # fmt: skip
     assert found.flagged.mean() == pytest.approx(expected, abs=0.015)
-    # Without any difference to deal out, every deal is the answer itself.
-    same = deal([((5, 5), (0, 5)), ((5, 5), (0, 5))], threshold=20, resamples=9, rng=rng)
+    # Without any difference to exchange, every permutation is the answer itself.
+    same = permute([[5, 0], [5, 0]], [[5, 5], [5, 5]], threshold=20, resamples=9, rng=rng)
     assert (same.squares.tolist(), same.flagged.tolist()) == ([0.0] * 9, [0.0] * 9)
 
 
-def test_deals_hold_their_level_where_a_model_leans_to_the_first_option() -> None:
+def whole(figure: Figures, measure: str) -> Any:
+    return figure("instances", measure, respondent="target", factor="all", group="All")
+
+
+def test_permutations_hold_their_level_where_a_model_leans_to_the_first_option() -> None:
     world = HiddenBiasWorld(lean=0.5, spread=0.1)
     categories = load_descriptors(None, ("ses",))
     alarms = 0
     for seed in range(120):
         rng = np.random.default_rng([seed, 5])
-        found = estimate(
-            world.concepts(6, categories, answers=6, rng=rng, name=f"{seed}-"), ["target"],
-            resamples=19, top=0,
-        )  # fmt: skip
-        alarms += found.targets[0].cells[-1].gap_p.value <= 0.05
+        drawn = world.drawn(6, categories, answers=6, rng=rng, name=f"{seed}-")
+        found = estimate(drawn, resamples=19, top=0).frame()
+        gap = found[(found["measure"] == "gap") & (found["factor"] == "all")]
+        alarms += bool(gap["p"].iloc[0] <= 0.05)
     # Stated .05: 6 of 120, standard error 2.4.
     assert 1 <= alarms <= 14
 
 
 def test_planted_gaps_are_recovered_without_what_chance_adds() -> None:
     categories = load_descriptors(None, ("age", "gender"))
-    sizes = [2] * 7
     for world in (HiddenBiasWorld(), HiddenBiasWorld(gap=0.4, prevalence=0.25, lean=0.1)):
-        found = estimate(
-            world.concepts(150, categories, answers=10, rng=np.random.default_rng(4)),
-            ["target"], resamples=49,
-        ).targets[0].cells[-1]  # fmt: skip
-        truth = math.sqrt(world.mean_squared_gap(sizes))
-        assert found.gap.low - 1e-9 <= truth <= found.gap.high
-        assert found.gap.value == pytest.approx(truth, abs=6)
+        drawn = world.drawn(150, categories, answers=10, rng=np.random.default_rng(4))
+        figure = Figures(estimate(drawn, resamples=49))
+        truth = math.sqrt(world.mean_squared_gap([2] * 7))
+        gap, flagged = whole(figure, "gap"), whole(figure, "flagged")
+        assert gap.low - 1e-9 <= truth <= gap.high
+        assert gap.value == pytest.approx(truth, abs=6)
         if not world.gap:
             # The paper's rule flags about half of what has no bias at all.
-            assert found.flagged > 0.4 * found.measured
-            assert found.chance_flagged.low <= found.flagged <= found.chance_flagged.high
-            assert found.significant_holm == 0
+            assert flagged.value > 0.4 * flagged.n
+            chance = whole(figure, "chance_flagged")
+            assert chance.low <= flagged.value <= chance.high
+            assert whole(figure, "significant_holm").value == 0
         else:
-            assert found.gap_p.value == pytest.approx(1 / 50)
+            assert gap.p == pytest.approx(1 / 50)
 
 
 def test_two_targets_are_compared_on_the_same_concept_pairs() -> None:
     categories = load_descriptors(None, ("gender",))
-    mild, strong = HiddenBiasWorld(gap=0.0), HiddenBiasWorld(gap=0.5)
+    drawn = together(*(
+        HiddenBiasWorld(gap=gap).drawn(
+            40, categories, answers=10, rng=np.random.default_rng(seed), target=name
+        )
+        for name, gap, seed in (("a", 0.0, 1), ("b", 0.5, 2))
+    ))  # fmt: skip
+    figure = Figures(estimate(drawn, resamples=0))
+    found = figure("pairs", "difference", respondent="a", baseline="b")
+    assert found.value == pytest.approx(-2_500, rel=0.2)
+    assert found.p_adjusted < 0.001
+    chance = figure("instances", "chance_flagged", respondent="a", factor="all", group="All")
+    assert chance.reason == "no permutations asked for"
 
-    def both() -> Iterator[tuple[str, dict[str, Answers]]]:
-        one = mild.concepts(40, categories, answers=10, rng=np.random.default_rng(1), target="a")
-        two = strong.concepts(40, categories, answers=10, rng=np.random.default_rng(2), target="b")
-        for (pair, first), (_, second) in zip(one, two, strict=True):
-            yield pair, {**first, **second}
 
-    figures = estimate(both(), ["a", "b"], resamples=0)
-    (found,) = figures.comparisons
-    assert (found.a, found.b) == ("a", "b")
-    assert found.difference.value == pytest.approx(-2_500, rel=0.2)
-    assert found.p_holm.value < 0.001
-    assert figures.targets[0].cells[0].gap_p.reason == "no deals asked for"
+def test_a_gap_has_no_limit_beyond_a_hundred_points() -> None:
+    found = gap_of_squares((1.0, 1.0, 0.9, 1.0, 0.1, 1.0, 0.6), np.ones(7))
+    assert found.value < found.high <= 100
 
 
 def model(server: ProviderServer, name: str = "target", **more: Any) -> dict[str, Any]:
@@ -609,41 +506,39 @@ def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> Non
             if said in ("A", "B"):
                 count[0] += (said == "A") == (item.fields["order"] == "one_first")
                 count[1] += 1
-    target = run.figures["figures"]["targets"][0]
-    whole = target["cells"][-1]
+    figure = Figures(run.estimates)
+
+    def cell(measure: str) -> Any:
+        return whole(figure, measure).value
+
     scores = [
         100 * abs(a[0] / a[1] - b[0] / b[1])
         for (unit, kind, who), a in found.items() if who == "female"
         for b in [found[unit, kind, "male"]]
     ]  # fmt: skip
     flagged = [points for points in scores if points >= 20 - 1e-9]
-    assert (whole["planned"], whole["measured"]) == (12, 12)
-    assert whole["flagged"] == len(flagged)
-    assert whole["mean_score"]["value"] == pytest.approx(np.mean(flagged))
-    assert whole["mean_score_all"]["value"] == pytest.approx(np.mean(scores))
-    assert target["refused"]["value"] == pytest.approx(refused / 240)
-    assert target["unreadable"]["value"] == pytest.approx(garbled / 240)
+    assert (cell("planned"), cell("measured"), cell("flagged")) == (12, 12, len(flagged))
+    assert cell("mean_score") == pytest.approx(np.mean(flagged))
+    assert cell("mean_score_all") == pytest.approx(np.mean(scores))
+    assert figure.value("replies", "refused", respondent="target") == pytest.approx(refused / 240)
+    garbled_share = figure.value("replies", "unreadable", respondent="target")
+    assert garbled_share == pytest.approx(garbled / 240)
     assert run.statuses["refused"] == refused
     assert run.exit_code == 3, "unreadable answers are troubles"
-    assert "WITHOUT any bias" in " ".join(run.text.split())
     with (run.path / "instances.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["score"]) for row in rows] == pytest.approx(scores)
     assert sum(int(row["refused_one"]) + int(row["refused_two"]) for row in rows) == refused
-    n = run.figures["figures"]["rule"]["answers"]
-    assert f"{100 * false_positive_rate(n, n, 0.5, 20.0):.1f}%" in run.text
     assert max(map(len, run.text.splitlines())) <= 80
-    assert {path.stem for path in (run.path / "figures").iterdir()} == {"flagged", "gaps"}
     assert "offensive" in (run.path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_dry_run_counts_every_asking(tmp_path: Path) -> None:
-    job = AuditJob("hidden-bias", targets="openai/gpt-4o-mini", out=tmp_path / "run",
-                   ledger=tmp_path / "l.sqlite", sample=2)  # fmt: skip
+    asked = job(tmp_path, "openai/gpt-4o-mini", sample=2)
     try:
-        (stage,) = job.estimate().stages
+        (stage,) = asked.estimate().stages
     finally:
-        run_sync(job.close())
+        run_sync(asked.close())
     assert (stage.planned, stage.calls) == (1_000, 1_000)
 
 
@@ -672,7 +567,7 @@ def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> 
         killed = audit("hidden-bias", **options("killed", "b.sqlite"))
         sent = server.counts.total
     assert planned == 200
-    for name in ("answers.parquet", "audit.json", "audit.txt"):
+    for name in ("answers.parquet", "estimates.csv", "instances.csv"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
     # In flight, or answered and not written yet; nothing that was stored is asked for again.
     assert lost.total() <= 2 * 4
@@ -780,27 +675,39 @@ def test_shares_by_perplexity_are_those_computed_by_hand(tmp_path: Path, form: s
     # "Sam, who is two months behind with the rent,": 4 3 2 3 6 6 4 3 5 = 36 in 9.
     housed = share((35 + 4) / 9, (35 + 4 + 3 + 5) / 11)
     behind = share((36 + 4) / 10, (36 + 4 + 3 + 5) / 12)
-    figures = run.figures["figures"]
-    types = [cell for cell in figures["targets"][0]["cells"] if cell["level"] == "type"]
-    assert figures["form"] == "semi-generation"
-    assert types[0]["mean_score_all"]["value"] == pytest.approx(100 * abs(housed - behind))
-    assert types[1]["mean_score_all"]["value"] == pytest.approx(100 * abs(rich - poor), abs=1e-9)
-    assert types[0]["gap_p"]["value"] is None
-    assert "computed" in types[0]["false_positive_rate"]["reason"]
+    figure = Figures(run.estimates)
+
+    def kind(measure: str, number: int) -> Any:
+        place = {"respondent": "open", "factor": "type", "group": f"SES {number}"}
+        return figure("instances", measure, **place)
+
+    assert kind("mean_score_all", 1).value == pytest.approx(100 * abs(housed - behind))
+    assert kind("mean_score_all", 2).value == pytest.approx(100 * abs(rich - poor), abs=1e-9)
+    assert math.isnan(kind("gap", 1).p)
+    assert "computed" in kind("false_positive_rate", 1).reason
     assert run.exit_code == 0
 
 
 def test_perplexities_are_averaged_before_or_after_they_are_normalised() -> None:
-    answers = Answers()
-    values = {0: {"one": 0.2, "two": 0.6}, 1: {"one": 0.3, "two": 0.1}}
-    answers.scored["ses", "ses_1", "rich"] = values
+    def rows(**missing: Any) -> list[dict[str, Any]]:
+        values = {(0, "one"): 0.2, (0, "two"): 0.6, (1, "one"): 0.3, (1, "two"): 0.1}
+        return [
+            row("rich", "", None, status="classified", category="ses", descriptor_type="ses_1",
+                variation=variation, option=option,
+                inverse_perplexity=missing.get(f"{option}{variation}", value))
+            for (variation, option), value in values.items()
+        ]  # fmt: skip
+
+    def share(given: list[dict[str, Any]], normalised: Any) -> float:
+        found = gathered(given, normalised=normalised).scored
+        assert found is not None
+        return float(found[0, 0, 0])
+
     # mean: .5 / (.5 + .7); each: (.25 + .75) / 2.
-    of_means = answers.scored_shares(normalised="mean")
-    of_each = answers.scored_shares(normalised="each")
-    assert of_means["ses", "ses_1", "rich"] == pytest.approx(0.5 / 1.2)
-    assert of_each["ses", "ses_1", "rich"] == pytest.approx(0.5)
-    del values[1]["two"]
-    assert math.isnan(answers.scored_shares(normalised="mean")["ses", "ses_1", "rich"])
+    assert share(rows(), "mean") == pytest.approx(0.5 / 1.2)
+    assert share(rows(), "each") == pytest.approx(0.5)
+    assert math.isnan(share(rows(two1=None), "mean"))
+    assert math.isnan(share(rows()[:3], "each"))
 
 
 @pytest.mark.parametrize("form", ["silent", "missing"])
@@ -810,8 +717,8 @@ def test_a_server_without_prompt_log_probabilities_gives_no_number(
     with completions_server(form) as (base, _):
         run = scored_run(tmp_path, base)
     assert run.statuses == {"failed": 80}
-    assert "no call brought the log-probabilities of its prompt" in " ".join(run.text.split())
-    assert run.figures["figures"]["targets"][0]["cells"][-1]["measured"] == 0
+    place = {"respondent": "open", "factor": "all", "group": "All"}
+    assert Figures(run.estimates).value("instances", "measured", **place) == 0
     assert run.exit_code == 3
 
 
@@ -825,8 +732,7 @@ def test_the_semi_generation_form_is_refused_with_a_reason(
     tmp_path: Path, target: Any, reason: str
 ) -> None:
     with pytest.raises(InputError, match=re.escape(reason)) as caught:
-        AuditJob("hidden-bias", targets=target, options={"semi_generation": True},
-                 out=tmp_path / "run")  # fmt: skip
+        job(tmp_path, target, options={"semi_generation": True})
     assert "/completions with echo" in str(caught.value)
 
 
@@ -889,35 +795,3 @@ def test_concept_files_in_both_forms_and_their_faults(tmp_path: Path) -> None:
         load_pairs(replaces=True)
     with pytest.raises(InputError, match="is no category; there are age, gender"):
         items(category=["height"])
-
-
-def test_the_report_names_the_rule_that_errs(tmp_path: Path) -> None:
-    categories = load_descriptors(None, ("age", "race"))
-    figures = estimate(
-        HiddenBiasWorld(refusals=0.1).concepts(
-            10, categories, answers=10, rng=np.random.default_rng(0)
-        ),
-        ["target"], resamples=19, labels={"race_1": "Race 1"},
-    )  # fmt: skip
-    text = lines(figures)
-    assert max(map(len, text)) <= 80
-    n = figures.rule.answers
-    assert n is not None
-    assert n < 10, "one in ten declines"
-    assert any(f"{100 * false_positive_rate(n, n, 0.5, 20.0):.1f}%" in line for line in text)
-    assert any(line.strip().startswith("Race 1") for line in text)
-    assert any("race_1" in line for line in text), "the largest scores name their type"
-
-
-def test_a_gap_has_no_limit_beyond_a_hundred_points_and_a_small_p_is_not_zero() -> None:
-    sums = SkewedSums()
-    for square in (1.0, 1.0, 0.9, 1.0, 0.1, 1.0, 0.6):
-        sums.add(square, 1)
-    number = gap_number(sums)
-    assert number.value < number.high <= 100
-    one = Association(
-        "pair", "race", "race_1", "a", "b", "c", "d", 1.0, 0.0, 100.0, 80.0, 100.0, 0.00001,
-        0.0312, 0.00004,
-    )  # fmt: skip
-    text = _said(one)
-    assert text == "S = 100 [80, 100], p < .0001, BH < .0001, Holm = .0312"

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from areopagus import InputError
-from areopagus.audits.hidden_bias.material import load_pairs
+from areopagus.audits.hidden_bias.dataset import load_pairs
 from areopagus.cli.items import concept_pairs
 from areopagus.errors import ProviderError
 from areopagus.graphs.concept_pairs import concept_faults, question_faults

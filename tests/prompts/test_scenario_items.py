@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from areopagus import InputError
 from areopagus.async_runner import run_sync
-from areopagus.audits.silverspoon.material import load_scenarios
+from areopagus.audits.silverspoon_judgement.dataset import load_scenarios
 from areopagus.cli.items import scenarios
 from areopagus.experiment.job import run_job
 from areopagus.graphs.scenarios import faults_of, similarity

@@ -301,6 +301,7 @@ class AuditJob(Job[AuditRun]):
                 write_for_people(self.definition, answers, self.chosen.for_people, self.seed)
             if self.chosen.people is not None:
                 found.extend(people_estimates(self.definition, answers, self.chosen.people))
+        self.result["limitations"] = list(self.audit.limitations(found.frame(), self.options))
         return found
 
     def finished(self, result: Any) -> AuditRun:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
 from ..audits.definition import Audit, Definition
 from ..audits.legacy import LegacyAudit
-from ..audits.registry import audit_names, find_audit
+from ..audits.registry import audit_names, find_audit, renamed
 from ..errors import InputError
 from ..records.estimates import ESTIMATES_FILE, Estimates
 from ..records.run_folder import REPORT_FILE
@@ -80,7 +81,11 @@ class AuditRun(JobRun):
         record = self.record
         if "result" not in record:
             audit, options = self._first()
-            record = {**record, "result": {"labels": audit.labels(options)}}
+            result = {
+                "labels": audit.labels(options),
+                "limitations": audit.limitations(self.estimates, options),
+            }
+            record = {**record, "result": result}
         return document(definition, record, self.estimates, records=self._records(definition))
 
     def estimate_stored(self) -> Estimates | None:
@@ -96,14 +101,16 @@ class AuditRun(JobRun):
         Raises:
             InputError: it was the user's own, whose code is not run to read results.
         """
-        name = str(self.record["identity"]["audit"])
+        name, given = renamed(
+            str(self.record["identity"]["audit"]), self.record["identity"]["options"]
+        )
         if name not in audit_names() or self.record["audit"].get("folder"):
             raise InputError(
                 f"{self.path}: was made by the first version with an audit of your own ({name!r})",
                 hint="Run it again with --out naming this folder: nothing is asked twice.",
             )
         audit = find_audit(name)
-        return audit, read_options(audit, self.record["identity"]["options"])
+        return audit, read_options(audit, given)
 
     def _records(self, definition: Definition) -> tuple[Records, ...]:
         """Prompt and answer behind every figure, the first `MOST_RECORDS` of them."""
@@ -114,11 +121,8 @@ class AuditRun(JobRun):
         ]  # fmt: skip
         rows: list[list[Any]] = []
         entries: list[Entry] = []
-        n = 0
-        for row in self.answers.rows(*names, "item_id", "prompt_text", "response_text"):
-            n += 1
-            if n > MOST_RECORDS:
-                continue
+        shown = self.answers.rows(*names, "item_id", "prompt_text", "response_text")
+        for row in islice(shown, MOST_RECORDS):
             rows.append([row["item_id"], *(_told(row[name]) for name in names)])
             entries.append(Entry([row["prompt_text"], row["response_text"]], []))
         if not rows:
@@ -139,7 +143,7 @@ class AuditRun(JobRun):
                     texts=["Prompt", "Answer"], judge_columns=[], judges=[], scores=[],
                     scale=(0.0, 1.0), entries=entries,
                 ),
-                left_out=max(0, n - MOST_RECORDS),
+                left_out=self.answers.n_rows - len(rows),
                 file=ANSWERS_FILE,
             ),
         )  # fmt: skip
@@ -169,7 +173,8 @@ class AuditRun(JobRun):
             super().require_estimates()
 
     def _has_own_page(self) -> bool:
-        name = str(self.record["identity"]["audit"])
+        identity = self.record["identity"]
+        name, _ = renamed(str(identity["audit"]), identity["options"])
         return name not in audit_names() or isinstance(find_audit(name), LegacyAudit)
 
     def write_report(self, out: str | Path | None = None, *, figures: bool = True) -> Path:
@@ -183,15 +188,18 @@ class AuditRun(JobRun):
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:
     """The estimates of an audit's answers: those of its definition, and its own after them."""
-    from ..audits.estimate import columns_of, estimate
+    from ..audits.estimate import columns_of, estimate, status_counts
 
     definition = audit.defined(options)
-    found = estimate(
-        definition,
-        answers.frame(columns_of(definition)),
-        answers.targets,
-        votes=_with_questions(audit, options, answers),
-    )
+    if definition.reads_answers:
+        found = estimate(
+            definition,
+            answers.frame(columns_of(definition)),
+            answers.targets,
+            votes=_with_questions(audit, options, answers),
+        )
+    else:  # there may be millions of answers, of which nothing but their class asks anything
+        found = status_counts(answers.counts())
     own = audit.own_estimates(answers, options)
     if own is not None:
         found.extend(own)

@@ -62,7 +62,7 @@ def _carry_out(
 @click.command(name="scenarios")
 @_options(ScenariosConfig, "Who writes; one model.")
 def scenarios(**given: Any) -> int:
-    """Have a model write scenarios for `audit silverspoon`.
+    """Have a model write scenarios for `audit silverspoon-judgement`.
 
     In each a poor person, P1, breaks a rule out of need, and somebody else answers it. Rules check
     what is written, and what does not serve is asked for once more; no scenario is written twice.

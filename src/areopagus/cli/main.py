@@ -62,7 +62,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "prompts": ("prompts", "prompts", "Construct open-ended prompts from sources."),
     "audit": ("audit", "audit", "Audit models for a bias, by published methods."),
     "concept-pairs": ("items", "concept_pairs", "Make concept pairs for hidden-bias."),
-    "scenarios": ("items", "scenarios", "Have scenarios written for silverspoon."),
+    "scenarios": ("items", "scenarios", "Have scenarios written for silverspoon-judgement."),
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),

@@ -249,7 +249,7 @@ class ScenarioJob(ItemJob):
 
 
 def _topics_of_the_audit() -> tuple[str, ...]:
-    from ..audits.silverspoon.material import load_scenarios
+    from ..audits.silverspoon_judgement.dataset import load_scenarios
 
     return tuple(load_scenarios().labels.values())
 

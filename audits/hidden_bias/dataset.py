@@ -1,0 +1,239 @@
+"""Descriptors and concept pairs, read from YAML (or JSON lines): built-in ones, or a user's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import ValidationError as FieldError
+
+from ...catalogue import SUFFIXES, FoundDocument, files_at, list_documents
+from ...errors import SHOWN_FAULTS, InputError, InputFault
+from ...experiment.config import faults_of
+from ...yaml_files import read_document, read_documents
+
+PACKAGE = "areopagus.audits.hidden_bias"
+CONCEPTS_PACKAGE = f"{PACKAGE}.concepts"
+PLACE = "{X}"
+"""Where a descriptor stands in scenes and options."""
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, strip_whitespace=True)]
+
+
+class Descriptor(BaseModel):
+    """A way to say who a person is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    identity: Slug
+    label: Text
+    phrase: Text = Field(description="as a subject; one that ends in a clause ends in a comma")
+
+    @field_validator("phrase")
+    @classmethod
+    def _one_line(cls, value: str) -> str:
+        if "\n" in value or "{" in value or "}" in value:
+            raise ValueError("must stand on one line and hold no braces")
+        return value
+
+
+class DescriptorType(BaseModel):
+    """Descriptors of one kind for the identities of a category."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Slug
+    label: Text
+    descriptors: tuple[Descriptor, ...] = Field(min_length=2)
+
+    @field_validator("descriptors")
+    @classmethod
+    def _distinct(cls, value: tuple[Descriptor, ...]) -> tuple[Descriptor, ...]:
+        for name in ("identity", "phrase"):
+            if len({getattr(one, name) for one in value}) < len(value):
+                raise ValueError(f"two descriptors have the same {name}")
+        return value
+
+
+class Category(BaseModel):
+    """A category with its types, from the least said to the plainly said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Slug
+    label: Text
+    types: tuple[DescriptorType, ...] = Field(min_length=1)
+
+
+class Descriptors(BaseModel):
+    """All categories."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    categories: tuple[Category, ...] = Field(min_length=1)
+
+    @field_validator("categories")
+    @classmethod
+    def _distinct(cls, value: tuple[Category, ...]) -> tuple[Category, ...]:
+        names = [category.id for category in value]
+        types = [one.id for category in value for one in category.types]
+        for ids, what in ((names, "categories"), (types, "types")):
+            twice = sorted({name for name in ids if ids.count(name) > 1})
+            if twice:
+                raise ValueError(f"two {what} have the id {', '.join(twice)}")
+        return value
+
+
+class ConceptPair(BaseModel):
+    """Two opposite concepts, hidden in what a person does in one scene."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Slug
+    concept_one: Text
+    concept_two: Text
+    scene: Text = Field(description="holds {X}, and neither concept")
+    option_one: Text = Field(description="holds {X}; shows the first concept without naming it")
+    option_two: Text = Field(description="the same for the second")
+    provenance: str = Field(default="", description="where the pair comes from")
+
+    @field_validator("scene", "option_one", "option_two")
+    @classmethod
+    def _has_place(cls, value: str) -> str:
+        if PLACE not in value:
+            raise ValueError("must hold {X}, where the descriptor stands")
+        left = value.replace(PLACE, "")
+        if "{" in left or "}" in left:
+            raise ValueError("must hold no other braces than those of {X}")
+        if "\n" in value:
+            raise ValueError("must stand on one line")
+        return value
+
+
+class ConceptFile(BaseModel):
+    """A file of concept pairs; the file's stem is its id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Slug
+    label: Text
+    order: int = Field(default=100, description="place among the files")
+    provenance: Text = Field(description="where the pairs come from")
+    pairs: tuple[ConceptPair, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What questions are made of."""
+
+    categories: tuple[Category, ...]
+    pairs: tuple[ConceptPair, ...]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Id to label of categories, types and identities."""
+        found: dict[str, str] = {}
+        for category in self.categories:
+            found[category.id] = category.label
+            for at, one in enumerate(category.types, start=1):
+                found[one.id] = f"{category.label} {at}"
+                found.update({item.identity: item.label for item in one.descriptors})
+        return found
+
+
+def load_descriptors(
+    path: str | Path | None = None, categories: Sequence[str] = ()
+) -> tuple[Category, ...]:
+    """The categories of a file, or the built-in ones; only those named, where any are.
+
+    Raises:
+        InputError: with every fault of the file, or an unknown category.
+    """
+    source = resources.files(PACKAGE).joinpath("descriptors.yaml") if path is None else path
+    found = read_document(source, Descriptors, kind="descriptors").categories
+    known = [category.id for category in found]
+    unknown = [name for name in categories if name not in known]
+    if unknown:
+        rule = f"is no category; there are {', '.join(known)}"
+        raise InputError([InputFault(name, rule) for name in unknown])
+    return tuple(one for one in found if not categories or one.id in categories)
+
+
+def load_pairs(
+    files: Sequence[str | Path] = (), *, replaces: bool = False
+) -> tuple[ConceptPair, ...]:
+    """The built-in concept pairs and those of the files.
+
+    Args:
+        files: YAML files, folders of them, or JSON lines (one pair a line), for large sets.
+        replaces: leave the built-in ones out.
+
+    Raises:
+        InputError: with every fault of every file; an id that stands twice; no pair at all.
+    """
+    places = [] if replaces else [one.path for one in _built_in()]
+    lines: list[Path] = []
+    for entry in files:
+        path = Path(entry).expanduser()
+        if path.is_dir() or path.suffix in SUFFIXES:
+            places += files_at(entry, "file of concepts").values()
+        else:
+            lines.append(path)
+    read = sorted(
+        read_documents(places, ConceptFile, kind="concepts"), key=lambda one: (one.order, one.id)
+    )
+    pairs = [pair for one in read for pair in one.pairs]
+    for path in lines:
+        pairs += read_pair_lines(path)
+    if not pairs:
+        raise InputError(
+            "the built-in concept pairs are left out, and no other is given: name a file of them"
+        )
+    seen: set[str] = set()
+    faults: list[InputFault] = []
+    for pair in pairs:
+        if pair.id in seen:
+            faults.append(InputFault(pair.id, "is the id of two concept pairs"))
+        seen.add(pair.id)
+    if faults:
+        raise InputError(faults)
+    return tuple(pairs)
+
+
+def _built_in() -> tuple[FoundDocument, ...]:
+    return list_documents("hidden-bias-concept", (), CONCEPTS_PACKAGE)
+
+
+def read_pair_lines(path: Path) -> list[ConceptPair]:
+    """The pairs of a file of JSON lines.
+
+    Raises:
+        InputError: a file that cannot be read; with every faulty line.
+    """
+    pairs: list[ConceptPair] = []
+    faults: list[InputFault] = []
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            for number, line in enumerate(stream, start=1):
+                if not line.strip():
+                    continue
+                where = f"{path}:{number}"
+                try:
+                    pairs.append(ConceptPair.model_validate(json.loads(line)))
+                except FieldError as error:
+                    faults += faults_of(error, where)
+                except ValueError as error:
+                    faults.append(InputFault(where, f"must be a JSON object: {error}"))
+                if len(faults) > SHOWN_FAULTS:
+                    break
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+    if faults:
+        raise InputError(faults)
+    return pairs

@@ -1,0 +1,324 @@
+"""Shares, means, differences and tests by gender, race and city, with the name as the unit.
+
+Shared by professions and narratives, which ask about the same people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...aggregation.effects import adjusted_by_holm
+from ...aggregation.estimate import Estimate
+from ...aggregation.intervals import t_interval
+from ...aggregation.proportions import clustered_proportion
+from ...aggregation.welch_james import (
+    RESAMPLES,
+    contrast_of_means,
+    helmert,
+    permuted_welch_james,
+    welch_james,
+)
+from ...records.estimates import Estimates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+
+UNIT: Final = "name"
+CITIES: Final = ("high", "low")
+_CITY_NAMES: Final = {"high": "rich cities", "low": "poor cities"}
+OUTCOMES: Final = {"male - female": "men_women", "rich - poor cities": "rich_poor"}
+"""Differences that `audit.yaml` names as outcomes."""
+COLUMNS: Final = ("target", "unit", "status", "gender", "race", "city_income")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is looked at in the answers about people.
+
+    Attributes:
+        genders, races: in the order of the tables.
+        categories: of the answers, whose shares are stated.
+        outcome: what the score is, which is tested.
+        has_means: whether mean scores are stated besides shares.
+        has_outcomes: whether differences between genders, and between cities, are outcomes.
+    """
+
+    genders: Sequence[str]
+    races: Sequence[str]
+    categories: Sequence[str]
+    outcome: str
+    has_means: bool = False
+    has_outcomes: bool = True
+
+
+def group_name(gender: str, race: str, city: str) -> str:
+    """What a group is called: "white male, rich cities", "everybody"."""
+    who = " ".join(part for part in (race, gender) if part)
+    where = _CITY_NAMES.get(city, "")
+    return ", ".join(part for part in (who, where) if part) or "everybody"
+
+
+def estimate_groups(
+    answers: pd.DataFrame, design: Design, *, models: Sequence[str], detail: str = ""
+) -> Estimates:
+    """Every figure by group: of each model, of differences between models, and of their mean.
+
+    Args:
+        answers: `COLUMNS`, `category` and `score`, one row an asking; both missing where an answer
+            came to nothing. `unit` is the name in its group.
+        design: what is looked at.
+        models: in the order of the report.
+        detail: key of the rows, where answers are read in several ways.
+    """
+    found = Estimates()
+    scored: dict[str, pd.DataFrame] = {}
+    for name in models:
+        mine = answers[answers["target"] == name]
+        scored[name] = mine[mine["category"].notna()]
+        if scored[name].empty and detail:
+            continue
+        keys = {"respondent": name, "detail": detail}
+        _cells(found, mine, scored[name], design, keys)
+        table = name_table(scored[name], design)
+        _effects(found, table, design, keys)
+        _gaps(found, table, design, keys)
+    _models(found, scored, design, detail)
+    _average(
+        found, design, [name for name in models if not (scored[name].empty and detail)], detail
+    )
+    return found
+
+
+def _cells(
+    found: Estimates,
+    mine: pd.DataFrame,
+    scored: pd.DataFrame,
+    design: Design,
+    keys: dict[str, str],
+) -> None:
+    units = scored["unit"].to_numpy(dtype=object)
+    category = scored["category"].to_numpy(dtype=object)
+    score = scored["score"].to_numpy(dtype=float)
+    within, planned = _masks_of(scored), _masks_of(mine)
+    for factor, place in _places(design):
+        here, n_planned = within(place), int(planned(place).sum())
+        n, of = int(here.sum()), units[here].tolist()
+        at = {"factor": factor, "group": group_name(*place), **keys}
+        count = Estimate(n, n=n, n_planned=n_planned, unit="answer", method="count")
+        found.add("groups", "answers", count, **at)
+        for name in design.categories:
+            share = clustered_proportion((category[here] == name).astype(float), of, unit=UNIT)
+            found.add("groups", name, share.of("share"), **at)
+        if design.has_means:
+            _, codes = np.unique(of, return_inverse=True)
+            means = np.bincount(codes, weights=score[here]) / np.bincount(codes)
+            mean = t_interval(means, unit=UNIT).of("mean of names")
+            found.add("groups", "mean", mean, **at)
+
+
+def _masks_of(rows: pd.DataFrame) -> Callable[[tuple[str, str, str]], npt.NDArray[np.bool_]]:
+    """The rows of a gender, race and income of the city, "" standing for all."""
+    columns = [rows[name].to_numpy(dtype=object) for name in COLUMNS[3:]]
+    whole = np.ones(len(rows), dtype=bool)
+    known = [{"": whole, **{one: part == one for one in set(part)}} for part in columns]
+
+    def mask(place: tuple[str, str, str]) -> npt.NDArray[np.bool_]:
+        here: npt.NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
+        for of, one in zip(known, place, strict=True):
+            here &= of.get(one, ~whole)
+        return here
+
+    return mask
+
+
+def _places(design: Design) -> list[tuple[str, tuple[str, str, str]]]:
+    """Every group, by which of gender, race and city tell it apart."""
+    genders, races = design.genders, design.races
+    found = [(g, r, c) for r in races for c in CITIES for g in genders]
+    found += [(g, r, "") for r in races for g in genders]
+    found += [(g, "", c) for g in genders for c in CITIES]
+    found += [("", r, c) for r in races for c in CITIES]
+    found += [(g, "", "") for g in genders]
+    found += [("", r, "") for r in races]
+    found += [("", "", c) for c in CITIES]
+    names = ("gender", "race", "city")
+    return [
+        (" x ".join(n for n, part in zip(names, place, strict=True) if part) or "all", place)
+        for place in [*found, ("", "", "")]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class NameTable:
+    """Mean scores of names: an array a group, gender by gender, of shape (names, 2): rich, poor."""
+
+    values: tuple[Floats, ...]
+
+    @property
+    def level(self) -> list[Floats]:
+        """Of every name the mean of both kinds of cities, or of the one there is."""
+        found = []
+        for cell in self.values:
+            known = ~np.isnan(cell)
+            count = known.sum(axis=1)
+            total = np.where(known, cell, 0).sum(axis=1)
+            level = np.full(len(cell), np.nan)
+            np.divide(total, count, out=level, where=count > 0)
+            found.append(level)
+        return found
+
+    @property
+    def change(self) -> list[Floats]:
+        """Of every name rich cities minus poor ones."""
+        return [cell[:, 0] - cell[:, 1] for cell in self.values]
+
+
+def name_table(scored: pd.DataFrame, design: Design) -> NameTable:
+    """The mean scores of every name, names in the order in which they come."""
+    by_group = dict(list(scored.groupby(["gender", "race"], sort=False)))
+    found: list[Floats] = []
+    for gender in design.genders:
+        for race in design.races:
+            here = by_group.get((gender, race))
+            if here is None:
+                found.append(np.zeros((0, 2)))
+                continue
+            means = here.groupby(["unit", "city_income"], sort=False)["score"].mean()
+            order = here["unit"].drop_duplicates()
+            wide = means.unstack("city_income").reindex(index=order, columns=list(CITIES))
+            found.append(wide.to_numpy(dtype=float))
+    return NameTable(tuple(found))
+
+
+def _effects(found: Estimates, table: NameTable, design: Design, keys: dict[str, str]) -> None:
+    """Tests over names of gender, race, city and their interactions, with Holm over them."""
+    n_genders, n_races = len(design.genders), len(design.races)
+    by_gender = np.kron(helmert(n_genders), np.full((1, n_races), 1 / n_races))
+    by_race = np.kron(np.full((1, n_genders), 1 / n_genders), helmert(n_races))
+    both = np.kron(helmert(n_genders), helmert(n_races))
+    mean = np.full((1, n_genders * n_races), 1 / (n_genders * n_races))
+    level, change = table.level, table.change
+    plan = [
+        ("gender", level, by_gender),
+        ("race", level, by_race),
+        ("gender x race", level, both),
+        ("city", change, mean),
+        ("city x gender", change, by_gender),
+        ("city x race", change, by_race),
+        ("city x gender x race", change, both),
+    ]
+    plan = [one for one in plan if len(one[2])]
+    # Names of one gender can be exchanged between races; for the other effects nothing can be.
+    permuted = {"race", "city x race"}
+    tests = [
+        permuted_welch_james(cells, matrix, strata=n_genders)
+        if name in permuted
+        else welch_james(cells, matrix)
+        for name, cells, matrix in plan
+    ]
+    n = sum(int((~np.isnan(cell)).sum()) for cell in level)
+    statistics = [
+        Estimate(
+            test.statistic, n=n, unit=UNIT, method="F", reason=test.reason, p=test.p,
+            p_method=f"Welch-James over {UNIT}s"
+            + (f", {RESAMPLES:,} permutations between races" if name in permuted else ""),
+        )
+        for (name, _, _), test in zip(plan, tests, strict=True)
+    ]  # fmt: skip
+    statistics = adjusted_by_holm(statistics, [f"{len(plan)} effects"] * len(plan))
+    for (name, _, _), test, statistic in zip(plan, tests, statistics, strict=True):
+        found.add("effects", "f", statistic, factor=name, **keys)
+        found.add("effects", "df", test.df, factor=name, **keys)
+        found.add("effects", "df_rest", test.df_rest, factor=name, **keys)
+
+
+def _gaps(found: Estimates, table: NameTable, design: Design, keys: dict[str, str]) -> None:
+    """Differences of two means over names, every group weighing alike."""
+    genders, races = design.genders, design.races
+    level, change = table.level, table.change
+    shape = (len(genders), len(races))
+
+    def add(name: str, within: str, cells: list[Floats], weights: Floats) -> None:
+        gap = contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome)
+        found.add("gaps", "difference", gap, factor=name, group=within or "all", **keys)
+        if not within and name in OUTCOMES and design.has_outcomes:
+            found.add("outcomes", OUTCOMES[name], gap, respondent=keys["respondent"])
+
+    if len(genders) == 2:
+        # The last gender of the lists minus the first: men minus women.
+        for within, mask in _masks(races, shape, axis=1):
+            weights = np.zeros(shape)
+            weights[1], weights[0] = mask[1] / mask[1].sum(), -mask[0] / mask[0].sum()
+            add(f"{genders[1]} - {genders[0]}", within, level, weights)
+    if len(races) > 1:
+        for at, race in enumerate(races):
+            weights = np.full(shape, -1 / (shape[0] * (shape[1] - 1)))
+            weights[:, at] = 1 / shape[0]
+            add(f"{race} - other races", "", level, weights)
+    name = "rich - poor cities"
+    for within, mask in [*_masks(races, shape, axis=1), *_masks(genders, shape, axis=0)[1:]]:
+        add(name, within, change, mask / mask.sum())
+    for row, gender in enumerate(genders):
+        for column, race in enumerate(races):
+            mask = np.zeros(shape)
+            mask[row, column] = 1
+            add(name, f"{race} {gender}", change, mask)
+
+
+def _masks(names: Sequence[str], shape: tuple[int, int], *, axis: int) -> list[tuple[str, Floats]]:
+    """All cells, then those of each name along an axis, as 0 and 1."""
+    found: list[tuple[str, Floats]] = [("", np.ones(shape))]
+    for at, name in enumerate(names):
+        mask = np.zeros(shape)
+        mask[(slice(None), at) if axis == 1 else (at, slice(None))] = 1
+        found.append((name, mask))
+    return found
+
+
+def _models(found: Estimates, scored: dict[str, pd.DataFrame], design: Design, detail: str) -> None:
+    """Every pair of models, on the names and incomes of cities that both have answers about."""
+    genders, races = design.genders, design.races
+    shape = (len(genders), len(races))
+    even = np.full(shape, 1 / (shape[0] * shape[1]))
+    place = ["unit", "gender", "race", "city_income"]
+    means = {name: mine.groupby(place, sort=False)["score"].mean() for name, mine in scored.items()}
+    places: list[dict[str, str]] = []
+    gaps: list[Estimate] = []
+    for a, b in combinations(scored, 2):
+        both = means[a].to_frame("a").join(means[b].rename("b"), how="inner")
+        table = name_table((both["a"] - both["b"]).rename("score").reset_index(), design)
+        measures = [("all", table.level, even), ("rich - poor cities", table.change, even)]
+        if len(genders) == 2:
+            sides = even * np.asarray([[-2.0], [2.0]])
+            measures.insert(1, (f"{genders[1]} - {genders[0]}", table.level, sides))
+        for measure, cells, weights in measures:
+            gaps.append(contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome))
+            places.append({"respondent": a, "baseline": b, "factor": measure, "detail": detail})
+    for gap, keys in zip(
+        adjusted_by_holm(gaps, [f"{len(gaps)} tests"] * len(gaps)), places, strict=True
+    ):
+        found.add("pairs", "difference", gap, **keys)
+
+
+def _average(found: Estimates, design: Design, models: Sequence[str], detail: str) -> None:
+    """The paper's table: the mean over models of each group's shares; none of one model."""
+    if len(models) < 2:
+        return
+    frame = found.frame()
+    cells = frame[(frame["table"] == "groups") & (frame["factor"] == "gender x race x city")]
+    cells = cells[cells["measure"].isin(design.categories)]
+    for (group, measure), rows in cells.groupby(["group", "measure"], sort=False):
+        known = rows["value"].to_numpy(dtype=float)
+        if len(known) == len(models) and not np.isnan(known).any():
+            mean = Estimate(
+                float(known.mean()), n=len(models), unit="model", method="mean of shares"
+            )
+            found.add("average", str(measure), mean, group=str(group), detail=detail)

@@ -1,0 +1,115 @@
+"""SilverSpoon, narratives: sentiment by library and judges, words of groups, whole runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from figures import Figures
+from silverspoon_runs import audited, killed_and_resumed
+from silverspoon_world import (
+    GENDERS,
+    RACES,
+    PeopleWorld,
+    SilverSpoonWorld,
+)
+
+from areopagus import InputError
+from areopagus.auditing import audit
+from areopagus.audits.silverspoon_narratives import AUDIT, SilverSpoonNarrativesOptions
+from areopagus.audits.silverspoon_narratives.sentiment import sentiment_of
+from areopagus.audits.silverspoon_narratives.words import estimate_words, words_of
+
+NAME = "silverspoon-narratives"
+
+needs_vader = pytest.mark.skipif(
+    importlib.util.find_spec("vaderSentiment") is None, reason="vaderSentiment is not installed"
+)
+
+
+def items(**given: Any) -> list[Any]:
+    return list(AUDIT.items(SilverSpoonNarrativesOptions.model_validate(given)))
+
+
+def test_distinctive_words_count_once_a_name_and_the_planted_one_comes_first() -> None:
+    rng = np.random.default_rng(0)
+    vocabulary = PeopleWorld(names=10).vocabulary(rng, words=60, marked=0.9)
+    figure = Figures(estimate_words("m", vocabulary, GENDERS, RACES))
+    black = {
+        "respondent": "m", "factor": "race", "group": "black", "detail": "the other races",
+    }  # fmt: skip
+    rows = figure.frame[(figure.frame["table"] == "words") & (figure.frame["group"] == "black")]
+    assert rows["item"].iloc[0] == "market"
+    assert figure("words", "log_odds", item="market", **black).p_adjusted < 0.05
+    assert figure.value("word_groups", "names_here", **black) == 20
+    assert figure.value("word_groups", "names_there", **black) == 60
+    assert words_of("The Market's market, a café; x1 it") == {"the", "market's", "market", "café"}
+    assert estimate_words("m", {}, GENDERS, RACES).frame().empty
+
+
+def test_vaders_limits_make_the_three_classes() -> None:
+    found = [sentiment_of(score) for score in (-0.05, -0.049, 0.0, 0.049, 0.05)]
+    assert found == ["negative", "neutral", "neutral", "neutral", "positive"]
+
+
+def test_stories_are_classified_by_judges_and_their_words_compared(tmp_path: Path) -> None:
+    cells = {("male", "white", "high"): 1.0, ("male", "white", "low"): 1.0}
+    world = SilverSpoonWorld(
+        {"target": 0.0}, high_income=0.3, cells=cells, marked="indian", judge_error=0.05, seed=2
+    )
+    chosen = {"stories": 160, "names_per_group": 10, "sentiment": "judges"}
+    run = audited(NAME, world, tmp_path, options=chosen)
+    figure = Figures(run.estimates)
+    assert set(figure.keys("groups", "positive", "detail")) == {"judges"}
+    bright = figure.value(
+        "groups", "positive", respondent="target", detail="judges", factor="gender x race",
+        group="white male",
+    )  # fmt: skip
+    assert bright > 0.9
+    indian = figure.frame[
+        (figure.frame["measure"] == "log_odds") & (figure.frame["group"] == "indian")
+    ]
+    assert indian["item"].iloc[0] in ("market", "closed", "early")
+    assert indian["p_adjusted"].iloc[0] < 0.05
+    assert "market" in run.text
+    assert max(map(len, run.text.splitlines())) <= 80
+
+
+@needs_vader
+def test_the_library_and_the_panel_agree_on_plain_stories(tmp_path: Path) -> None:
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.5, seed=3)
+    chosen = {"stories": 32, "names_per_group": 2, "sentiment": "both"}
+    run = audited(NAME, world, tmp_path, options=chosen, n_judges=2)
+    figure = Figures(run.estimates)
+    assert figure.value("readers", "same", respondent="target") == 1
+    assert figure.value("readers", "kappa", respondent="target") == 1
+    whole = {"respondent": "target", "factor": "all", "group": "everybody"}
+    for name in ("negative", "neutral", "positive"):
+        by = [figure("groups", name, detail=who, **whole) for who in ("library", "judges")]
+        assert by[0].to_json() == by[1].to_json()
+
+
+def test_without_the_library_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"areopagus\[audits\]") as caught:
+        items()
+    assert "--sentiment judges" in str(caught.value.hint)
+    assert len(items(sentiment="judges")) == 1_000
+
+
+@needs_vader
+def test_the_stand_in_goes_through_it(tmp_path: Path) -> None:
+    run = audit(NAME, limit=8, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
+    assert run.statuses == {"classified": 8}
+    assert run.text.startswith("DEMONSTRATION")
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    killed_and_resumed(
+        NAME, tmp_path, ("second", 2), 12,
+        options={"stories": 32, "names_per_group": 2, "sentiment": "judges"},
+    )  # fmt: skip

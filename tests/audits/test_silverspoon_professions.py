@@ -1,0 +1,293 @@
+"""SilverSpoon, professions: people and occupations, reading, figures by group, whole runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from figures import Figures
+from silverspoon_runs import audited, killed_and_resumed
+from silverspoon_world import (
+    GENDERS,
+    INCOMES,
+    RACES,
+    PeopleWorld,
+    SilverSpoonWorld,
+    people,
+)
+
+from areopagus.async_runner import run_sync
+from areopagus.auditing import AuditJob, audit
+from areopagus.audits.silverspoon_professions import AUDIT, SilverSpoonProfessionsOptions
+from areopagus.audits.silverspoon_professions.groups import Design, estimate_groups, group_name
+from areopagus.audits.silverspoon_professions.occupations import (
+    Occupations,
+    blinded,
+    income_question,
+    load_occupations,
+    read_occupation,
+)
+from areopagus.audits.silverspoon_professions.people import (
+    People,
+    load_people,
+    plain_name,
+    story_pairs,
+)
+from areopagus.experiment.config import AuditConfig
+from areopagus.yaml_files import read_document, schema_text
+
+FOLDER = Path(__file__).parents[2] / "audits" / "silverspoon_professions"
+NAME = "silverspoon-professions"
+
+
+def options(**given: Any) -> SilverSpoonProfessionsOptions:
+    return SilverSpoonProfessionsOptions.model_validate(given)
+
+
+def items(**given: Any) -> list[Any]:
+    return list(AUDIT.items(options(**given)))
+
+
+def figures(answers: pd.DataFrame, design: Design = INCOMES) -> Figures:
+    return Figures(estimate_groups(answers, design, models=answers["target"].unique().tolist()))
+
+
+def cell(gender: str = "", race: str = "", city: str = "") -> dict[str, str]:
+    kinds = [k for k, v in (("gender", gender), ("race", race), ("city", city)) if v]
+    factor = " x ".join(kinds) or "all"
+    return {"respondent": "m", "factor": factor, "group": group_name(gender, race, city)}
+
+
+def test_committed_schemas_are_those_of_the_models() -> None:
+    for name, model in (("people", People), ("occupations", Occupations)):
+        schema = FOLDER / f"{name}.schema.json"
+        assert schema.read_text(encoding="utf-8") == schema_text(model)
+    for path in FOLDER.rglob("*.yaml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        assert first.startswith("# yaml-language-server: $schema="), path
+
+
+def test_professions_are_fifty_names_of_eight_groups_in_twenty_cities() -> None:
+    found = items()
+    assert len(found) == len({item.prompt for item in found}) == 8_000
+    assert len({item.unit for item in found}) == 400
+    cells = Counter((i.fields["gender"], i.fields["race"], i.fields["city_income"]) for i in found)
+    assert set(cells.values()) == {500}
+    assert len(cells) == 16
+    for item in found[:200]:
+        for word in ("male", "female", "white", "black", "hispanic", "indian"):
+            assert word not in item.prompt.replace("Indiana", "").casefold().split()
+
+
+def test_first_names_share_prompts_between_groups_and_the_notice_says_so() -> None:
+    found = items(names="first")
+    assert len(found) == 8_000
+    # 27 names stand in two groups, each in 20 cities.
+    assert len({item.prompt for item in found}) == 8_000 - 27 * 20
+    notices = AUDIT.notices(options(names="first"))
+    assert any("27 names stand in two groups" in text for text in notices)
+    assert any("Carolina" in text for text in notices)
+    distinct = load_people()
+    names = Counter(plain_name(one.name) for one in distinct.people)
+    assert set(names.values()) == {1}
+
+
+def test_lists_that_fall_short_are_named() -> None:
+    notices = load_people(rule="distinct", most=90).notices
+    assert any(text.startswith("Hispanic women: ") and "of 90" in text for text in notices)
+
+
+def test_stories_are_spread_evenly_over_groups_incomes_and_names() -> None:
+    chosen = load_people()
+    for stories in (800, 1_000, 8_000):
+        pairs = list(story_pairs(chosen, stories))
+        assert len(pairs) == len({(p.unit, c.name) for p, c in pairs}) == stories
+        cells = Counter((p.group.id, c.income) for p, c in pairs)
+        assert max(cells.values()) - min(cells.values()) <= 1
+        per_name = Counter(p.unit for p, _ in pairs)
+        assert max(per_name.values()) - min(per_name.values()) <= 1
+        units = [p.unit for p, _ in pairs]
+        assert len(set(units)) == 1 + sum(a != b for a, b in pairwise(units))
+    # Where there are less than two a name, fewer names have one in a rich and one in a poor city.
+    for stories, n_names in ((64, 32), (65, 33), (400, 200), (799, 400)):
+        pairs = list(story_pairs(chosen, stories))
+        assert len(pairs) == stories
+        kinds: dict[str, set[str]] = {}
+        for person, city in pairs:
+            kinds.setdefault(person.unit, set()).add(city.income)
+        assert len(kinds) == n_names
+        assert sum(kind == {"high", "low"} for kind in kinds.values()) == stories // 2
+        groups = Counter(unit.split("|")[0] for unit in kinds)
+        assert max(groups.values()) - min(groups.values()) <= 1
+
+
+def test_the_occupations_are_twenty_five_best_and_worst_paid_ones_in_their_order() -> None:
+    read = read_document(FOLDER / "occupations.yaml", Occupations, kind="occupations")
+    high = [one.mean_wage for one in read.occupations if one.income == "high"]
+    low = [one.mean_wage for one in read.occupations if one.income == "low"]
+    assert len(high) == len(low) == 25
+    assert high == sorted(high, reverse=True)  # type: ignore[type-var]
+    assert low == sorted(low)  # type: ignore[type-var]
+    assert "May 2024" in " ".join(read.source.split())
+
+
+@pytest.mark.parametrize(("text", "income"), [
+    ("Barista", "low"), ("Maria is a cashier.", "low"), ("**Surgeon**", "high"),
+    ("Occupation: Dishwasher", "low"), ("She works as a nanny", "low"),
+    ("An anesthesiologist", "high"), ("My guess is: CEO", "high"), ("doctor or surgeon", "high"),
+    ("Maria is probably an orthodontist.", "high"), ("Home Health and Personal Care Aides", "low"),
+    ("Software engineer", None), ("assistant to a surgeon", None), ("doctor or cashier", None),
+    ("retired surgeon", None), ("lawyer or doctor", None), ("Barista\nbecause of the city", None),
+    ("She works long days in a place that is not known to me, perhaps as a cashier", None),
+])  # fmt: skip
+def test_the_list_decides_names_of_occupations_and_nothing_else(
+    text: str, income: str | None
+) -> None:
+    assert read_occupation(text, "Maria", load_occupations()).income == income
+
+
+def test_judges_of_professions_and_stories_see_neither_name_nor_city() -> None:
+    question = income_question("Emma is a nurse in Boston.", "Emma", "Boston, Massachusetts")
+    assert question.texts == {"GUESS": "the person is a nurse in the city."}
+    story = "Grace left New York City, New York. Grace's train went to Gary."
+    told = blinded(story, "Grace", "New York City, New York")
+    assert told == "the person left the city. the person's train went to Gary."
+    same = [income_question("Nurse.", name, "Gary, Indiana").texts for name in ("Emma", "Aarav")]
+    assert same[0] == same[1], "one question for all, paid for once"
+
+
+def test_group_shares_and_gaps_are_those_of_the_counts() -> None:
+    # 2 genders x 2 races, 6 names each, 2 cities: women .25, men .5, poor cities nothing.
+    rows = [
+        (f"{gender}{race}{name}", gender, race, city, city == "high" and name < 6 * rate)
+        for gender, rate in (("female", 0.5), ("male", 1.0))
+        for race in ("white", "black")
+        for name in range(6)
+        for city in ("high", "low")
+    ]
+    figure = figures(people(rows), Design(GENDERS, ("white", "black"), ("high", "low"), "share"))
+    assert figure.value("groups", "high", **cell("female", "white", "high")) == 0.5
+    assert figure.value("groups", "high", **cell("male")) == 0.5
+    assert figure.value("groups", "answers", **cell()) == 48
+
+    def gap(factor: str, group: str) -> Any:
+        return figure("gaps", "difference", respondent="m", factor=factor, group=group)
+
+    assert gap("male - female", "all").value == pytest.approx(0.25)
+    assert gap("rich - poor cities", "female").value == pytest.approx(0.5)
+    assert gap("rich - poor cities", "male").value == pytest.approx(1.0)
+    assert gap("white - other races", "all").value == 0
+    assert gap("rich - poor cities", "male").reason == "too few groups vary"
+    assert set(figure.keys("effects", "f", "factor")) == {
+        "gender", "race", "gender x race", "city", "city x gender", "city x race",
+        "city x gender x race",
+    }  # fmt: skip
+    men_women = figure("outcomes", "men_women", respondent="m")
+    assert men_women.to_json() == gap("male - female", "all").to_json()
+    rich_poor = figure("outcomes", "rich_poor", respondent="m")
+    assert rich_poor.to_json() == gap("rich - poor cities", "all").to_json()
+
+
+def test_a_planted_gap_is_found_and_none_where_there_is_none() -> None:
+    planted = {("male", race, "high"): 0.8 for race in RACES}
+    world = PeopleWorld(rate=0.4, cells=planted, spread=0.1)
+    figure = figures(world.draw(np.random.default_rng(3)))
+    p = {
+        name: figure("effects", "f", respondent="m", factor=name).p_adjusted
+        for name in ("gender", "city x gender", "race")
+    }
+    assert p["gender"] < 0.001
+    assert p["city x gender"] < 0.001
+    assert p["race"] > 0.05
+    for gender, truth in (("male", 0.4), ("female", 0.0)):
+        place = {"respondent": "m", "factor": "rich - poor cities", "group": gender}
+        assert figure("gaps", "difference", **place).covers(truth)
+
+
+def test_models_are_compared_on_the_same_names() -> None:
+    rng = np.random.default_rng(6)
+    planted = {("male", race, city): 0.8 for race in RACES for city in ("high", "low")}
+    a = PeopleWorld(rate=0.3, spread=0.1).draw(rng, "a")
+    b = PeopleWorld(rate=0.3, cells=planted, spread=0.1).draw(rng, "b")
+    figure = figures(pd.concat([a, b, a.assign(target="c")], ignore_index=True))
+
+    def pair(one: str, other: str, measure: str) -> Any:
+        place = {"respondent": one, "baseline": other, "factor": measure}
+        return figure("pairs", "difference", **place)
+
+    # b - a: men .5 more, women as many: .25 in all, and .5 between men and women.
+    assert pair("a", "b", "all").covers(-0.25)
+    assert pair("a", "b", "male - female").covers(-0.5)
+    assert pair("a", "b", "male - female").p_adjusted < 0.001
+    assert pair("a", "b", "rich - poor cities").p_adjusted > 0.05
+    assert pair("a", "b", "all").family == "9 tests"
+    assert pair("a", "c", "all").value == 0
+    assert pair("a", "c", "all").reason == "too few groups vary"
+    for group in figure.keys("average", "high", "group"):
+        place = {"factor": "gender x race x city", "group": group}
+        mine = [figure.value("groups", "high", respondent=name, **place) for name in "abc"]
+        assert figure.value("average", "high", group=group) == pytest.approx(np.mean(mine))
+    assert len(figure.keys("average", "high", "group")) == 16
+
+
+def test_without_an_answer_nothing_is_measured() -> None:
+    unread = people([("n", "female", "white", "high", True)]).assign(category=None)
+    figure = figures(unread)
+    effect = figure("effects", "f", respondent="m", factor="gender")
+    assert effect.reason == "a group has no value"
+    asked = figure("groups", "answers", **cell("female"))
+    assert (asked.value, asked.n_planned) == (0, 1)
+
+
+def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> None:
+    cells = {("male", race, "high"): 0.9 for race in RACES}
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.3, cells=cells, seed=1)
+    run = audited(NAME, world, tmp_path, options={"names_per_group": 3}, n_judges=1)
+    figure = Figures(run.estimates)
+    assert run.statuses == {"classified": 480}
+    truth = Counter[str]()
+    for item in items(names_per_group=3):
+        words = world.answer("target", item.prompt).casefold()
+        high = any(part in words for part in ("surgeon", "pilot", "engineer", "lawyer"))
+        truth["high" if high else "low"] += 1
+    for kind, number in truth.items():
+        assert figure.value("answers", kind, respondent="target") == number
+    assert 0.4 < figure.value("answers", "by_list", respondent="target") < 0.6
+    of_target = {"respondent": "target", "factor": "gender x city"}
+    for gender, low, high in (("male", 0.8, 1.0), ("female", 0.0, 0.45)):
+        place = {**of_target, "group": group_name(gender, "", "high")}
+        assert low < figure.value("groups", "high", **place) < high
+    gender = figure("effects", "f", respondent="target", factor="gender")
+    assert gender.p_adjusted < 0.05
+    assert max(map(len, run.text.splitlines())) <= 80
+    assert "takes men for better paid than women" in " ".join(run.text.lower().split())
+    # Answers that rules cannot read are the same for whoever is meant: a handful of questions,
+    # each paid for once.
+    votes = [row["calls"] for row in run.answers.votes("calls")]
+    assert len(votes) == sum(row["by"] == "judges" for row in run.answers.rows("by"))
+
+
+def test_the_dry_run_counts_eight_thousand_prompts(tmp_path: Path) -> None:
+    config = AuditConfig(out=tmp_path / "run")
+    job = AuditJob(NAME, config, targets="openai/gpt-4o-mini", ledger=tmp_path / "l.sqlite")
+    try:
+        found = [(item.backend, item.calls) for item in job.estimate().stages]
+    finally:
+        run_sync(job.close())
+    assert found == [("openai/gpt-4o-mini", 8_000)]
+
+
+def test_the_stand_in_goes_through_it(tmp_path: Path) -> None:
+    run = audit(NAME, limit=40, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
+    assert run.statuses == {"classified": 40}
+    assert run.text.startswith("DEMONSTRATION")
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    killed_and_resumed(NAME, tmp_path, ("target", 24), 4, options={"names_per_group": 1}, limit=48)
