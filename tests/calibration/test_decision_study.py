@@ -43,8 +43,8 @@ def test_independent_judges_lie_inside_their_null_and_others_below() -> None:
         study = panel_g_study(scores, prompt=PROMPTS)
         null = independent_worth(scores, prompt=PROMPTS, components=study.components, seed=1)
         worth = worth_of_components(study, (4, 3, 1), 10, 0.95)
-        assert null.low < null.median <= null.high <= 12
-        assert null.draws == 200
+        assert null.low < null.value <= null.high <= 12
+        assert null.n == 200
         assert (null.low <= worth.value <= null.high) is is_inside
     # drawn from the same components, with or without being told them
     again = independent_worth(alike, prompt=PROMPTS, seed=1)
