@@ -249,6 +249,7 @@ def _scatter(axes: Any, chart: Chart, at: int, n: int) -> None:
                 )  # fmt: skip
     axes.set_xlabel(chart.axis_x, fontsize=8)
     _value_axis(axes, chart, [], is_x=False)
+    axes.grid(axis="x", color=GREY, linewidth=0.3)
 
 
 def _outline(points: Floats) -> Floats:

@@ -16,7 +16,7 @@ from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.run_sections import job_sections
-from ..reports.views import Measure, estimates_table
+from ..reports.views import Measure, estimates_chart, estimates_table
 from ..run import JobRun
 from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
 from .map import MAP_TABLE, read_map
@@ -197,7 +197,25 @@ def _share(found: Estimate) -> str:
     return f"{percent(found.value)}{limits}"
 
 
+_SHARES = {"yield": "yield", "pass_rate": "pass rate", "diversity": "diversity"}
+
+
 def _summary(estimates: pd.DataFrame, whole: str | None) -> Iterator[Part]:
+    shares = select(estimates, GENERATORS, group=whole)
+    shares = shares[shares["measure"].isin(_SHARES)]
+    chart = estimates_chart(
+        shares.assign(detail=shares["measure"].map(_SHARES), measure="share"),
+        GENERATORS,
+        "forest",
+        measure="share",
+        rows="respondent",
+        columns="detail",
+        name="shares",
+        title="Yield, pass rate and diversity of each model",
+        caption="Shares with their intervals over scenarios; an open marker has none.",
+        axis="share",
+        scale=(0.0, 1.0),
+    )
     table = estimates_table(
         estimates,
         GENERATORS,
@@ -205,16 +223,14 @@ def _summary(estimates: pd.DataFrame, whole: str | None) -> Iterator[Part]:
         measures=[
             Measure("prompts_usable", "usable", is_count=True),
             Measure("prompts_passed", "passed", is_count=True),
-            Measure("yield"),
-            Measure("pass_rate"),
-            Measure("diversity"),
+            *(Measure(name, title) for name, title in _SHARES.items()),
         ],
         where={"group": whole},
-        caption="",
+        caption="Yield: usable of those wanted. Pass rate: of prompts whose votes decide. "
+        "Diversity: share of pairs of prompts that demand different work.",
         label="By model",
     )
-    if table is not None:
-        yield table
+    yield from (one for one in (chart, table) if one is not None)
 
 
 def _statistics(estimates: pd.DataFrame) -> Iterator[Part]:
