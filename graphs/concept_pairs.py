@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ..judges.models.backend import Backend
@@ -310,84 +310,37 @@ class BuiltConcept:
 
 
 @dataclass(slots=True)
-class _Draft:
-    """What there is of a question so far, what rules find wrong with it, and the calls by step."""
+class _Steps:
+    """Asks the steps of one source and keeps what came of each call."""
 
     client: Client
     writer: Backend
     checker: Backend
-    taken: Taken
-    summary: str = ""
-    raw: dict[str, str] = field(default_factory=dict)
-    concepts: dict[str, str] = field(default_factory=dict)
-    question: dict[str, str] = field(default_factory=dict)
-    pair_faults: Faults = ()
-    faults: Faults = ()
-    first_faults: Faults = ()
     calls: dict[str, CallOutcome] = field(default_factory=dict)
 
-    async def write(self, source: str) -> None:
-        """The steps in order, up to one whose reply cannot be read or does not serve."""
-        asked = await self._ask("summary", {"SOURCE": source})
-        self.summary = _texts(asked.value, ("summary",))["summary"]
-        if asked.status != "read":
-            return
-        belief = {"BELIEF": self.summary}
-        if not await self._agree(belief, "pair"):
-            return
-        if self.taken.holds_pair(self.concepts):
-            stands = {**belief, "PAIRS THAT STAND": self.taken.told()}
-            if not await self._agree(stands, "another"):
-                return
-            if self.taken.holds_pair(self.concepts):
-                self.pair_faults = [("concept_two", REPEATED)]
-                return
-        concepts = self.concepts
-        asked = await self._ask("scene", _named(concepts))
-        self.question = _texts(asked.value, ("scene", "option_one"))
-        if asked.status == "read":
-            await self._finish()
+    async def texts(
+        self, step: Step, material: Mapping[str, str], keys: Sequence[str]
+    ) -> dict[str, str] | None:
+        """What the writer says under these keys; None where it cannot be read."""
+        asked = await self._ask(step, material, self.writer, step)
+        return _texts(asked.value, keys) if asked.status == "read" else None
 
-    async def _agree(self, material: Mapping[str, str], step: Step) -> bool:
-        """Whether writer and checker came to two concepts, which are `concepts` then."""
-        self.concepts = {}
-        asked = await self._ask(step, material)
-        self.raw = _texts(asked.value, _CONCEPTS)
+    async def checked(
+        self, belief: str, concepts: Mapping[str, str], name: str
+    ) -> Mapping[str, str] | None:
+        """The concepts, or a better pair by whoever checks; None where that cannot be read."""
+        material = {"BELIEF": belief, **_named(concepts)}
+        asked = await self._ask("check", material, self.checker, name)
         if asked.status != "read":
-            return False
-        shown = {"BELIEF": material["BELIEF"], **_named(self.raw)}
-        name = "check" if step == "pair" else "second check"
-        asked = await self._ask("check", shown, self.checker, name=name)
-        if asked.status != "read":
-            return False
-        concepts = self.raw if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
-        self.pair_faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
-        if not self.pair_faults:
-            self.concepts = concepts
-        return not self.pair_faults
-
-    async def _finish(self) -> None:
-        """The second ending, and the whole question anew where it does not serve."""
-        task = QuestionTask(self.concepts, self.question, self.taken)
-        made = await generate(self.client, task, self.writer)
-        self.question |= {"option_two": "", **(made.written or {})}
-        steps = {"write": "second"}
-        self.calls |= {steps.get(name, name): call for name, call in made.calls.items()}
-        self.faults = [(fault.part, fault.code) for fault in made.faults]
-        self.first_faults = [(fault.part, fault.code) for fault in made.repaired or ()]
+            return None
+        return concepts if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
 
     async def _ask(
-        self,
-        step: Step,
-        material: Mapping[str, str],
-        backend: Backend | None = None,
-        *,
-        name: str = "",
+        self, step: Step, material: Mapping[str, str], backend: Backend, name: str
     ) -> CallOutcome:
         question = step_question(step, material, secret=self.client.ledger.secret)
-        asked = await ask(self.client, backend or self.writer, question)
-        self.calls[name or step] = asked
-        return asked
+        self.calls[name] = await ask(self.client, backend, question)
+        return self.calls[name]
 
 
 async def build_concept(
@@ -412,33 +365,66 @@ async def build_concept(
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    draft = _Draft(client, writer, checker, taken or Taken())
-    await draft.write(source)
-    calls = draft.calls
-    status: BuiltStatus = "built"
-    step = detail = ""
-    name, last = list(calls.items())[-1]
+    steps = _Steps(client, writer, checker)
+    built = await _built(BuiltConcept(source_id, "built"), source, steps, taken or Taken())
+    name, last = list(steps.calls.items())[-1]
     if last.status != "read":
-        status, step, detail = last.status, name, last.detail
-    elif unsuitable := draft.pair_faults or draft.faults:
-        is_repeated = any(code == REPEATED for _, code in unsuitable)
-        status = "repeated" if is_repeated else "unsuitable"
-        step = "check" if draft.pair_faults else "review"
-        detail = "; ".join(f"{part}: {code}" for part, code in unsuitable)
-    return BuiltConcept(
-        source_id=source_id,
-        status=status,
-        summary=draft.summary,
-        raw=draft.raw,
-        concepts=draft.concepts,
-        is_refined=bool(draft.concepts) and draft.concepts != draft.raw,
-        question=draft.question,
-        faults=draft.faults,
-        first_faults=draft.first_faults,
+        built = replace(built, status=last.status, step=name, detail=last.detail)
+    return replace(
+        built,
+        is_refined=bool(built.concepts) and built.concepts != built.raw,
+        calls=sum(call.calls for call in steps.calls.values()),
+        cost_usd=sum_of(*(call.cost_usd for call in steps.calls.values())),
+    )
+
+
+async def _built(built: BuiltConcept, source: str, steps: _Steps, taken: Taken) -> BuiltConcept:
+    """The steps in order, up to one whose reply cannot be read or does not serve."""
+    summary = await steps.texts("summary", {"SOURCE": source}, ("summary",))
+    if summary is None:
+        return built
+    belief = summary["summary"]
+    built = replace(built, summary=belief)
+    material, concepts = {"BELIEF": belief}, None
+    tries: tuple[tuple[Step, str], ...] = (("pair", "check"), ("another", "second check"))
+    for step, check in tries:
+        raw = await steps.texts(step, material, _CONCEPTS)
+        if raw is None:
+            return built
+        built = replace(built, raw=raw)
+        concepts = await steps.checked(belief, raw, check)
+        if concepts is None:
+            return built
+        if faults := concept_faults(concepts["concept_one"], concepts["concept_two"]):
+            return _unsuitable(built, "check", faults)
+        if not taken.holds_pair(concepts):
+            break
+        material["PAIRS THAT STAND"] = taken.told()
+    else:
+        return _unsuitable(built, "check", [("concept_two", REPEATED)])
+    built = replace(built, concepts=concepts)
+    opening = await steps.texts("scene", _named(concepts), ("scene", "option_one"))
+    if opening is None:
+        return built
+    made = await generate(steps.client, QuestionTask(concepts, opening, taken), steps.writer)
+    names = {"write": "second"}
+    steps.calls |= {names.get(name, name): call for name, call in made.calls.items()}
+    built = replace(
+        built,
+        question={**opening, "option_two": "", **(made.written or {})},
+        faults=[(fault.part, fault.code) for fault in made.faults],
+        first_faults=[(fault.part, fault.code) for fault in made.repaired or ()],
+    )
+    return _unsuitable(built, "review", built.faults) if built.faults else built
+
+
+def _unsuitable(built: BuiltConcept, step: str, faults: Faults) -> BuiltConcept:
+    is_repeated = any(code == REPEATED for _, code in faults)
+    return replace(
+        built,
+        status="repeated" if is_repeated else "unsuitable",
         step=step,
-        detail=detail,
-        calls=sum(call.calls for call in calls.values()),
-        cost_usd=sum_of(*(call.cost_usd for call in calls.values())),
+        detail="; ".join(f"{part}: {code}" for part, code in faults),
     )
 
 

@@ -26,6 +26,7 @@ _ROLES: Final = {
     "generators": "generator",
     "rewriters": "rewriter",
     "reviewers": "reviewer",
+    "models": "writer",
     "judges": "judge",
 }
 """Where run.json's identity names models, and what they do there."""

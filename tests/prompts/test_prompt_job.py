@@ -400,12 +400,16 @@ def test_a_rerun_asks_nothing_and_writes_the_same(play: Play) -> None:
     first = bench.run(**plan)
     # All of them tell of every session.
     told = {"run.json", "report.html", "report.txt"}
-    before = {p.name: p.read_bytes() for p in first.path.iterdir() if p.name not in told}
+
+    def files(run: PromptRun) -> dict[str, bytes]:
+        kept = (path for path in run.path.iterdir() if path.is_file() and path.name not in told)
+        return {path.name: path.read_bytes() for path in kept}
+
+    before = files(first)
     sent = bench.server.counts.total
     again = bench.run(**plan)
     assert bench.server.counts.total == sent
-    after = {p.name: p.read_bytes() for p in again.path.iterdir() if p.name not in told}
-    assert after == before
+    assert files(again) == before
 
 
 def test_another_plan_in_the_same_folder_is_refused(play: Play) -> None:

@@ -191,7 +191,7 @@ def test_a_writer_is_told_what_stands_and_a_scenario_that_repeats_it_is_left_out
     assert (counts["scenarios"], counts["repeated"], counts["unusable"]) == (3, 1, 0)
     assert nothing_is_lost(counts)
     assert run.exit_code == 0
-    assert ("left out", "1 repeated scenarios") in run.summary().trust
+    assert ("left out", "1 repeated") in run.summary().trust
     again = scripted([[0, 1], [1, 2]])
     table = run.table.read_bytes()
     assert run_job(in_pairs(again, tmp_path)).table.read_bytes() == table

@@ -107,7 +107,7 @@ class ScenarioRun(ItemRun):
         }
         trust = [("batches", _said(states, states))]
         if left_out := _said(counts, ("unusable", "repeated")):
-            trust.append(("left out", f"{left_out} scenarios"))
+            trust.append(("left out", left_out))
         wordings = {name: counts[f"wordings_{name}"] for name in _WORDINGS}
         if said := _said(wordings, _WORDINGS):
             trust.append(("wordings", f"left out: {said}"))
