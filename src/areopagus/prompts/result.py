@@ -101,7 +101,12 @@ def document(
         )
     }
     sections = [
-        Section("models", "By model", list(_summary(estimates, whole)), audience="summary"),
+        Section(
+            "models",
+            "By model",
+            list(_summary(estimates, whole, chosen["level"])),
+            audience="summary",
+        ),
         Section("statistics", "Yield, pass rate, coverage", list(_statistics(estimates))),
         Section("diversity", "Functional diversity", list(_diversity(estimates, chosen))),
         Section("quality", "What votes find wrong", list(_quality(estimates, chosen))),
@@ -200,7 +205,7 @@ def _share(found: Estimate) -> str:
 _SHARES = {"yield": "yield", "pass_rate": "pass rate", "diversity": "diversity"}
 
 
-def _summary(estimates: pd.DataFrame, whole: str | None) -> Iterator[Part]:
+def _summary(estimates: pd.DataFrame, whole: str | None, level: float) -> Iterator[Part]:
     shares = select(estimates, GENERATORS, group=whole)
     shares = shares[shares["measure"].isin(_SHARES)]
     chart = estimates_chart(
@@ -212,7 +217,8 @@ def _summary(estimates: pd.DataFrame, whole: str | None) -> Iterator[Part]:
         columns="detail",
         name="shares",
         title="Yield, pass rate and diversity of each model",
-        caption="Shares with their intervals over scenarios; an open marker has none.",
+        caption=f"Shares with their {100 * level:g}% intervals over scenarios; an open marker has "
+        "none.",
         axis="share",
         scale=(0.0, 1.0),
     )
