@@ -21,6 +21,7 @@ from .severity import severity
 _NAMES = {
     "agreement": ("cohen_kappa", "gwet_ac2", "krippendorff_alpha", "label_agreement"),
     "alt_test": ("alt_test",),
+    "clustered": ("clustered_proportion",),
     "concordance": ("durbin_w", "kendall_w", "kendall_w_uncorrected", "skillings_mack"),
     "conformal": ("conformal_width", "isotonic_map"),
     "decision_study": ("best_designs", "d_study", "smallest_designs"),
@@ -49,7 +50,7 @@ _NAMES = {
     "panel_interval": ("panel_interval",),
     "permutation": ("permutation_test",),
     "prediction_powered": ("ppi_mean",),
-    "proportions": ("clustered_proportion", "mcnemar_test", "newcombe", "rogan_gladen", "wilson"),
+    "proportions": ("mcnemar_test", "newcombe", "rogan_gladen", "wilson"),
     "ranking": ("plackett_luce",),
     "ratings": ("ratings_of_table",),
     "reliability": ("icc", "icc_interval", "spearman_brown"),

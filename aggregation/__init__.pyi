@@ -3,6 +3,7 @@ from .agreement import gwet_ac2 as gwet_ac2
 from .agreement import krippendorff_alpha as krippendorff_alpha
 from .agreement import label_agreement as label_agreement
 from .alt_test import alt_test as alt_test
+from .clustered import clustered_proportion as clustered_proportion
 from .concordance import durbin_w as durbin_w
 from .concordance import kendall_w as kendall_w
 from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
@@ -42,7 +43,6 @@ from .noise_floor import noise_floor as noise_floor
 from .panel_interval import panel_interval as panel_interval
 from .permutation import permutation_test as permutation_test
 from .prediction_powered import ppi_mean as ppi_mean
-from .proportions import clustered_proportion as clustered_proportion
 from .proportions import mcnemar_test as mcnemar_test
 from .proportions import newcombe as newcombe
 from .proportions import rogan_gladen as rogan_gladen

@@ -1,10 +1,11 @@
-"""Shares of yes and no: Wilson, clusters, paired models, chi-square, judges of known errors."""
+"""Shares of yes and no: Wilson, paired models, chi-square, exact tests, judges of known errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -101,82 +102,6 @@ def _check(successes: int, trials: int, level: float) -> None:
         raise ValueError(f"successes must be in [0, trials], got {successes} of {trials}")
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
-
-
-FEWEST_CLUSTERS = 6
-"""Below this number of clusters there is no interval: their spread cannot be told."""
-
-
-def clustered_proportion(
-    outcomes: npt.ArrayLike,
-    clusters: Sequence[Hashable],
-    *,
-    level: float = 0.95,
-    unit: str = "prompt",
-) -> Estimate:
-    """Returns a proportion with a Wilson interval at its effective number of observations.
-
-    p̂ = Σ y / n over all observations; with r_g = Σ_{i in g} (y_i − p̂) and G clusters, var =
-    G/(G − 1) Σ r_g² / n², n_eff = min(n, p̂(1 − p̂) / var); the interval is Wilson's for p̂ of
-    n_eff, with the t quantile of G − 1 degrees of freedom in place of the normal one. Where every
-    outcome is the same, nothing shows how alike the members of a cluster are: n_eff is then G.
-
-    Args:
-        outcomes: shape (observations,), 0 and 1; nan is missing and left out.
-        clusters: one label an observation.
-        level: nominal coverage.
-        unit: what a cluster is.
-
-    Returns:
-        n is the number of clusters; no limits with fewer than six of them; nan without outcomes.
-
-    Raises:
-        ValueError: different lengths, other values, or level outside (0, 1).
-
-    Source: Korn & Graubard (1998), Survey Methodology 24, 193–201, for the effective number, with
-    Wilson's interval in place of Clopper's after Dean & Pagano (2015), Journal of Survey
-    Statistics and Methodology 3, 484–503.
-    """
-    y = np.asarray(outcomes, dtype=np.float64)
-    if y.ndim != 1 or len(clusters) != y.size:
-        raise ValueError(f"one label an outcome: got {y.shape} and {len(clusters)}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be in (0, 1), got {level}")
-    known = ~np.isnan(y)
-    if not np.isin(y[known], (0.0, 1.0)).all():
-        raise ValueError("outcomes must be 0, 1 or nan")
-    place: dict[Hashable, int] = {}
-    codes = np.asarray(
-        [
-            place.setdefault(label, len(place))
-            for label, keep in zip(clusters, known, strict=True)
-            if keep
-        ],
-        dtype=np.int64,
-    )
-    y = y[known]
-    n, groups = y.size, len(place)
-    method = "clustered wilson"
-    nan = math.nan
-    if n == 0:
-        return Estimate(nan, nan, nan, 0, unit, method, level, "no outcome")
-    p = float(y.mean())
-    if groups < FEWEST_CLUSTERS:
-        reason = f"an interval needs {FEWEST_CLUSTERS} {unit}s, there are {groups}"
-        return Estimate(p, nan, nan, groups, unit, method, level, reason)
-    rests = np.bincount(codes, weights=y - p, minlength=groups)
-    variance = groups / (groups - 1) * float(rests @ rests) / n**2
-    if p in (0.0, 1.0):
-        effective = float(groups)
-    else:
-        effective = min(float(n), p * (1 - p) / variance) if variance > 0 else float(n)
-    quantile = float(stats.t.ppf((1 + level) / 2, groups - 1))
-    centre = p + quantile**2 / (2 * effective)
-    reach = quantile * math.sqrt(p * (1 - p) / effective + quantile**2 / (4 * effective**2))
-    scale = 1 + quantile**2 / effective
-    low = 0.0 if p == 0 else (centre - reach) / scale
-    high = 1.0 if p == 1 else (centre + reach) / scale
-    return Estimate(p, low, high, groups, unit, method, level)
 
 
 Floats = npt.NDArray[np.float64]
@@ -559,3 +484,92 @@ def rogan_gladen(
         )
     )
     return Estimate(value, low, high, n, unit, method, level)
+
+
+_GRID = 400
+"""Values of the common probability at which an unconditional test looks, 0 and 1 included."""
+_ROUNDING = 1e-9
+
+
+@lru_cache(maxsize=65_536)
+def gap_rate(n_one: int, n_other: int, p: float, threshold: float) -> float:
+    """Returns P(|j/n1 − k/n2| ≥ threshold) where both sides have the share p.
+
+    Σ b(j; n1, p) b(k; n2, p) over all such j, k. At ten answers and a threshold of .2 it is .503
+    for p = .5 and .244 for p = .1 or .9.
+
+    Args:
+        n_one, n_other: answers of the two sides.
+        p: the share that both have.
+        threshold: of the gap, as a share.
+
+    Returns:
+        nan where a side has no answer.
+    """
+    if n_one < 1 or n_other < 1:
+        return math.nan
+    reached = np.abs(_gaps(n_one, n_other)) >= threshold - _ROUNDING
+    return float(_binomial(n_one, p) @ reached @ _binomial(n_other, p))
+
+
+@lru_cache(maxsize=65_536)
+def exact_p(count_one: int, n_one: int, count_other: int, n_other: int) -> float:
+    """Returns the two-sided unconditional exact p of two shares being the same.
+
+    sup over p of P(|Z| ≥ |z|), Z the pooled score statistic (j/n1 − k/n2)/sqrt(q(1 − q)(1/n1 +
+    1/n2)), q the pooled share, 0 where all answers are alike. At ten answers each its size is .042
+    at most, that of Fisher's test .013, and 40 points are the smallest gap that it can call
+    significant at .05.
+
+    Returns:
+        nan where a side has no answer.
+
+    Source: Suissa & Shuster (1985), Journal of the Royal Statistical Society A 148, 317–327.
+    """
+    if n_one < 1 or n_other < 1:
+        return math.nan
+    statistics = _pooled_scores(n_one, n_other)
+    seen = statistics[count_one, count_other]
+    if seen <= 0:
+        return 1.0
+    extreme = (statistics >= seen * (1 - _ROUNDING)).astype(np.float64)
+    of_one, of_other = _grid_binomials(n_one), _grid_binomials(n_other)
+    found = np.einsum("gj,gj->g", of_one @ extreme, of_other)
+    return float(min(1.0, found.max()))
+
+
+@lru_cache(maxsize=65_536)
+def is_gap_beyond(
+    count_one: int, n_one: int, count_other: int, n_other: int, threshold: float
+) -> bool:
+    """Returns whether the gap is more than the threshold by Newcombe's 90% interval.
+
+    A one-sided test at .05 of a gap of at most so much; at a gap of exactly .2 it says so of .051
+    of pairs at ten answers.
+    """
+    limits = newcombe(count_one, n_one, count_other, n_other, level=0.90)
+    return bool(limits.low > threshold or limits.high < -threshold)
+
+
+@lru_cache(maxsize=64)
+def _pooled_scores(n_one: int, n_other: int) -> Floats:
+    pooled = (np.arange(n_one + 1)[:, None] + np.arange(n_other + 1)) / (n_one + n_other)
+    variance = pooled * (1 - pooled) * (1 / n_one + 1 / n_other)
+    gaps = np.abs(_gaps(n_one, n_other))
+    found: Floats = np.divide(gaps, np.sqrt(variance), out=np.zeros_like(gaps), where=variance > 0)
+    return found
+
+
+def _gaps(n_one: int, n_other: int) -> Floats:
+    found: Floats = np.arange(n_one + 1)[:, None] / n_one - np.arange(n_other + 1) / n_other
+    return found
+
+
+@lru_cache(maxsize=64)
+def _grid_binomials(n: int) -> Floats:
+    return np.stack([_binomial(n, at / _GRID) for at in range(_GRID + 1)])
+
+
+def _binomial(n: int, p: float) -> Floats:
+    found: Floats = stats.binom.pmf(np.arange(n + 1), n, p)
+    return found

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from .estimate import Estimate, undefined
-from .proportions import FEWEST_CLUSTERS
+from .intervals import MIN_UNITS
 
 Floats = npt.NDArray[np.float64]
 
@@ -226,8 +226,8 @@ def contrast_of_means(
     method, p_method = f"difference of {outcome}", f"Welch's t over {unit}s"
     if not math.isfinite(test.estimate):
         return undefined(test.reason or "undefined", unit=unit, method=method, n=n)
-    if n < FEWEST_CLUSTERS:
-        reason = f"an interval needs {FEWEST_CLUSTERS} {unit}s, there are {n}"
+    if n < MIN_UNITS:
+        reason = f"an interval needs {MIN_UNITS} {unit}s, there are {n}"
         return Estimate(
             test.estimate, n=n, unit=unit, method=method, reason=reason, p=test.p,
             p_method=p_method,

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..aggregation.clustered import clustered_proportion
 from ..aggregation.effects import Effect, mean_effects
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import t_interval
-from ..aggregation.proportions import clustered_proportion
 from ..records.estimates import Estimates
 from .definition import Contrast, Definition, Outcome
 

@@ -28,12 +28,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..aggregation.agreement import cohen_kappa, gwet_ac2
+from ..aggregation.clustered import clustered_proportion
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.multiplicity import bonferroni, holm
 from ..aggregation.proportions import (
     chi_square_test,
-    clustered_proportion,
     cochran_q,
     mcnemar_test,
     paired_difference,

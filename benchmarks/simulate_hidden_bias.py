@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.two_counts import gap_rate
+from areopagus.aggregation.proportions import gap_rate
 from areopagus.auditing import audit
 from areopagus.audits.hidden_bias.dataset import Category, load_descriptors
 from areopagus.audits.hidden_bias.estimates import estimate

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from areopagus.aggregation.bounded_means import bounded_mean, clustered_rate
+from areopagus.aggregation.clustered import bounded_mean, clustered_rate
 from areopagus.aggregation.estimate import Estimate
 
 PROMPTS = 5

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...aggregation.cluster_sums import cluster_mean, cluster_share, skewed_cluster_mean
+from ...aggregation.clustered import cluster_mean, cluster_share, skewed_cluster_mean
 from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.multiplicity import benjamini_hochberg, holm
-from ...aggregation.proportions import newcombe
-from ...aggregation.two_counts import exact_p, gap_rate, is_gap_beyond
+from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
 from ...records.estimates import Estimates
 from .permutation import POINTS, ROUNDING, generator, permute
 from .responses import Counts, Floats, Responses

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...aggregation.agreement import cohen_kappa, krippendorff_alpha
+from ...aggregation.clustered import clustered_proportion
 from ...aggregation.clustered_agreement import (
     balanced_accuracy,
     clustered_agreement,
@@ -19,7 +20,7 @@ from ...aggregation.clustered_agreement import (
 from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
-from ...aggregation.proportions import clustered_proportion, mcnemar_test
+from ...aggregation.proportions import mcnemar_test
 from ...aggregation.sign_flips import sign_flip_tests
 from ...records.estimates import Estimates
 from .blame import LABELS

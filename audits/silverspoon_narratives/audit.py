@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field
 
 from ...aggregation.agreement import cohen_kappa
+from ...aggregation.clustered import clustered_proportion
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.proportions import clustered_proportion
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from ...aggregation.clustered import clustered_proportion
 from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate
 from ...aggregation.intervals import t_interval
-from ...aggregation.proportions import clustered_proportion
 from ...aggregation.welch_james import (
     RESAMPLES,
     contrast_of_means,

@@ -13,9 +13,9 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from areopagus.aggregation import (
     rogan_gladen,
 )
+from areopagus.aggregation.clustered import clustered_proportion
 from areopagus.aggregation.proportions import (
     chi_square_test,
-    clustered_proportion,
     cochran_q,
     mcnemar_midp,
     mcnemar_of_counts,

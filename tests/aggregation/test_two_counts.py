@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.two_counts import exact_p, gap_rate, is_gap_beyond
+from areopagus.aggregation.proportions import exact_p, gap_rate, is_gap_beyond
 
 
 def test_the_rate_of_gaps_by_hand_by_published_figures_and_by_simulation() -> None:

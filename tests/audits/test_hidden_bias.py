@@ -24,7 +24,7 @@ from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
-from areopagus.aggregation.two_counts import exact_p, gap_rate
+from areopagus.aggregation.proportions import exact_p, gap_rate
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.bounded_means import bounded_mean, clustered_rate
+from areopagus.aggregation.clustered import bounded_mean, clustered_rate
 from areopagus.aggregation.estimate import Estimate
 from areopagus.graphs.prompt_construction import EquivalenceRule
 from areopagus.prompts.estimates import PairCounts, estimate

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aggregation.bounded_means import bounded_mean, clustered_rate
+from ..aggregation.clustered import bounded_mean, clustered_rate
 from ..aggregation.estimate import Estimate
 from ..aggregation.proportions import wilson
 from ..graphs.prompt_construction import (

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.cluster_sums import cluster_mean, cluster_share, skewed_cluster_mean
-from areopagus.aggregation.proportions import clustered_proportion
+from areopagus.aggregation.clustered import (
+    cluster_mean,
+    cluster_share,
+    clustered_proportion,
+    skewed_cluster_mean,
+)
 from areopagus.aggregation.sign_flips import hall_interval
 
 
