@@ -40,9 +40,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three processes on two cores: much of the suite waits for processes that it starts."""
+    """Four processes on two cores: much of the suite waits for processes that it starts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) * 3 // 2)
+    return max(1, (cores or 1) * 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

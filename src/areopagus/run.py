@@ -14,7 +14,6 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from .errors import InputError, InputFault
-from .rebuilt import rebuilt
 from .records.estimates import ESTIMATES_FILE, Estimates, read_estimates, write_estimates
 from .records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from .records.tables import judgment_frame, read_scores, score_frame
@@ -206,12 +205,13 @@ class Run(JobRun):
     @property
     def respondents(self) -> tuple[RespondentMean, ...]:
         """Means by respondent."""
-        return tuple(rebuilt(RespondentMean, item) for item in self.record["respondents"])
+        return _means_of(self.record["respondents"])
 
     @property
     def total(self) -> RespondentMean:
         """Means of the whole run."""
-        return rebuilt(RespondentMean, self.record["total"])
+        (total,) = _means_of([self.record["total"]])
+        return total
 
     @property
     def judgments(self) -> pd.DataFrame:
@@ -337,6 +337,12 @@ class RunInterrupted(KeyboardInterrupt):
     def __init__(self, run: Any) -> None:
         super().__init__(f"interrupted; run the same command again to go on ({run.path})")
         self.run = run
+
+
+def _means_of(stored: Any) -> tuple[RespondentMean, ...]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(tuple[RespondentMean, ...]).validate_python(stored)
 
 
 def _number(value: float | None) -> str:
