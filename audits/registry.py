@@ -126,6 +126,8 @@ _TAKEN = frozenset(
         "resume",
         "quiet",
         "full",
+        "for_people",
+        "readings",
         "help",
     ]
 )

@@ -42,7 +42,7 @@ def test_answers_are_drawn_blind_and_what_people_read_is_compared(tmp_path: Path
         writer = csv.DictWriter(file, ["answer_id", "rating", "rater"])
         writer.writeheader()
         writer.writerows(filled)
-    checked = run_of(tmp_path, people=back)
+    checked = run_of(tmp_path, readings=back)
     assert checked.record["sessions"][-1]["calls"]["sent"] == 0
     same = select(checked.estimates, "people").query("measure == 'same'").set_index("factor")
     assert (same.loc["audit", "value"], same.loc["audit", "n"]) == (0.75, 20)
@@ -60,6 +60,6 @@ def test_a_table_that_cannot_be_used_is_told(tmp_path: Path, text: str, message:
     back = tmp_path / "back.csv"
     back.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        run_of(tmp_path, people=back)
+        run_of(tmp_path, readings=back)
     with pytest.raises(InputError, match="is not a file"):
-        run_of(tmp_path, people=tmp_path / "none.csv")
+        run_of(tmp_path, readings=tmp_path / "none.csv")

@@ -31,7 +31,7 @@ class AuditChoices(TypedDict, total=False):
     resume: bool
     max_cost: float | None
     for_people: int | None
-    people: str | Path | None
+    readings: str | Path | None
 
 
 def audit(
@@ -73,7 +73,7 @@ def audit(
             column name to theirs, in `responses`. `out`: the folder; `runs/audit-NAME-xxxxxxxx`
             when left out; the same call goes on where an earlier one stopped. `resume`: demand that
             the folder exists. `max_cost`: US dollars that are not passed, over all stages.
-            `for_people`: write so many answers for people to read, into for_people.csv; `people`:
+            `for_people`: write so many answers for people to read, into for_people.csv; `readings`:
             that table, filled in.
 
     Raises:

@@ -132,11 +132,11 @@ class AuditJob(Job[AuditRun]):
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
         self.seed = config.seed
-        wants_people = config.people is not None or config.for_people is not None
+        wants_people = config.readings is not None or config.for_people is not None
         if wants_people and not self.definition.people:
             raise InputError(f"{self.definition.name}: names no column that people could check")
-        if config.people is not None and not Path(config.people).is_file():
-            raise InputError([InputFault(str(config.people), "is not a file", "people")])
+        if config.readings is not None and not Path(config.readings).is_file():
+            raise InputError([InputFault(str(config.readings), "is not a file", "readings")])
         if responses is not None and targets:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")
         self.judges: tuple[Backend, ...] = judges_from(judges, self.audit)
@@ -299,8 +299,8 @@ class AuditJob(Job[AuditRun]):
 
             if self.chosen.for_people is not None:
                 write_for_people(self.definition, answers, self.chosen.for_people, self.seed)
-            if self.chosen.people is not None:
-                found.extend(people_estimates(self.definition, answers, self.chosen.people))
+            if self.chosen.readings is not None:
+                found.extend(people_estimates(self.definition, answers, self.chosen.readings))
         self.result["limitations"] = list(self.audit.limitations(found.frame(), self.options))
         return found
 

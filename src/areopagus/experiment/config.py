@@ -137,7 +137,7 @@ class AuditConfig(InputConfig):
         ge=1,
         description="Write so many answers, drawn by --seed, for people to read: for_people.csv.",
     )
-    people: Annotated[str | Path | None, Option("FILE")] = Field(
+    readings: Annotated[str | Path | None, Option("FILE")] = Field(
         default=None, description="That table, filled in: how far people read the same."
     )
 
