@@ -24,7 +24,6 @@ from ..audits.answers_table import (
     written_rows,
 )
 from ..audits.definition import Audit, AuditItem, Definition, Reading
-from ..audits.legacy import LegacyAudit
 from ..audits.registry import find_audit
 from ..errors import InputError, InputFault
 from ..experiment.ask import (
@@ -63,7 +62,6 @@ from ..records.ledger import Ledger
 from ..records.types import Reply
 from .classify import case_of, ruled_row, rulings, write_votes
 from .config import judges_from, read_options
-from .legacy import write_outputs
 from .planned import plan_items
 from .run import AuditRun, estimated
 from .supplied import SuppliedAnswers
@@ -273,7 +271,7 @@ class AuditJob(Job[AuditRun]):
         )
         return DryRun(stages, (assumption,))
 
-    async def run_stages(self, client: Client) -> Estimates | None:
+    async def run_stages(self, client: Client) -> Estimates:
         """Asks, reads, classifies, estimates; every planned asking is a row of the answers."""
         self._sweep()
         asked = self.path / (_ASKED_FILE if self.judges else ANSWERS_FILE)
@@ -290,8 +288,6 @@ class AuditJob(Job[AuditRun]):
                 column: dict(names) for column, names in self.audit.labels(self.options).items()
             },
         }
-        if isinstance(self.audit, LegacyAudit):
-            return None
         self.audit.write_tables(answers, self.options)
         found = estimated(self.audit, self.options, answers)
         if self.definition.people:
@@ -303,13 +299,6 @@ class AuditJob(Job[AuditRun]):
                 found.extend(people_estimates(self.definition, answers, self.chosen.readings))
         self.result["limitations"] = list(self.audit.limitations(found.frame(), self.options))
         return found
-
-    def finished(self, result: Any) -> AuditRun:
-        """The run; an audit without a definition writes its own report."""
-        if isinstance(self.audit, LegacyAudit):
-            write_outputs(self, AnswersTable(self.path, self.target_names))
-            return AuditRun(self.path)
-        return super().finished(result)
 
     async def _answers(
         self, client: Client

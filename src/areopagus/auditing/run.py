@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
 from ..audits.definition import Audit, Definition
-from ..audits.legacy import LegacyAudit
 from ..audits.registry import audit_names, find_audit, renamed
 from ..errors import InputError
-from ..records.estimates import ESTIMATES_FILE, Estimates
-from ..records.run_folder import REPORT_FILE
+from ..records.estimates import Estimates
 from ..reports.document import Column, Document, Entry, Records, View
 from ..run import JobRun
 from .classify import case_of, question_hash
 from .config import read_options
-from .legacy import AUDIT_FILE, TEXT_FILE, audit_page_of, write_audit_page
 
 MOST_RECORDS: Final = 5_000
 """Answers that the page carries; answers.parquet holds all."""
@@ -147,43 +142,6 @@ class AuditRun(JobRun):
                 file=ANSWERS_FILE,
             ),
         )  # fmt: skip
-
-    # Audits without a definition
-
-    @property
-    def _is_legacy(self) -> bool:
-        return (self.path / AUDIT_FILE).is_file() and not (self.path / ESTIMATES_FILE).is_file()
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """The content of audit.json."""
-        found: dict[str, Any] = json.loads((self.path / AUDIT_FILE).read_text(encoding="utf-8"))
-        return found
-
-    @property
-    def text(self) -> str:
-        """The whole report as text of 80 columns."""
-        if self._is_legacy:
-            return (self.path / TEXT_FILE).read_text(encoding="utf-8")
-        return super().text
-
-    def require_estimates(self) -> None:
-        """See `JobRun.require_estimates`."""
-        if not (self._is_legacy and self._has_own_page()):
-            super().require_estimates()
-
-    def _has_own_page(self) -> bool:
-        identity = self.record["identity"]
-        name, _ = renamed(str(identity["audit"]), identity["options"])
-        return name not in audit_names() or isinstance(find_audit(name), LegacyAudit)
-
-    def write_report(self, out: str | Path | None = None, *, figures: bool = True) -> Path:
-        """See `JobRun.write_report`."""
-        if self._is_legacy and self._has_own_page():
-            return write_audit_page(
-                Path(out or self.path / REPORT_FILE), audit_page_of(self, figures=figures)
-            )
-        return super().write_report(out, figures=figures)
 
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:

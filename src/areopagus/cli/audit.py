@@ -138,8 +138,7 @@ def _audit(
     quiet: bool,
 ) -> int:
     from ..auditing import AuditJob
-    from ..audits.legacy import LegacyAudit
-    from .jobs import Manner, carry_out, show_text
+    from .jobs import Manner, carry_out
 
     def prepare(on_progress: Any = None) -> AuditJob:
         return AuditJob(
@@ -155,8 +154,7 @@ def _audit(
 
     if write_prompts is not None:
         return _write_prompts(prepare(), Path(write_prompts))
-    show = show_text if isinstance(audit, LegacyAudit) else None
-    manner = Manner(dry_run, quiet, name_with="--target", full=full, json_file=json_file, show=show)
+    manner = Manner(dry_run, quiet, name_with="--target", full=full, json_file=json_file)
     return carry_out(lambda line: prepare(line.update), manner)
 
 
