@@ -3,7 +3,7 @@
     python benchmarks/hidden_bias_memory.py [--pairs 20 200] [--table 200 1547] [--permutations 99]
 
 Each size runs in a process of its own: so many concept pairs with 50 questions at ten answers, 500
-askings a pair. `--pairs` runs whole audits: items, ledger, table, estimate, report. `--table`
+askings a pair. `--pairs` runs whole audits: items, ledger, table, estimates, report. `--table`
 writes the table of answers of that many pairs at once and estimates from it, which is the part that
 reads everything. 1,547 pairs are the paper's 773,500 askings.
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from areopagus.auditing import audit
+from areopagus.auditing.run import estimated
 from areopagus.audits.answers_table import (
     ANSWERS_FILE,
     OWN_COLUMNS,
@@ -82,7 +83,8 @@ def table_alone(n: int, permutations: int, folder: Path) -> dict[str, Any]:
     options = HiddenBiasOptions(
         concepts=(str(folder / "pairs.jsonl"),), only_concepts=True, resamples=permutations
     )
-    columns: dict[str, ColumnKind] = {**OWN_COLUMNS, **AUDIT.item_columns, **AUDIT.value_columns}
+    named = AUDIT.definition
+    columns: dict[str, ColumnKind] = {**OWN_COLUMNS, **named.item_columns, **named.value_columns}
     askings = 0
     with written_rows(folder / ANSWERS_FILE, columns) as writer:
         for item in AUDIT.items(options):
@@ -98,7 +100,7 @@ def table_alone(n: int, permutations: int, folder: Path) -> dict[str, Any]:
                 askings += 1
     written = peak_mb()
     start = time.monotonic()
-    found = AUDIT.own_estimates(AnswersTable(folder, ["model"]), options).frame()
+    found = estimated(AUDIT, options, AnswersTable(folder, ["model"])).frame()
     planned = found[(found["measure"] == "planned") & (found["factor"] == "all")]
     return {
         "askings": askings,
