@@ -33,8 +33,7 @@ from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
 from .judges import add_judges
-from .limitations import limitations
-from .matched import add_matched
+from .matched import add_matched, limitations
 from .panel_people import add_panel
 from .paper import add_paper
 from .people import add_people

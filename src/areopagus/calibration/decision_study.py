@@ -183,7 +183,7 @@ def most_judges(levels: Mapping[str, int], *, is_replicated: bool) -> tuple[int,
 
 def _side(worth: float, low: float, high: float) -> str | None:
     """On which side of what independent judges come out as a panel stands."""
-    if not math.isfinite(low):
+    if not math.isfinite(low) or not math.isfinite(worth):
         return None
     if worth < low:
         return "below: errors are shared"

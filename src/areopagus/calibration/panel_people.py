@@ -37,7 +37,10 @@ Floats = npt.NDArray[np.float64]
 RESAMPLES = 4000
 
 MOST_RATERS = 5000
-"""Raters that are left out one by one; of more, those with the most ratings."""
+"""Raters that are left out one by one on the main target; of more, those with the most ratings."""
+
+MOST_RATERS_ELSEWHERE = 300
+"""The same on every other target."""
 
 NONE_RATED = "no response is both rated and scored"
 
@@ -53,7 +56,12 @@ def add_panel(
     """Adds how far the panel agrees with people on every target, and on the main one in detail."""
     for place, target in enumerate(targets):
         add_agreement(out, dataset, target, level=level, seed=seed)
-        add_one_person(out, dataset, target, level=level, by_rater=place == 0)
+        if place == 0:
+            add_one_person(out, dataset, target, level=level)
+        else:
+            add_one_person(
+                out, dataset, target, level=level, by_rater=False, most=MOST_RATERS_ELSEWHERE
+            )
     if targets:
         add_pair_types(out, dataset, targets[0], level=level)
 
@@ -225,6 +233,7 @@ def add_one_person(
     *,
     level: float = 0.95,
     by_rater: bool = True,
+    most: int = MOST_RATERS,
 ) -> None:
     """Adds the table "one person": whether the panel is better than what one more person gives.
 
@@ -241,6 +250,7 @@ def add_one_person(
         dataset, target: what was rated and scored.
         level: nominal coverage.
         by_rater: whether each rater left out gets rows of its own.
+        most: raters that are left out one by one; of more, those with the most ratings.
     """
     ratings, keys = target.ratings, keys_of(target.ratings)
     R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
@@ -250,8 +260,8 @@ def add_one_person(
     raters, starts = np.unique(ratings.rater[order], return_index=True)
     cuts = np.append(starts, len(order))
     chosen = np.arange(len(raters))
-    if len(raters) > MOST_RATERS:
-        chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:MOST_RATERS])
+    if len(raters) > most:
+        chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:most])
     totals = {name: np.zeros(G) for name in ("tau_h", "tau_p", "acc_h", "acc_p")}
     n_tau, n_acc = np.zeros(G), np.zeros(G)
     for k in chosen.tolist():
