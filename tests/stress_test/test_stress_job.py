@@ -78,8 +78,19 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_what_was_planted_is_found_and_nothing_else_is_called_changed(bench: Bench) -> None:
-    run = bench.stress()
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bench, StressRun]]:
+    """One whole study that several tests look at."""
+    with ProviderServer(WORLD.provider()) as server:
+        bench = Bench(tmp_path_factory.mktemp("study"), WORLD, server)
+        run = bench.stress()
+        yield bench, run
+
+
+def test_what_was_planted_is_found_and_nothing_else_is_called_changed(
+    done: tuple[Bench, StressRun],
+) -> None:
+    _, run = done
     assert run.state == "complete"
     assert run.exit_code == 0
     changed = [(c["framing"], c["criterion"]) for c in cells(run) if c["verdict"] == "changed"]
@@ -97,8 +108,8 @@ def test_what_was_planted_is_found_and_nothing_else_is_called_changed(bench: Ben
     assert seen == pytest.approx([cell(run, "emotion_agree")["value"]]), "the one model of judges"
 
 
-def test_every_stage_leaves_its_table_and_its_counts(bench: Bench) -> None:
-    run = bench.stress()
+def test_every_stage_leaves_its_table_and_its_counts(done: tuple[Bench, StressRun]) -> None:
+    _, run = done
     stages = run.record["stages"]
     assert stages["rewrite"]["accepted"] == stages["rewrite"]["planned"] == 48
     assert stages["rewrite"]["reviewed"] == {"passed": 12}
@@ -119,9 +130,9 @@ def test_every_stage_leaves_its_table_and_its_counts(bench: Bench) -> None:
 
 
 def test_targets_get_a_bare_user_turn_and_judges_the_prompt_that_was_answered(
-    bench: Bench,
+    done: tuple[Bench, StressRun],
 ) -> None:
-    bench.stress()
+    bench, _ = done
     asked = [r for r in bench.server.requests if r.model == "target"]
     assert all([m["role"] for m in r.messages] == ["user"] for r in asked)
     judged = [r.text_of("user") for r in bench.server.requests if r.model == "judge"]
@@ -137,11 +148,9 @@ def test_the_judges_can_be_shown_the_baseline_prompt_of_every_variant(bench: Ben
     assert run.record["identity"]["plan"]["judged_prompt"] == "baseline"
 
 
-def test_a_rerun_needs_no_endpoint_and_says_the_same(bench: Bench) -> None:
-    first = bench.stress()
-    figures = (first.path / "estimates.csv").read_bytes()
-    sent = bench.server.counts.total
-    bench.server.stop()
+def test_a_rerun_asks_nobody_and_says_the_same(done: tuple[Bench, StressRun]) -> None:
+    bench, first = done
+    figures, sent = (first.path / "estimates.csv").read_bytes(), bench.server.counts.total
     again = bench.stress()
     assert bench.server.counts.total == sent
     assert (again.path / "estimates.csv").read_bytes() == figures
@@ -174,8 +183,8 @@ def test_an_endpoint_that_is_not_there_is_found_before_anything_is_spent(bench: 
     assert bench.server.counts.total == 0
 
 
-def test_another_margin_is_another_study(bench: Bench) -> None:
-    bench.stress()
+def test_another_margin_is_another_study(done: tuple[Bench, StressRun]) -> None:
+    bench, _ = done
     with pytest.raises(InputError, match="margin"):
         bench.stress(margin=1.0)
 
@@ -225,8 +234,10 @@ def test_variants_handed_in_without_a_text_are_missing_and_no_cap_stopped_anythi
     assert [found[name]["answered"] for name in ("baseline", "pressed")] == [11, 11]
 
 
-def test_own_responses_can_be_handed_in_again_and_say_the_same(bench: Bench) -> None:
-    first = bench.stress()
+def test_own_responses_can_be_handed_in_again_and_say_the_same(
+    done: tuple[Bench, StressRun],
+) -> None:
+    bench, first = done
     sent = bench.server.counts.total
     again = bench.stress(
         prompts=None, target=None, rewriters=None,
