@@ -16,7 +16,7 @@ from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
 from .display import WIDTH, printable, same_command, say, show_notices, show_table
 from .progress import ProgressLine
-from .results import cost_line, echo_cost, fault_lines, write_json, write_numbers
+from .results import cost_line, echo_cost, fault_lines, write_json
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import DryRun
@@ -35,7 +35,6 @@ class Manner:
         price_file: the option whose file can hold a price.
         full: whether the whole document is shown instead of its summary.
         json_file: where --json says.
-        numbers: the file of numbers in the job's folder, of a job without estimates.
         show: prints what came of it; see `show_result` for what is shown where it is left out.
         after_estimate: prints what a command adds to the dry run.
         stopped: what is said first after an interrupt.
@@ -47,7 +46,6 @@ class Manner:
     price_file: str = "panel.yaml"
     full: bool = False
     json_file: str | None = None
-    numbers: str = ""
     show: Callable[[Any], None] | None = None
     after_estimate: Callable[[DryRun], None] | None = None
     stopped: Callable[[Any], str] = lambda run: "Stopped. "
@@ -79,17 +77,12 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
     if was_interrupted:
         return interrupted(manner.stopped(run))
     if manner.json_file is not None:
-        if isinstance(run, JobRun):
-            write_json(manner.json_file, run)
-        else:
-            write_numbers(manner.json_file, run.path / manner.numbers, run.record)
+        write_json(manner.json_file, run)
     if not manner.quiet:
         if manner.show is not None:
             manner.show(run)
-        elif isinstance(run, JobRun):
-            show_result(run, full=manner.full)
         else:
-            show_text(run)
+            show_result(run, full=manner.full)
     code: int = run.exit_code
     return code
 
@@ -143,12 +136,6 @@ def show_document(document: Document, *, full: bool) -> None:
 
     for line in render_text(document, full=full, width=WIDTH):
         click.echo(printable(line))
-
-
-def show_text(run: Any) -> None:
-    """The report of a run as text, what it cost, and where its results are."""
-    click.echo(printable(run.text).rstrip("\n"))
-    show_end(run)
 
 
 def show_end(run: Any) -> None:

@@ -120,29 +120,6 @@ def write_shown(json_file: str, document: Document, estimates: pd.DataFrame, **m
         part.write_text(text + "\n", encoding="utf-8")
 
 
-def write_numbers(json_file: str, figures: Path, record: Mapping[str, Any]) -> None:
-    """Writes the figures of a job, with what it cost, where --json says.
-
-    Args:
-        json_file: where.
-        figures: the file of figures in the job's folder.
-        record: the job's run.json.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    import json
-
-    from ..records.run_folder import replaced
-
-    content = json.loads(figures.read_text(encoding="utf-8"))
-    text = json.dumps(
-        {**content, "cost": record.get("cost")}, indent=1, ensure_ascii=False, allow_nan=False
-    )
-    with replaced(Path(json_file)) as part:
-        part.write_text(text + "\n", encoding="utf-8")
-
-
 def _calls(calls: Mapping[str, int], usage: RunUsage) -> str:
     sent, batched = calls.get("sent", 0), calls.get("in_batches", 0)
     said = f"{units(sent, 'call')} sent"
