@@ -163,7 +163,7 @@ def test_people_are_compared_with_each_other(command: Command) -> None:
 @pytest.mark.parametrize("ledger", LEDGERS)
 def test_what_is_paid_is_not_asked_again(folder: Path, command: Command, ledger: str) -> None:
     said = command(*SCORE, *ITS_WORDING, "--out", "new", "--ledger", ledger)
-    assert "0 calls sent, 96 answered by the ledger" in said
+    assert "0 calls sent, 96 from the ledger" in said
     columns = ("response_id", "composite", "clarity", "fairness", "status", "sd")
     ours, theirs = (
         [[row[name] for name in columns] for row in rows_of(place / "scores.csv")]

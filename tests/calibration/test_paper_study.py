@@ -168,7 +168,7 @@ def test_every_item_stands_in_the_estimates_and_few_lines_in_the_terminal(tmp_pa
     found = with_items(tmp_path / "h.csv", rows)
     items = found.estimates[found.estimates["table"] == "calibration items"]
     assert items["item"].nunique() == 50
-    assert "… and 10 more rows" in found.text
+    assert all(f"cal{k}" in found.text for k in range(50))
     assert len(repr(found).splitlines()) <= 25
 
 

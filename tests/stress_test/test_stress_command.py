@@ -63,7 +63,9 @@ def test_the_command_prints_a_report_of_80_columns_and_writes_every_number(tmp_p
     assert numbers["cost"] == cost
     assert {row["table"] for row in numbers["estimates"]} >= {"degradation", "noise", "responses"}
     assert cost["paid"]["online"]["replies"] == server.counts.answered
-    assert f"{server.counts.answered} calls sent · unknown" in " ".join(done.stdout.split())
+    assert f"{server.counts.answered} calls sent, 20 from the ledger · unknown" in " ".join(
+        done.stdout.split()
+    )
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "paid, asked online" in page
     again = areopagus("report", "run", "--full", folder=tmp_path)

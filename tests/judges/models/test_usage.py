@@ -254,7 +254,7 @@ def test_the_page_and_the_terminal_show_the_same_sums(
     for told in (
         "input, from a cache",
         f"{int(till.sum('cached_input_tokens')):,}",
-        "Prefix caches saved US$",
+        "Prefix caches saved $",
         "repairs: a second ask",
         "paid, asked in batches",
     ):
