@@ -16,7 +16,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     # A batch that is not listed is looked for over a minute.
     monkeypatch.setattr("areopagus.batch.submit.LOOK_AGAIN_S", (0.001,) * 4)
     # The report is no part of what is tested here, and takes longer than all the rest.
-    monkeypatch.setattr("areopagus.run.Run.write_results", lambda run, **_: run)
+    monkeypatch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
 
 
 @pytest.fixture(scope="module")
