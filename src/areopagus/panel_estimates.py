@@ -102,13 +102,13 @@ def _means(
     All criteria of a respondent have the same prompts, so that one alone can lack an interval for
     one cause only.
     """
-    given: list[tuple[str, Any, Any, Any]] = [
-        (COMPOSITE, item["composite"], *(item["interval"] or (None, None)))
-    ]
+    nothing = (None, None, None)
+    low, high = item["interval"] or nothing[:2]
+    given = {COMPOSITE: (item["composite"], low, high)}
     if len(criteria) > 1:
-        given += [(name, *item["dimensions"].get(name, (None,) * 3)) for name in criteria]
+        given |= {name: item["dimensions"].get(name, nothing) for name in criteria}
     made = []
-    for name, value, low, high in given:
+    for name, (value, low, high) in given.items():
         reason = item["reason"]
         if reason is None and name != COMPOSITE:
             reason = NOTHING_SCORED if value is None else NO_VARIATION if low is None else None

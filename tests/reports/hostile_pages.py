@@ -15,8 +15,8 @@ from report_runs import HOSTILE, make_hostile_run
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.any_report import run_of, write_any_report
-from areopagus.attacks.rescore import Rescored, write_passages
-from areopagus.attacks.rescore import estimate as rescore_estimates
+from areopagus.attacks.rescoring import Rescored, write_passages
+from areopagus.attacks.rescoring import estimate as rescore_estimates
 from areopagus.audits.definition import (
     Agreement,
     Definition,

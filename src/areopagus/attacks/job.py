@@ -26,8 +26,7 @@ from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
 from ..records.types import Sample
 from ..run import JobRun
-from . import effects
-from . import rescore as rescoring
+from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
 from .families import AttackFamily, load_families
 from .neutralise import Neutralised, neutralised

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..records.estimates import Estimates
 from ..run import JobRun, Run
-from . import effects, rescore
+from . import effects, rescoring
 from .config import AttackConfig
 from .trials import stored_trials
 
@@ -89,15 +89,15 @@ class RescoreRun(_AuditRun):
         Raises:
             InputError: the job has not come so far.
         """
-        return rescore.document(self.record, self.estimates, rescore.read_passages(self.path))
+        return rescoring.document(self.record, self.estimates, rescoring.read_passages(self.path))
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its table of responses."""
         told = self._first_version()
-        if told is None or not (self.path / rescore.PASSAGES_FILE).is_file():
+        if told is None or not (self.path / rescoring.PASSAGES_FILE).is_file():
             return None
-        return rescore.estimate(
-            rescore.stored_rescored(self.path),
+        return rescoring.estimate(
+            rescoring.stored_rescored(self.path),
             threshold=told["threshold"],
             n_responses=told["n_responses"],
             n_flagged=told["n_flagged"],

@@ -84,7 +84,7 @@ class ConceptRun(ItemRun):
 class ConceptJob(ItemJob):
     """Sources in, concept pairs out."""
 
-    run_type = ConceptRun
+    run_type = item_run = ConceptRun
     config: ConceptPairsConfig
     unit = "sources"
 
@@ -111,7 +111,8 @@ class ConceptJob(ItemJob):
         )
         if len(backends) > 2:
             raise InputError(f"at most two models take part, one who checks; got {len(backends)}")
-        self.writer, self.checker = backends[0], backends[-1]
+        self.writer, *others = backends
+        self.checker = others[-1] if others else self.writer
         self._standing = [row for file in config.beside for row in rows_of(file, _QUESTION)]
         identity: dict[str, Any] = {
             "sources_sha256": self.sources.fingerprint(),
@@ -124,7 +125,7 @@ class ConceptJob(ItemJob):
             self.sources.rows,
             backends,
             identity=identity,
-            name=f"{self.run_type.kind}-{Path(self.sources.name).stem}",
+            name=f"{self.item_run.kind}-{Path(self.sources.name).stem}",
             ledger=ledger,
             on_progress=on_progress,
         )

@@ -147,13 +147,14 @@ class ItemJob(Job[ItemRun]):
     """Units in, a table of items out.
 
     Attributes:
+        item_run: what the folder is read as.
         unit: what the units are, in the plural.
         head: the first line of the table, where it has one.
         units: the work, in order.
     """
 
     stages = ("construct",)
-    run_type: ClassVar[type[ItemRun]]
+    item_run: ClassVar[type[ItemRun]]
     unit: ClassVar[str]
     head: ClassVar[str] = ""
 
@@ -178,7 +179,7 @@ class ItemJob(Job[ItemRun]):
             name: begins the folder's name; the kind when left out.
             ledger, on_progress: as of every job.
         """
-        self.kind = self.run_type.kind
+        self.kind = self.item_run.kind
         self.units, self._backends = units, backends
         known = {"kind": self.kind, "models": settings_of(backends), **identity}
         super().__init__(
@@ -222,7 +223,7 @@ class ItemJob(Job[ItemRun]):
     async def run_stages(self, client: Client) -> Estimates:
         """All units; one that fails leaves the others standing, counted."""
         self.begin("construct", total=len(self.units), unit=self.unit)
-        files = (self.run_type.table_file, self.run_type.outcomes_file)
+        files = (self.item_run.table_file, self.item_run.outcomes_file)
         # Half-written tables that a killed process left; the folder is locked.
         for left in (part for name in files for part in self.path.glob(f".{name}.*")):
             left.unlink(missing_ok=True)
@@ -243,7 +244,7 @@ class ItemJob(Job[ItemRun]):
                     records.append(outcome.record)
                     self.over_budget |= outcome.is_over_budget
                     self.step(is_troubled=outcome.is_troubled)
-        estimates = self.run_type.estimate(records)
+        estimates = self.item_run.estimate(records)
         self.result = {"troubled": self.progress.troubled}
         self.outcome["construct"] = {self.unit: len(self.units), **counts_of(estimates.frame())}
         return estimates

@@ -143,7 +143,7 @@ def _said(counts: Mapping[str, int], names: Iterable[str]) -> str:
 class ScenarioJob(ItemJob):
     """Batches of topics in, scenarios with their wordings out."""
 
-    run_type = ScenarioRun
+    run_type = item_run = ScenarioRun
     config: ScenariosConfig
     unit = "batches"
     head = ",".join(COLUMNS) + "\n"

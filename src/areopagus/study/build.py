@@ -364,7 +364,7 @@ def _written(
             ),
         )
         packets.append(packet)
-        page = dict(
+        page: dict[str, Any] = dict(
             zip(
                 (*_PAGE_COLUMNS, "prompt_text", "item_type"),
                 (one.rater, packet.rater, packet.number, packet.session, one.prompt,

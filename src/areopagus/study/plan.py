@@ -168,8 +168,9 @@ def plan_study(
         InputError: with every fault.
     """
     faults: list[InputFault] = []
+    config: PlanConfig | None = None
     try:
-        config = PlanConfig(goal=goal, wanted=wanted, **options)
+        config = PlanConfig.model_validate({"goal": goal, "wanted": wanted, **options})
     except ValidationError as error:
         faults += faults_of(error, "plan")
     stated = {name: options.get(name) for name in ("sd", "icc", "panel_r", "between_sd")}
@@ -177,7 +178,7 @@ def plan_study(
         known = assumptions_from(calibration, ratings=options.get("ratings"), **stated)
     except InputError as error:
         raise InputError([*faults, *error.faults], hint=error.hint) from error
-    if faults:
+    if config is None:
         raise InputError(faults)
     if config.goal == "alt-test":
         designs = list(_power_designs(config, known))

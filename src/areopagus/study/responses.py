@@ -127,7 +127,8 @@ def read_responses(
             try:
                 with ResponseSource(table) as opened:
                     opened.check()
-                    rows += [(f"{opened.name}:{row.line}", row, source) for row in opened.rows()]
+                    for row in opened.rows():
+                        rows.append((f"{opened.name}:{row.line}", row, source))  # noqa: PERF401
             except InputError as error:
                 faults += error.faults
     prompts: dict[str, str] = {}
