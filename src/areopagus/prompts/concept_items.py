@@ -111,8 +111,8 @@ class ConceptJob(ItemJob):
         )
         if len(backends) > 2:
             raise InputError(f"at most two models take part, one who checks; got {len(backends)}")
-        self.writer, *others = backends
-        self.checker = others[-1] if others else self.writer
+        first_and_last = [*backends]
+        self.writer, self.checker = first_and_last[0], first_and_last[-1]
         self._standing = [row for file in config.beside for row in rows_of(file, _QUESTION)]
         identity: dict[str, Any] = {
             "sources_sha256": self.sources.fingerprint(),
