@@ -299,8 +299,9 @@ def test_a_cluster_without_nodes_is_given_up_and_the_same_command_goes_on(
             sent = provider.counts.total
             run = score(panel, tmp_path / "run", 40, on(cluster))
         assert run.state == "complete"
-        # Paid, or in flight when the nodes died: at most sixteen.
-        assert 60 - 16 <= paid <= sent <= paid + 16
+        # Paid, or in flight when a node died: sixteen, and once more the eight of the first one,
+        # where the other had taken them over before it died as well.
+        assert 60 - 16 <= paid <= sent <= paid + 24
         assert provider.counts.total - sent == 390 - paid
     totals = ledger_stats(address_with_password(address)).backends[0]
     assert (totals.calls, totals.duplicates) == (390, 0)
