@@ -301,18 +301,19 @@ class Client:
             if may_write:
                 await self._pending_call(call, soon=limiter.is_short)
             await limiter.acquire(call.likely_tokens)
+            storing: asyncio.Future[None] | None = None
             try:
                 pending = await self._pending_call(call)
                 reply = await self._send_once(call, pending)
+                storing = self.ledger.finish(
+                    pending,
+                    reply,
+                    purpose=asked.purpose,
+                    request=asked.description(),
+                    endpoint=asked.endpoint,
+                )
             finally:
-                limiter.release()
-            storing = self.ledger.finish(
-                pending,
-                reply,
-                purpose=asked.purpose,
-                request=asked.description(),
-                endpoint=asked.endpoint,
-            )
+                limiter.release(storing)
         finally:
             # Not before: whoever is let in now is noted by the commit that stores this answer or a
             # later one, so that a kill never finds more notes without an answer than are let in.

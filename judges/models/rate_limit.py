@@ -182,8 +182,13 @@ class Limiter:
         """Takes a place if there is one just now and nobody was there before."""
         return not self._waiting and self._enter(tokens) == 0.0
 
-    def release(self) -> None:
-        """Gives the place back."""
+    def release(self, storing: asyncio.Future[None] | None = None) -> None:
+        """Gives the place back.
+
+        Args:
+            storing: done when the ledger holds the reply. Here nobody waits for it: the call that
+                comes next is noted by the same commit or a later one.
+        """
         self.in_flight -= 1
         now = self._clock()
         faded = math.exp((self._answered_at - now) / _RATE_OVER_S)

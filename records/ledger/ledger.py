@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,7 +308,7 @@ class Ledger:
         purpose: str,
         request: Mapping[str, Any],
         endpoint: str = "",
-    ) -> Awaitable[None]:
+    ) -> asyncio.Future[None]:
         """Stores the reply and ends the note, in one transaction.
 
         It is handed over at once: a note that begins after this call is never stored before it.

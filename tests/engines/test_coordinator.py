@@ -274,7 +274,7 @@ async def test_answers_of_a_node_are_stored_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    coordinator = Coordinator(limited(), cap=None)
+    coordinator = Coordinator(limited(concurrency=5), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
         backend = ScriptedBackend({"overall": 7})
@@ -288,6 +288,32 @@ async def test_answers_of_a_node_are_stored_together(
         assert not all(task.done() for task in asking)
         ledger.close()  # else after the minute, or with the next call's note
         await asyncio.wait_for(asyncio.gather(*asking), 10)
+
+
+async def test_a_place_is_free_for_other_nodes_when_the_answer_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nodes that die together lose more calls than may be in flight."""
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
+    coordinator = Coordinator(limited(concurrency=1), cap=None)
+    backend = ScriptedBackend({"overall": 7})
+
+    def ask(ledger: Ledger, node: str, number: int) -> asyncio.Task[Any]:
+        client = WorkerClient(ledger, coordinator=coordinator, node=node, cap=None)
+        return asyncio.create_task(client.ask(backend, question(number), client.reservation()))
+
+    with Ledger.open(tmp_path / "a.sqlite") as first, Ledger.open(tmp_path / "b.sqlite") as second:
+        answered = ask(first, "a", 1)
+        while not backend.requests:
+            await asyncio.wait([answered], timeout=0.01)
+        waiting = ask(second, "b", 2)
+        await asyncio.sleep(0.1)
+        assert len(backend.requests) == 1
+        first.close()  # stores what it holds
+        while len(backend.requests) == 1:
+            await asyncio.wait([waiting], timeout=0.01)
+        second.close()
+        await asyncio.wait_for(asyncio.gather(answered, waiting), 10)
 
 
 async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> None:

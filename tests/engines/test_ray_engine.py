@@ -299,9 +299,8 @@ def test_a_cluster_without_nodes_is_given_up_and_the_same_command_goes_on(
             sent = provider.counts.total
             run = score(panel, tmp_path / "run", 40, on(cluster))
         assert run.state == "complete"
-        # At most sixteen are in flight at a time; nodes die one after the other, and between two
-        # deaths what was lost may be sent again. On a busy machine nineteen were seen, once.
-        assert 60 - 16 <= paid <= sent <= paid + 24
+        # A place is free again when its answer is stored, on whatever node.
+        assert 60 - 16 <= paid <= sent <= paid + 16
         assert provider.counts.total - sent == 390 - paid
     totals = ledger_stats(address_with_password(address)).backends[0]
     assert (totals.calls, totals.duplicates) == (390, 0)

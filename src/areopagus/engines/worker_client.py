@@ -134,6 +134,11 @@ class _Line:
         self._wishes: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._asking: asyncio.Task[None] | None = None
 
+    @property
+    def is_waited_in(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._wishes)
+
     async def wait(self, wish: float) -> None:
         """Waits until the coordinator grants this; raises what the asking raised."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -187,8 +192,8 @@ class SharedLimiter(Limiter):
 
     @property
     def is_short(self) -> bool:
-        """Nothing is noted ahead here that could be sent."""
-        return False
+        """Whether calls wait: answers that are stored soon make places for them."""
+        return self._line.is_waited_in
 
     async def approach(self) -> bool:
         """Nobody waits here, and nothing is noted before the coordinator has let it through."""
@@ -202,9 +207,14 @@ class SharedLimiter(Limiter):
         self.check()
         await self._line.wait(tokens)
 
-    def release(self) -> None:
-        """Gives the place back."""
-        self._reporter.add("leave", self._backend)
+    def release(self, storing: asyncio.Future[None] | None = None) -> None:
+        """Gives the place back when the reply is stored: another node may be given it, which does
+        not wait for this one's commit, and a kill of both would cost more calls than had places.
+        """
+        if storing is None:
+            self._reporter.add("leave", self._backend)
+        else:
+            storing.add_done_callback(lambda _: self._reporter.add("leave", self._backend))
 
     def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
         """An answer came."""
