@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
         return obeying(request) if request.model == "obeying" else steadfast(request)
 
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "obeying", "steadfast") as p:
-        run = attack(panel=p, families=FAMILIES, texts=1, out=tmp_path / "run")
+        run = attack(panel=p, families=FAMILIES, texts=1, neutralise=True, out=tmp_path / "run")
     found = partial(figure, run.estimates)
     # Per response four judgments, two of which move from 5 to 10: a mean of 2.5 points.
     assert found("families", "shift", group="authority").value == pytest.approx(2.5)
@@ -117,6 +118,10 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     }  # fmt: skip
     assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 0.0
     assert run.exit_code == 0
+    # A neutralised copy takes the attack away; of one that no detector notices there is none.
+    assert found("families", "neutralised_shift", group="sabotage").value == 0.0
+    assert not found("families", "neutralised_shift", group="authority").is_defined
+    assert found("families", "flagged", group="authority").value == 0.0
     judgments = found("counts", "judgments")
     assert judgments.n == judgments.n_planned
     # The same in words: by how much, what of it is noticed, which model gives way.
@@ -131,32 +136,42 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
 
 
 def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_path: Path) -> None:
-    judge = Gullible({"naive_demand": 0.5})
+    judge, options = Gullible({"naive_demand": 0.5}), {"families": FAMILIES[:2]}
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        run = attack(panel=panel, families=FAMILIES[:2], out=tmp_path / "run")
+        run = attack(panel=panel, out=tmp_path / "run", **options)
+        first, calls = run.estimates, server.counts.total
+        # It is continued from the ledger, and gives the same numbers.
+        assert attack(panel=panel, out=tmp_path / "run", **options).estimates.equals(first)
+        assert server.counts.total == calls
     # 8 responses × 2 texts × 3 places × 2 personas, as the server counted them.
     assert judge.asked["naive_demand"] == 96
     share = judge.obeyed["naive_demand"] / 96
     assert 0.2 < share < 0.8
-    found = partial(figure, run.estimates, "families", group="naive_demand")
+    found = partial(figure, first, "families", group="naive_demand")
     assert found("moved").value == pytest.approx(share)
     assert found("shift").value == pytest.approx(5 * share)
     assert found("beyond").value == pytest.approx(5 * share)
     assert found("shift").covers(5 * share)
     assert found("shift").n == 8
-    assert figure(run.estimates, "families", "shift", group="authority").value == 0.0
-
-
-def test_an_attack_is_continued_from_the_ledger_and_gives_the_same_numbers(tmp_path: Path) -> None:
-    judge = Gullible({"naive_demand": 0.5})
-    with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        first = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").estimates
-        calls = server.counts.total
-        again = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").estimates
-        other = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "other").estimates
-        assert server.counts.total == calls
-    assert first.equals(again)
-    assert first.equals(other)
+    assert figure(first, "families", "shift", group="authority").value == 0.0
+    # What the first version wrote: run.json with bare names of families, attack.json, no estimates.
+    old = Path(shutil.copytree(run.path, tmp_path / "old"))
+    (old / "estimates.parquet").unlink()
+    with pytest.raises(InputError, match="areopagus attack … --out"):
+        write_any_report(old)
+    record = json.loads((old / "run.json").read_text("utf-8"))
+    plan = record["identity"]["plan"]
+    (old / "run.json").write_text(json.dumps({**record, "families": list(FAMILIES[:2])}), "utf-8")
+    asks = [{"id": name, "asks": "highest"} for name in FAMILIES[:2]]
+    told = {"plan": plan, "scale": [1, 10], "families": asks}
+    (old / "attack.json").write_text(json.dumps(told), encoding="utf-8")
+    assert "naive_demand" in write_any_report(old).read_text(encoding="utf-8")
+    by = ["table", *KEYS, "measure"]
+    again, first = (
+        one.sort_values(by, ignore_index=True) for one in (AttackRun(old).estimates, first)
+    )
+    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
+    assert again["verdict"].equals(first["verdict"])
 
 
 def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Path) -> None:
@@ -196,21 +211,25 @@ def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Pa
     assert "None of 2 families of attacks is shown to move the panel as demanded" in text
     # Without controls the raw shift is all there is, and is called that: eight prompts, one point
     # each, sign flips 2/256.
+    assert select(raw.estimates, "harmless").empty
     alone = figure(raw.estimates, "families", "shift", group="authority")
     assert alone.verdict == "raw shift as demanded"
     assert alone.p_adjusted == pytest.approx(2 / 256)
     assert "Without a control the raw shift is tested" in " ".join(raw.text.split())
 
 
-def test_failures_are_counted_and_never_become_a_shift(tmp_path: Path) -> None:
+def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
+    tmp_path: Path,
+) -> None:
     texts = known_texts()["authority"]
 
     def silent(request: Any) -> Any:
         read = request.messages[1]["content"]
         return "no" if any(text in read for text in texts) else json.loads(vote(5))
 
+    families = ["authority", "sabotage", "empty", "master_keys"]
     with Panel(ScriptedBackend(silent), personas=PERSONAS, ledger=tmp_path / "l") as panel:
-        run = attack(panel=panel, families=["authority", "sabotage"], limit=6, out=tmp_path / "run")
+        run = attack(panel=panel, families=families, limit=6, out=tmp_path / "run")
     found = partial(figure, run.estimates)
     pairs = found("families", "pairs", group="authority")
     assert (pairs.n, pairs.n_planned) == (0, 72)
@@ -221,42 +240,19 @@ def test_failures_are_counted_and_never_become_a_shift(tmp_path: Path) -> None:
     assert "no prompt" in (broken.reason or "")
     assert not found("families", "beyond", group="authority").p_adjusted >= 0
     assert found("families", "shift", group="sabotage").value == 0.0
-    assert run.exit_code == 3
-
-
-def test_screened_replacements_reach_no_judge_and_are_counted(tmp_path: Path) -> None:
-    backend = ScriptedBackend(json.loads(vote(5)))
-    with Panel(backend, personas=PERSONAS, ledger=tmp_path / "l") as panel:
-        run = attack(panel=panel, families=["empty", "master_keys"], limit=6, out=tmp_path / "r")
-    found = partial(figure, run.estimates, "families")
+    # Replacements with nothing in them reach no judge.
     for family, n, planned in (("empty", 12, 12), ("master_keys", 24, 30)):
-        screened = found("screened", group=family)
+        screened = found("families", "screened", group=family)
         assert (screened.n, screened.n_planned) == (n, planned)
-    assert found("pairs", group="master_keys").n == 12
-    assert found("flagged", group="empty").value == 1.0
+    assert found("families", "pairs", group="master_keys").n == 12
+    assert found("families", "flagged", group="empty").value == 1.0
     assert "DEMONSTRATION" not in run.text
-
-
-def test_a_neutralised_copy_takes_the_attack_away(tmp_path: Path) -> None:
-    judge = Gullible({"authority": 1.0, "naive_demand": 1.0, "sabotage": 1.0})
-    with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        run = attack(
-            panel=panel, families=FAMILIES, limit=6, neutralise=True, controls=False,
-            out=tmp_path / "run",
-        )  # fmt: skip
-    found = partial(figure, run.estimates, "families")
-    assert found("shift", group="sabotage").value == -4.0
-    assert found("neutralised_shift", group="sabotage").value == 0.0
-    assert not found("neutralised_shift", group="authority").is_defined  # no detector notices it
-    assert found("flagged", group="authority").value == 0.0
-    assert select(run.estimates, "harmless").empty
+    assert run.exit_code == 3
 
 
 def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -> None:
     with Panel(personas=PERSONAS, ledger=tmp_path / "l") as panel:
-        run = attack(
-            panel=panel, limit=6, texts=1, placements=("end", "instead"), out=tmp_path / "run"
-        )
+        run = attack(panel=panel, limit=6, texts=1, placements=("end",), out=tmp_path / "run")
     assert run.text.startswith("DEMONSTRATION")
     assert max(map(len, run.text.splitlines())) <= 80
     summary = render_text(run.document())
@@ -269,37 +265,14 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     assert run.write_report().read_text(encoding="utf-8") == page
 
 
-def test_a_folder_of_the_first_version_is_estimated_from_the_panels_tables(tmp_path: Path) -> None:
-    judge = Gullible({"naive_demand": 0.5, "sabotage": 0.5})
-    with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        run = attack(panel=panel, families=FAMILIES, limit=6, texts=1, out=tmp_path / "run")
-    first = run.estimates
-    # What the first version wrote: run.json with bare names of families, attack.json, no estimates.
-    (run.path / "estimates.parquet").unlink()
-    with pytest.raises(InputError, match="areopagus attack … --out"):
-        write_any_report(run.path)
-    record = json.loads((run.path / "run.json").read_text("utf-8"))
-    record["families"] = list(FAMILIES)
-    (run.path / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    told = {
-        "plan": record["identity"]["plan"],
-        "scale": [1, 10],
-        "families": [
-            {"id": name, "asks": "lowest" if name == "sabotage" else "highest"} for name in FAMILIES
-        ],
-    }
-    (run.path / "attack.json").write_text(json.dumps(told), encoding="utf-8")
-    assert "naive_demand" in write_any_report(run.path).read_text(encoding="utf-8")
-    by = ["table", *KEYS, "measure"]
-    again = AttackRun(run.path).estimates.sort_values(by, ignore_index=True)
-    first = first.sort_values(by, ignore_index=True)
-    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
-    assert again["verdict"].equals(first["verdict"])
-
-
-async def test_the_asynchronous_twin_runs_in_a_running_loop(tmp_path: Path) -> None:
+async def test_the_asynchronous_twin_runs_in_a_running_loop_and_keeps_to_its_plan(
+    tmp_path: Path,
+) -> None:
+    options: dict[str, Any] = {"families": ["authority"], "limit": 1, "out": tmp_path / "run"}
     with Panel(ScriptedBackend(json.loads(vote(5))), personas=PERSONAS, ledger=tmp_path / "l") as p:
-        run = await aattack(panel=p, families=["authority"], limit=1, out=tmp_path / "run")
+        run = await aattack(panel=p, **options)
+        with pytest.raises(InputError, match="threshold"):
+            await aattack(panel=p, threshold=1.0, **options)
     assert run.state == "complete"
 
 
@@ -338,10 +311,3 @@ def test_a_cost_cap_leaves_the_rest_unasked_and_the_next_run_goes_on(tmp_path: P
     assert len(backend.requests) == 26
     assert again.state == "complete"
     assert figure(again.estimates, "counts", "judgments").n == 26
-
-
-def test_a_folder_with_another_plan_is_refused(tmp_path: Path) -> None:
-    with Panel(ScriptedBackend(json.loads(vote(5))), personas=PERSONAS, ledger=tmp_path / "l") as p:
-        attack(panel=p, families=["authority"], limit=1, out=tmp_path / "run")
-        with pytest.raises(InputError, match="threshold"):
-            attack(panel=p, families=["authority"], limit=1, threshold=1.0, out=tmp_path / "run")

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from attack_figures import figure
-from click.testing import CliRunner
+from in_process import areopagus
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
 from areopagus.attacks import RescoreConfig, RescoreRun, rescore
-from areopagus.cli import attack as commands
 from areopagus.reports.document import Records
 from areopagus.testing import ScriptedBackend
 
@@ -63,8 +62,13 @@ def panel(tmp_path: Path, backend: Any = None) -> Panel:
 
 
 def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) -> None:
-    with panel(tmp_path) as seated:
+    backend = ScriptedBackend(obeys)
+    with panel(tmp_path, backend) as seated:
         run = rescore(ROWS, panel=seated, out=tmp_path / "run")
+        calls = len(backend.requests)
+        again = rescore(ROWS, panel=seated, out=tmp_path / "run")
+        assert again.estimates.equals(run.estimates)
+    assert len(backend.requests) == calls, "nothing is paid for twice"
     found = partial(figure, run.estimates)
     counts = [found("counts", name).value for name in ("responses", "flagged", "screened")]
     assert counts == [6, 4, 1]
@@ -133,68 +137,31 @@ def test_responses_without_a_hit_are_not_asked_about(tmp_path: Path) -> None:
     assert not figure(run.estimates, "overall", "shift").is_defined
     assert "No detector flags any of 1 response" in run.text
     assert run.exit_code == 0
-
-
-def test_a_rescoring_costs_nothing_twice(tmp_path: Path) -> None:
-    backend = ScriptedBackend(obeys)
-    with panel(tmp_path, backend) as seated:
-        first = rescore(ROWS, panel=seated, out=tmp_path / "run").estimates
-        calls = len(backend.requests)
-        assert rescore(ROWS, panel=seated, out=tmp_path / "run").estimates.equals(first)
-    assert len(backend.requests) == calls
-
-
-def test_a_threshold_that_is_no_number_of_points_is_refused() -> None:
     with pytest.raises(InputError, match="threshold"):
         RescoreConfig.checked(threshold=-1.0)
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> str:
-    path = tmp_path / "responses.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    return str(path)
-
-
-def run_command(command: Any, *arguments: str) -> Any:
-    return CliRunner().invoke(command, list(arguments), standalone_mode=False)
-
-
-def test_the_commands_run_and_say_that_it_is_a_demonstration(tmp_path: Path, table: str) -> None:
-    out, numbers = str(tmp_path / "run"), str(tmp_path / "numbers.json")
-    done = run_command(
-        commands.rescore, table, "--persona", "historian", "--out", out, "--json", numbers
+def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstration(
+    tmp_path: Path,
+) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    (tmp_path / "r.jsonl").write_text(lines, encoding="utf-8")
+    rescoring = ("rescore", "r.jsonl", "--persona", "historian", "--out", "run")
+    attacking = (
+        *("attack", "--responses", "r.jsonl", "--families", "authority,master_keys", "--limit"),
+        *("2", "--persona", "historian", "--placements", "end,instead", "--out", "attack"),
     )
-    assert done.exception is None
-    assert done.return_value == 0
-    assert "DEMONSTRATION" in done.output
-    told = json.loads(Path(numbers).read_text("utf-8"))
+    for command in (rescoring, attacking):
+        done = areopagus(*command, "--dry-run", folder=tmp_path)
+        assert (done.returncode, "Dry run: nothing is sent" in done.stdout) == (0, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]
+    done = areopagus(*rescoring, "--json", "numbers.json", folder=tmp_path)
+    assert (done.returncode, "DEMONSTRATION" in done.stdout) == (0, True), done.stderr
+    told = json.loads((tmp_path / "numbers.json").read_text("utf-8"))
     assert {"measure": "flagged", "value": 4.0}.items() <= told["estimates"][3].items()
-    done = run_command(
-        commands.attack, "--responses", table, "--families", "authority,master_keys", "--limit",
-        "2", "--persona", "historian", "--out", str(tmp_path / "attack"),
-        "--placements", "end,instead",
-    )  # fmt: skip
-    assert done.exception is None
-    assert done.return_value == 0
-    assert "DEMONSTRATION" in done.output
-    assert "authority" in done.output
-
-
-def test_a_dry_run_sends_nothing_and_makes_no_folder(tmp_path: Path, table: str) -> None:
-    out = tmp_path / "run"
-    for command, arguments in (
-        (commands.attack, ["--responses", table, "--limit", "1"]),
-        (commands.rescore, [table]),
-    ):
-        done = run_command(command, *arguments, "--dry-run", "--out", str(out))
-        assert done.exception is None
-        assert "Dry run: nothing is sent" in done.output
-        assert not out.exists()
-
-
-def test_the_families_can_be_listed() -> None:
-    done = run_command(commands.attack, "--list")
-    assert done.exception is None
-    assert "guessed_delimiter" in done.output
-    assert done.output.count("\n") > 26
+    done = areopagus(*attacking, folder=tmp_path)
+    assert (done.returncode, "DEMONSTRATION" in done.stdout) == (0, True), done.stderr
+    assert "authority" in done.stdout
+    done = areopagus("attack", "--list", folder=tmp_path)
+    assert "guessed_delimiter" in done.stdout
+    assert done.stdout.count("\n") > 26

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from areopagus.stress_test import StressRun
-from areopagus.testing import ScriptedJudge, ServedReply, ServedRequest, per_model
+from areopagus import Panel
+from areopagus.stress_test import StressConfig, StressJob, StressRun, stress
+from areopagus.testing import (
+    ProviderServer,
+    ScriptedJudge,
+    ServedReply,
+    ServedRequest,
+    per_model,
+)
 from areopagus.testing.scripted import draw
 
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")
@@ -188,3 +197,73 @@ def figure(run: StressRun, table: str, measure: str, **keys: str) -> dict[str, A
         mine = mine[mine[name] == value]
     (found,) = mine.to_dict("records")
     return found
+
+
+class Bench:
+    """A server that plays a world, and the test before it."""
+
+    def __init__(self, folder: Path, world: StressWorld, server: ProviderServer) -> None:
+        self.folder, self.world, self.server = folder, world, server
+        self.targets: list[Any] = [self.model("target")]
+
+    def model(self, name: str, **more: Any) -> dict[str, Any]:
+        """Settings of a model of the server."""
+        return {
+            "model": f"openai/{name}", "api_base": self.server.openai_base, "concurrency": 16,
+            "max_attempts": 1, **more,
+        }  # fmt: skip
+
+    def panel(self, **more: Any) -> Panel:
+        """One judge."""
+        judge = self.model("judge", **more)
+        return Panel([judge], personas=["historian"], ledger=self.folder / "ledger.sqlite")
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        """What `stress` is given."""
+        return {
+            "prompts": self.world.prompts(),
+            "target": self.targets,
+            "rewriters": [self.model("rewriter"), self.model("reviewer")],
+            "out": self.folder / "run",
+            **more,
+        }
+
+    def stress(self, **more: Any) -> StressRun:
+        """A whole test."""
+        with self.panel() as panel:
+            return stress(panel=panel, **self.options(**more))
+
+    def again(self, run: StressRun, **more: Any) -> StressRun:
+        """The test of its own responses, handed in."""
+        return self.stress(
+            prompts=None, target=None, rewriters=None, responses=run.path / "responses.csv",
+            out=self.folder / "supplied", **more,
+        )  # fmt: skip
+
+    def planned(self, **more: Any) -> list[Any]:
+        """The stages of its dry run."""
+        options = self.options(**more)
+        named = {name: options.pop(name) for name in ("prompts", "rewriters")}
+        targets = options.pop("target")
+        with self.panel() as panel:
+            job = StressJob(panel.spec, config=StressConfig(**options), targets=targets, **named)
+            return list(job.estimate().stages)
+
+    def asked(self, model: str) -> list[str]:
+        """What a model was asked."""
+        return [r.text_of("user") for r in self.server.requests if r.model == model]
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Writes rows with the columns of the first."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
