@@ -7,15 +7,3 @@ from .later_run import Applied as Applied
 from .later_run import SavedCalibration as SavedCalibration
 from .later_run import apply as apply
 from .later_run import load as load
-
-__all__ = [
-    "Agreement",
-    "Applied",
-    "Calibration",
-    "CalibrationRun",
-    "SavedCalibration",
-    "agreement",
-    "apply",
-    "calibrate",
-    "load",
-]

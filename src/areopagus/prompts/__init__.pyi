@@ -22,30 +22,3 @@ from .scenarios import Scenario as Scenario
 from .scenarios import ScenarioSet as ScenarioSet
 from .scenarios import read_scenarios as read_scenarios
 from .scenarios import write_scenarios as write_scenarios
-
-__all__ = [
-    "ConceptPairsConfig",
-    "Funnel",
-    "FunnelStep",
-    "HleFilters",
-    "PromptJob",
-    "PromptRun",
-    "PromptsConfig",
-    "Sample",
-    "Scenario",
-    "ScenarioSet",
-    "ScenariosConfig",
-    "aconstruct_prompts",
-    "agenerate_scenarios",
-    "construct_concepts",
-    "construct_prompts",
-    "generate_scenarios",
-    "load_hle_filters",
-    "read_bbq",
-    "read_concepts",
-    "read_hle",
-    "read_scenarios",
-    "sample_prompts",
-    "write_sample",
-    "write_scenarios",
-]

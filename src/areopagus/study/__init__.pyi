@@ -29,37 +29,3 @@ from .serving import serve_study as serve_study
 from .settings import PlanConfig as PlanConfig
 from .settings import RatingSettings as RatingSettings
 from .settings import WritingSettings as WritingSettings
-
-__all__ = [
-    "CHANGE_KINDS",
-    "PACKET_KINDS",
-    "Address",
-    "Assumed",
-    "Assumptions",
-    "BuiltStudy",
-    "ChangeKind",
-    "Design",
-    "ExportedPackets",
-    "Normalised",
-    "Packet",
-    "PacketKind",
-    "PlanConfig",
-    "RatingSettings",
-    "StudyApp",
-    "StudyCollection",
-    "StudyFile",
-    "StudyPlan",
-    "WritingSettings",
-    "assumptions_from",
-    "build_study",
-    "build_writing",
-    "collect_study",
-    "export_packets",
-    "normalise",
-    "open_app",
-    "plan_study",
-    "read_packets",
-    "read_study",
-    "renew_links",
-    "serve_study",
-]
