@@ -134,6 +134,15 @@ def test_every_public_name_resolves_to_what_the_stub_says(package: types.ModuleT
         assert getattr(package, name) is getattr(home, name), name
 
 
+def test_an_estimator_that_bears_its_modules_name_is_the_function_whoever_imported_the_module() -> (
+    None
+):
+    for path in (ROOT / "aggregation").glob("[!_]*.py"):
+        importlib.import_module(f"areopagus.aggregation.{path.stem}")
+    for name in areopagus.aggregation.__all__:
+        assert not isinstance(getattr(areopagus.aggregation, name), types.ModuleType), name
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Jury'"):
         areopagus.Jury  # noqa: B018
