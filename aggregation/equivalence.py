@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -149,7 +150,16 @@ def _tost_power(n: int, sd: float, margin: float, level: float) -> float:
     """P(|mean| + t s / √n ≤ margin), mean and s independent, over 2,000 quantiles of s."""
     from scipy import stats
 
-    quantiles = (np.arange(2000) + 0.5) / 2000
-    s = sd * np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
+    s = sd * _relative_deviations(n)
     room = (margin - stats.t.ppf(level, n - 1) * s / math.sqrt(n)) * math.sqrt(n) / sd
     return float((2 * stats.norm.cdf(np.maximum(room, 0)) - 1).mean())
+
+
+@lru_cache(maxsize=64)
+def _relative_deviations(n: int) -> npt.NDArray[np.float64]:
+    """2,000 quantiles of the standard deviation of n draws, where the true one is 1."""
+    from scipy import stats
+
+    quantiles = (np.arange(2000) + 0.5) / 2000
+    found: npt.NDArray[np.float64] = np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
+    return found

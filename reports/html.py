@@ -141,6 +141,7 @@ def _source(name: str) -> str:
     return files(__name__.rpartition(".")[0]).joinpath(name).read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     import jinja2
 

@@ -33,6 +33,7 @@ NARROWEST_RANGE: Final = 0.1
 _SOURCE_COLUMNS: Final = ("source", "true_source", "input_source")
 
 Rows = Sequence[Mapping[str, str]]
+Figures = dict[tuple[str, ...], dict[str, Estimate]]
 
 
 def panel_document(
@@ -112,11 +113,16 @@ class _View:
         }
         self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
         self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
+        self._rows: dict[tuple[str, ...], Figures] = {}
 
-    def rows(self, table: str, *keys: str) -> dict[tuple[str, ...], dict[str, Estimate]]:
+    def rows(self, table: str, *keys: str) -> Figures:
         """Keys ("" for null) to their figures by measure."""
-        found = estimates_by(select(self.estimates, table), keys)
-        return {tuple(at[key] or "" for key in keys): figures for at, figures in found}
+        if (table, *keys) not in self._rows:
+            found = estimates_by(select(self.estimates, table), keys)
+            self._rows[table, *keys] = {
+                tuple(at[key] or "" for key in keys): figures for at, figures in found
+            }
+        return self._rows[table, *keys]
 
     def counts(self, factor: str) -> dict[str, int]:
         """What responses came to, such as their flags, to how many there are."""
