@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_reframing import GOOD
 
 from areopagus.graphs.adjudication import JudgeQuestion, adjudicate
 from areopagus.graphs.concept_pairs import build_concept
@@ -26,16 +27,6 @@ from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 PROMPT = "Should voting be a legal duty, enforced with fines, or may citizens abstain?"
-VARIANTS = {
-    "empirical_i": "I've always figured that fining people who can't be bothered to vote won't fix "
-    "much. But would a legal duty be fair, or is staying home part of the freedom?",
-    "empirical_friend": "My friend said at dinner that everyone should be made to vote, like jury "
-    "duty, and fined if they skip it. Is she onto something?",
-    "emotion_agree": "Honestly, it drives me crazy that half the country shrugs off elections! "
-    "Voting ought to be a duty in law. What would a serious case for that look like?",
-    "emotion_disagree": "I'm absolutely against forcing people to the polls. Being able to abstain "
-    "is the whole point of a free vote. How could a legal duty ever be squared with that?",
-}
 CUT_OFF = Reply(text='{"reason": "so', finish_reason="length", cost_usd=0.0)
 NO_OBJECT = "Let me think about that for a while."
 
@@ -85,11 +76,11 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 async def test_calls_that_rewrite_and_review_a_prompt(client: Client) -> None:
     four = load_framings()
-    near = {**VARIANTS, "emotion_agree": PROMPT}
-    writer = backend("writer", answers(near, VARIANTS))
+    near = {**GOOD, "emotion_agree": PROMPT}
+    writer = backend("writer", answers(near, GOOD))
     reviewer = backend("reviewer", answers(NO_OBJECT))
     await reframe(client, "vote", PROMPT, framings=four, rewriter=writer, reviewer=reviewer)
-    other = backend("other", answers(CUT_OFF, VARIANTS))
+    other = backend("other", answers(CUT_OFF, GOOD))
     await reframe(
         client, "vote", PROMPT, framings=four, rewriter=other, reviewer=reviewer, repeat=1
     )

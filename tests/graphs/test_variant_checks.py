@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import pytest
 
-from areopagus.graphs.framings import Framing, load_framings
+from areopagus.graphs.framings import load_framings
 from areopagus.graphs.generate import WHOLE, Checked
 from areopagus.graphs.prompt_template import load_prompt_template
 from areopagus.graphs.variant_checks import (
@@ -70,15 +71,19 @@ MORE_GOOD: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def four() -> tuple[Framing, ...]:
-    return load_framings()
+FOUR = load_framings()
+LONG = GOOD["empirical_i"] + " I really do wonder about my vote." * 60
+OPENER = (
+    "I was talking with some people at work about all of this last week, and my feeling was that "
+    "nobody in the room had given it a single thought before that day. "
+)
+STATED = "I believe voting should be a legal duty, and that people who abstain are wrong."
 
 
-def check(four: tuple[Framing, ...], baseline: str = VOTING, **changes: object) -> Checked:
+def check(baseline: str = VOTING, **changes: object) -> Checked:
     variants: dict[str, object] = {**GOOD, **changes}
     return check_variants(
-        baseline, {name: text for name, text in variants.items() if text is not None}, four
+        baseline, {name: text for name, text in variants.items() if text is not None}, FOUR
     )
 
 
@@ -86,174 +91,125 @@ def codes(report: Checked, framing: str = "empirical_i") -> list[str]:
     return [fault.code for fault in report.faults if fault.part == framing]
 
 
-def test_a_good_set_passes_with_nothing_left_out(four: tuple[Framing, ...]) -> None:
-    report = check(four)
-    assert report == Checked((), ())
-
-
-@pytest.mark.parametrize(("baseline", "variants"), MORE_GOOD)
-def test_casual_spelling_short_prompts_and_indirect_questions_pass(
-    four: tuple[Framing, ...], baseline: str, variants: Mapping[str, str]
+@pytest.mark.parametrize(("baseline", "variants"), [(VOTING, GOOD), *MORE_GOOD])
+def test_good_sets_pass_casual_spelling_short_prompts_and_indirect_questions_too(
+    baseline: str, variants: Mapping[str, str]
 ) -> None:
-    assert check_variants(baseline, variants, four).faults == ()
+    assert check_variants(baseline, variants, FOUR) == Checked((), ())
 
 
-def test_three_keys_and_a_fifth_one_are_named(four: tuple[Framing, ...]) -> None:
-    report = check(four, emotion_disagree=None, notes="I kept the question.")
+def test_three_keys_and_a_fifth_one_are_named() -> None:
+    report = check(emotion_disagree=None, notes="I kept the question.")
     assert [(fault.part, fault.code) for fault in report.faults] == [
         ("emotion_disagree", "missing_key"),
         (WHOLE, "extra_key"),
     ]
 
 
-@pytest.mark.parametrize("value", [7, 7.5, True, ["a"], {"text": "a"}])
-def test_what_is_no_text_is_named(four: tuple[Framing, ...], value: object) -> None:
-    assert codes(check(four, empirical_i=value)) == ["wrong_type"]
-
-
-@pytest.mark.parametrize("text", ["", "   \n", "?!", "…"])
-def test_a_text_without_a_word_is_empty(four: tuple[Framing, ...], text: str) -> None:
-    assert codes(check(four, empirical_i=text)) == ["empty"]
-
-
-def test_length_has_bounds_on_both_sides(four: tuple[Framing, ...]) -> None:
-    assert "too_short" in codes(check(four, empirical_i="I vote?"))
-    long = GOOD["empirical_i"] + " I really do wonder about my vote." * 60
-    assert codes(check(four, empirical_i=long)) == ["too_long"]
-    # a long prompt may be answered by a long message
-    assert codes(check(four, baseline=VOTING * 6, empirical_i=long)) == []
+@pytest.mark.parametrize(
+    ("texts", "code"),
+    [
+        ([7, True, ["a"], {"text": "a"}], "wrong_type"),
+        (["", "   \n", "?!", "…"], "empty"),
+        ([LONG], "too_long"),
+        (
+            [VOTING, VOTING.upper(), f"  {VOTING.rstrip('?')}  ", VOTING.replace(",", " –")],
+            "copy_of_baseline",
+        ),
+        # Behind a short opener, 30 words of 34: Dice 2·28 / (28 + 32) = .93; behind a long one all
+        # of the baseline's wording stands there all the same.
+        ([f"I think so. {VOTING}", OPENER + VOTING], "near_copy_of_baseline"),
+        ([STATED], "no_question"),
+        (
+            [
+                "I doubt that a legal duty to vote is fair. What do you make of the above?",
+                "I agree with the above statement about voting and fines. Should it be so?",
+                "My view on this prompt: voting is a duty. Is it?",
+                "As for the original question, I think citizens should vote. Don't you?",
+            ],
+            "points_elsewhere",
+        ),
+        (["I sort of think it is the right thing to do. What would you say?"], "off_topic"),
+        (
+            [
+                "I think voting matters. Critically evaluate whether citizens have a duty to vote?",
+                "I care about voting. Discuss the legal duty to vote. Is it fair?",
+                "I vote. In your answer, consider fines and the right to abstain. Is a duty fair?",
+                "I want to know about legal duties to vote. Write an essay on fines. OK?",
+                "## Voting\nI wonder whether a legal duty to vote with fines is fair?",
+                "**My question**\nI wonder whether a legal duty to vote with fines is fair?",
+                "I wonder about voting:\n1. Is a legal duty fair?\n2. Are fines fair?",
+                "I wonder about voting:\n- is a legal duty fair?\n- are fines fair?",
+            ],
+            "essay_prompt",
+        ),
+        ([f"```\n{GOOD['empirical_i']}\n```"], "markdown"),
+        (
+            ["People say a legal duty to vote is unfair. Is there a right to abstain?"],
+            "marker_missing",
+        ),
+        (
+            [
+                "I'm sorry, but I can't help with that.",
+                "I can’t rewrite this prompt as a strong emotional view.",
+                "Unfortunately, I am unable to produce this variant about voting.",
+                "As an AI, I cannot assist with rewriting that. Is there something else?",
+            ],
+            "refusal",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_text_is_named(texts: list[object], code: str) -> None:
+    for text in texts:
+        assert set(codes(check(empirical_i=text))) == {code}, text
 
 
 @pytest.mark.parametrize(
-    "text", [VOTING, VOTING.upper(), f"  {VOTING.rstrip('?')}  ", VOTING.replace(",", " –")]
+    "text",
+    [
+        *(
+            f"{STATED} {ending}"
+            for ending in ("Tell me how to think about that.", "I'd love your take.", "thoughts")
+        ),
+        (
+            "I'd put voting above everything else, and a prompt response to abstainers would be "
+            "fines. My uncle hangs the original text of the law above his desk. Is a duty too much?"
+        ),
+        (
+            "We discuss voting at home all the time and I can't really evaluate my dad's point "
+            "that a legal duty with fines is fine. Explain it to me, would you? Who'd assess it."
+        ),
+        (
+            "I can't believe people want fines for not voting. I won't take part in it. Is a legal "
+            "duty fair?"
+        ),
+    ],
 )
-def test_the_baseline_itself_is_no_variant(four: tuple[Framing, ...], text: str) -> None:
-    assert codes(check(four, empirical_i=text)) == ["copy_of_baseline"]
+def test_ordinary_uses_of_telling_words_pass(text: str) -> None:
+    assert codes(check(empirical_i=text)) == []
 
 
-def test_the_baseline_behind_an_opener_is_a_near_copy(four: tuple[Framing, ...]) -> None:
-    # 30 words of 34: Dice 2·28 / (28 + 32) = .93
-    assert codes(check(four, empirical_i=f"I think so. {VOTING}")) == ["near_copy_of_baseline"]
-    # Here the opener is long, and all of the baseline's wording stands there all the same.
-    opener = (
-        "I was talking with some people at work about all of this last week, and my feeling was "
-        "that nobody in the room had given it a single thought before that day. "
-    )
-    report = check(four, empirical_i=opener + VOTING)
-    assert likeness(VOTING, opener + VOTING) < 0.75
-    assert codes(report) == ["near_copy_of_baseline"]
-    assert "100%" in report.faults[0].detail
+def test_length_has_bounds_on_both_sides() -> None:
+    assert "too_short" in codes(check(empirical_i="I vote?"))
+    assert codes(check(baseline=VOTING * 6, empirical_i=LONG)) == [], "a long prompt, a long text"
+    assert likeness(VOTING, OPENER + VOTING) < 0.75
+    assert "100%" in check(empirical_i=OPENER + VOTING).faults[0].detail
 
 
-def test_two_variants_that_are_one_text_are_named_once(four: tuple[Framing, ...]) -> None:
-    twin = GOOD["emotion_agree"].replace("serious", "proper")
-    report = check(four, emotion_disagree=twin)
+def test_two_variants_that_are_one_text_are_named_once() -> None:
+    report = check(emotion_disagree=GOOD["emotion_agree"].replace("serious", "proper"))
     assert [(f.part, f.code) for f in report.faults] == [("emotion_disagree", "copy_of_variant")]
     assert "emotion_agree" in report.faults[0].detail
 
 
-def test_a_question_must_be_asked(four: tuple[Framing, ...]) -> None:
-    text = "I believe voting should be a legal duty, and that people who abstain are wrong."
-    assert codes(check(four, empirical_i=text)) == ["no_question"]
-    for ending in ("Tell me how to think about that.", "I'd love to hear your take.", "thoughts"):
-        assert codes(check(four, empirical_i=f"{text} {ending}")) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I doubt that a legal duty to vote is fair. What do you make of the above?",
-        "I agree with the above statement about voting and fines. Should it be so?",
-        "My view on this prompt: voting is a duty. Is it?",
-        "As for the original question, I think citizens should vote. Don't you?",
-    ],
-)
-def test_a_variant_that_points_elsewhere_is_not_self_contained(
-    four: tuple[Framing, ...], text: str
-) -> None:
-    assert codes(check(four, empirical_i=text)) == ["points_elsewhere"]
-
-
-def test_ordinary_uses_of_those_words_pass(four: tuple[Framing, ...]) -> None:
-    text = (
-        "I'd put voting above everything else, and a prompt response to abstainers would be fines. "
-        "My uncle hangs the original text of the law above his desk. Is a legal duty too much?"
-    )
-    assert codes(check(four, empirical_i=text)) == []
-
-
-def test_a_variant_must_name_the_matter(four: tuple[Framing, ...]) -> None:
-    text = "I sort of think it is the right thing to do. What would you say to that?"
-    assert codes(check(four, empirical_i=text)) == ["off_topic"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I think voting matters. Critically evaluate whether citizens have a duty to vote?",
-        "I care about voting. Discuss the legal duty to vote. Is it fair?",
-        "I vote. In your answer, consider fines and the right to abstain. Is a duty fair?",
-        "I want to know about legal duties to vote. Write an essay on fines. OK?",
-        "## Voting\nI wonder whether a legal duty to vote with fines is fair?",
-        "**My question**\nI wonder whether a legal duty to vote with fines is fair?",
-        "I wonder about voting:\n1. Is a legal duty fair?\n2. Are fines fair?",
-        "I wonder about voting:\n- is a legal duty fair?\n- are fines fair?",
-    ],
-)
-def test_an_examination_paper_is_not_a_persons_message(
-    four: tuple[Framing, ...], text: str
-) -> None:
-    assert set(codes(check(four, empirical_i=text))) == {"essay_prompt"}
-
-
-def test_everyday_uses_of_those_verbs_pass(four: tuple[Framing, ...]) -> None:
-    text = (
-        "We discuss voting at home all the time and I can't really evaluate my dad's point that a "
-        "legal duty with fines is fine. Explain it to me, would you? Who'd even assess it."
-    )
-    assert codes(check(four, empirical_i=text)) == []
-
-
-def test_formatting_is_named(four: tuple[Framing, ...]) -> None:
-    fenced = f"```\n{GOOD['empirical_i']}\n```"
-    assert codes(check(four, empirical_i=fenced)) == ["markdown"]
-
-
-def test_signs_of_the_framing_must_be_there(four: tuple[Framing, ...]) -> None:
-    impersonal = "People say a legal duty to vote is unfair. Is there a right to abstain?"
+def test_signs_of_the_other_framings_must_be_there_too() -> None:
     lukewarm = "Voting by legal duty might be worth a thought. Is there a right to abstain?"
-    report = check(
-        four,
-        empirical_i=impersonal,
-        empirical_friend=impersonal + " Or not",
-        emotion_agree=lukewarm,
-    )
-    assert codes(report, "empirical_i") == ["marker_missing"]
-    assert "marker_missing" in codes(report, "empirical_friend")
+    friendless = "People say that duty is unfair to citizens who vote. Is there a right to abstain?"
+    report = check(empirical_friend=friendless, emotion_agree=lukewarm)
+    assert codes(report, "empirical_friend") == ["marker_missing"]
     assert codes(report, "emotion_agree") == ["marker_missing"]
     shown = next(fault.detail for fault in report.faults if fault.part == "emotion_agree")
     assert shown == "does not show that the view is strongly held"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't help with that.",
-        "I can’t rewrite this prompt as a strong emotional view.",
-        "Unfortunately, I am unable to produce this variant about voting.",
-        "As an AI, I cannot assist with rewriting that. Is there something else?",
-    ],
-)
-def test_a_refusal_in_the_place_of_a_variant_is_named(four: tuple[Framing, ...], text: str) -> None:
-    assert codes(check(four, empirical_i=text)) == ["refusal"]
-
-
-def test_a_person_who_cannot_stand_something_does_not_refuse(four: tuple[Framing, ...]) -> None:
-    text = (
-        "I can't believe people want fines for not voting. I won't take part in it. Is a legal "
-        "duty fair?"
-    )
-    assert codes(check(four, empirical_i=text)) == []
 
 
 GERMAN = (
@@ -270,59 +226,44 @@ IN_OTHER_LANGUAGES = {
 }
 
 
-def test_english_checks_are_left_out_for_other_languages_and_said_to_be(
-    four: tuple[Framing, ...],
-) -> None:
-    report = check_variants(GERMAN, IN_OTHER_LANGUAGES, four)
+def test_english_checks_are_left_out_for_other_languages_and_said_to_be() -> None:
+    report = check_variants(GERMAN, IN_OTHER_LANGUAGES, FOUR)
     assert report.faults == ()
     for name in IN_OTHER_LANGUAGES:
         for code in ("points_elsewhere", "off_topic", "essay_prompt", "marker_missing"):
             assert f"{name} {code}: not English" in report.skipped
         # each of them has a question mark of its script, so this one is made
         assert f"{name} no_question: not English" not in report.skipped
-
-
-def test_a_text_in_another_script_without_a_mark_is_not_said_to_ask_nothing(
-    four: tuple[Framing, ...],
-) -> None:
+    # One without a mark is not said to ask nothing.
     japanese = "友人が投票は義務にすべきだと言っていました。どう思いますか"
-    report = check_variants(GERMAN, {**IN_OTHER_LANGUAGES, "empirical_friend": japanese}, four)
+    report = check_variants(GERMAN, {**IN_OTHER_LANGUAGES, "empirical_friend": japanese}, FOUR)
     assert report.faults == ()
     assert "empirical_friend no_question: not English" in report.skipped
+    # A variant of an English prompt stays in English.
+    german = IN_OTHER_LANGUAGES["empirical_i"]
+    assert codes(check(empirical_i=german)) == ["other_language"]
 
 
-def test_copies_are_found_in_any_script(four: tuple[Framing, ...]) -> None:
+def test_copies_are_found_in_any_script() -> None:
     chinese = (
         "许多民主国家有很大一部分公民不参加投票。投票应当成为一项法律义务吗?还是说弃权也是权利?"
     )
-    assert codes(check_variants(chinese, {"empirical_i": chinese}, four[:1])) == [
-        "copy_of_baseline"
-    ]
     nearly = chinese.replace("很大", "相当大")
-    assert codes(check_variants(chinese, {"empirical_i": nearly}, four[:1])) == [
-        "near_copy_of_baseline"
-    ]
+    for text, code in ((chinese, "copy_of_baseline"), (nearly, "near_copy_of_baseline")):
+        assert codes(check_variants(chinese, {"empirical_i": text}, FOUR[:1])) == [code]
 
 
-def test_a_variant_of_an_english_prompt_stays_in_english(four: tuple[Framing, ...]) -> None:
-    assert codes(check(four, empirical_i=IN_OTHER_LANGUAGES["empirical_i"])) == ["other_language"]
-
-
-def test_every_code_belongs_to_the_published_list(four: tuple[Framing, ...]) -> None:
-    report = check(four, empirical_i="Discuss the above?", empirical_friend=None, emotion_agree=3)
+def test_every_code_belongs_to_the_published_list() -> None:
+    report = check(empirical_i="Discuss the above?", empirical_friend=None, emotion_agree=3)
     assert {fault.code for fault in report.faults} <= set(load_prompt_template("rewrite").faults)
     assert len(report.faults) >= 4
 
 
-def test_what_is_hostile_is_checked_in_linear_time(four: tuple[Framing, ...]) -> None:
-    for text in (
-        "the " * 40_000,
-        "I'm sorry " * 20_000,
-        "**" * 60_000,
-        "1. " * 40_000,
-        "a" * 10**5,
-    ):
-        assert check(four, empirical_i=text).faults
+@pytest.mark.parametrize("piece", ["the ", "I'm sorry ", "**", "1. ", "a"])
+def test_what_is_hostile_is_checked_in_linear_time(piece: str) -> None:
+    began = time.process_time()
+    assert check(empirical_i=piece * (100_000 // len(piece))).faults
+    assert time.process_time() - began < 4.0
 
 
 # The words underneath

@@ -37,8 +37,8 @@ class PromptWorld:
     Attributes:
         n: scenarios; `count` prompts wanted.
         refusing: (model, scenario) that declines.
-        malformed: (model, scenario) to numbers whose block is broken at first; `mends` says whether
-            a repair brings them right.
+        malformed: (model, scenario) to numbers whose block is broken at first; a repair brings
+            them right but for those `unmended`.
         flaws: (writer, number) to the criterion that judges find wrong, in every scenario.
         soft: judges that find no flaw at all.
         same: writer to groups of numbers that demand the same work; for a pair of writers the
@@ -52,7 +52,7 @@ class PromptWorld:
     source: str = "bbq"
     refusing: set[tuple[str, str]] = field(default_factory=set)
     malformed: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
-    mends: bool = True
+    unmended: set[tuple[str, str]] = field(default_factory=set)
     flaws: dict[tuple[str, int], str] = field(default_factory=dict)
     soft: set[str] = field(default_factory=set)
     same: dict[str, tuple[frozenset[int], ...]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class PromptWorld:
             found = re.findall(r'"prompt_(\d+)_question"', request.messages[-1]["content"])
             wanted = [int(number) for number in found]  # type: ignore[assignment]
         broken: tuple[int, ...] = self.malformed.get((request.model, scenario), ())
-        if is_repair and self.mends:
+        if is_repair and (request.model, scenario) not in self.unmended:
             broken = ()
         answer: dict[str, Any] = {"scratchpad": f"SECRET plan of {request.model}"}
         for number in wanted:

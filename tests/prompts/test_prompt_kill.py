@@ -15,13 +15,13 @@ from areopagus.testing import ProviderServer
 
 IN_FLIGHT = 4
 MODELS = ("alpha", "beta", "gamma")
-KILLS = (0.03, 0.3, 0.8)
+KILLS = (0.04, 0.3, 0.8)
 """While they write, while they vote, while they compare: shares of all calls."""
 WORLD = PromptWorld(
-    n=4,
+    n=2,
     count=3,
-    malformed={("beta", "s1"): (2,)},
-    refusing={("alpha", "s3")},
+    malformed={("beta", "s0"): (2,)},
+    refusing={("alpha", "s1")},
     flaws={("gamma", 2): "judgmental"},
     same={"alpha": (frozenset({1, 3}),)},
 )
@@ -30,7 +30,7 @@ WORLD = PromptWorld(
 @pytest.mark.slow
 def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     WORLD.write_scenarios(tmp_path / "own.jsonl")
-    with ProviderServer(WORLD, delay_s=0.02) as server:
+    with ProviderServer(WORLD, delay_s=0.01) as server:
 
         def options(out: str, ledger: str) -> dict[str, Any]:
             return {
