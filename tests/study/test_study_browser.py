@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,17 +222,31 @@ def rate_by_api(server: StudyServer, person: Person, secret: str) -> None:
         ask(f"pages/{page['number']}", {**given, "scores": scores})
 
 
-@pytest.fixture
-def server(built: BuiltStudy) -> Iterator[StudyServer]:
-    with StudyServer(built.folder) as found:
+@pytest.fixture(scope="module")
+def server(
+    built_once: BuiltStudy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StudyServer]:
+    """One study for several tests, each of which is another rater."""
+    folder = Path(shutil.copytree(built_once.folder, tmp_path_factory.mktemp("served") / "study"))
+    with StudyServer(folder) as found:
         yield found
 
 
-def test_a_page_is_worked_with_the_keyboard_alone(
-    built: BuiltStudy, server: StudyServer, tab: Tab
-) -> None:
-    tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-03']}")
+def arrive(tab: Tab, server: StudyServer, person: str) -> None:
+    """Opens somebody's personal link."""
+    tab.go(f"{server.url}/#{secrets_of(server.folder)[person]}")
     tab.wait_for("document.getElementById('begin') !== null")
+
+
+def begin(tab: Tab, server: StudyServer, person: str) -> None:
+    """And goes on to the first page."""
+    arrive(tab, server, person)
+    tab.click("#begin")
+    tab.wait_for(f"{N_RESPONSES} === 6")
+
+
+def test_a_page_is_worked_with_the_keyboard_alone(server: StudyServer, tab: Tab) -> None:
+    arrive(tab, server, "rater-03")
     tab.run("document.getElementById('begin').focus()")
 
     tab.press("Enter")
@@ -258,13 +273,12 @@ def test_a_page_is_worked_with_the_keyboard_alone(
     assert tab.complaints == []
 
 
-def test_nothing_is_wider_than_the_screen(built: BuiltStudy, server: StudyServer, tab: Tab) -> None:
+def test_nothing_is_wider_than_the_screen(server: StudyServer, tab: Tab) -> None:
     is_narrow = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     for width in (320, 390, 820, 1280):
         tab.resize(width)
         tab.go("about:blank")
-        tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-05']}")
-        tab.wait_for("document.getElementById('begin') !== null")
+        arrive(tab, server, "rater-05")
         assert tab.run(is_narrow), width
         tab.click("#begin")
         tab.wait_for(f"{N_RESPONSES} === 6")
@@ -275,15 +289,11 @@ def test_nothing_is_wider_than_the_screen(built: BuiltStudy, server: StudyServer
 
 
 def test_a_page_left_open_in_two_windows_shows_what_was_saved(
-    built: BuiltStudy, server: StudyServer, chromium: Chromium
+    server: StudyServer, chromium: Chromium
 ) -> None:
-    link = f"{server.url}/#{secrets_of(built.folder)['rater-04']}"
     tabs = [chromium.tab() for _ in range(2)]
     for tab in tabs:
-        tab.go(link)
-        tab.wait_for("document.getElementById('begin') !== null")
-        tab.click("#begin")
-        tab.wait_for(f"{N_RESPONSES} === 6")
+        begin(tab, server, "rater-04")
     click = "document.querySelector('#field-%s-conceptual_clarity input[value=\"%d\"]').click()"
     tabs[0].run(click % ("A", 9))
     tabs[0].wait_for(IS_SAVED)
@@ -298,29 +308,17 @@ def test_hostile_texts_do_nothing(tmp_path: Path, tab: Tab) -> None:
     for number, row in enumerate(rows):
         row["response_text"] = f"{attack} \u202e {number}"
         row["prompt_text"] = attack
-    built = build_study(
-        [rows],
-        raters=1,
-        out=tmp_path / "s",
-        settings=RatingSettings(title=attack, instructions=attack, keep_form=True),
-    )
-    server = StudyServer(built.folder)
-    server.start()
-    try:
-        tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-01']}")
-        tab.wait_for("document.getElementById('begin') !== null")
-        tab.click("#begin")
-        tab.wait_for(f"{N_RESPONSES} === 6")
+    settings = RatingSettings(title=attack, instructions=attack, keep_form=True)
+    built = build_study([rows], raters=1, out=tmp_path / "s", settings=settings)
+    with StudyServer(built.folder) as server:
+        begin(tab, server, "rater-01")
         assert tab.run("window.hit === undefined && document.images.length === 0")
         texts = shown_texts(tab)
         assert all("<img src=x" in text and "{{7*7}}" in text for text in texts.values())
         # Script cannot be brought in by hand either.
         tab.run("try { document.body.innerHTML = '<p>x</p>'; window.hit = 3 } catch { }")
         assert tab.run("window.hit === undefined")
-        packet = read_packets(built.folder)[0]
-        assert set(texts) == set(packet.labels)
-    finally:
-        server.kill()
+        assert set(texts) == set(read_packets(built.folder)[0].labels)
 
 
 def test_a_link_that_is_none_says_so(server: StudyServer, tab: Tab) -> None:
@@ -334,11 +332,8 @@ def test_a_response_is_written_against_the_clock(tmp_path: Path, tab: Tab) -> No
     prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why is it so, case {n}?"} for n in range(2)]
     built = build_writing(prompts, writers=1, out=tmp_path / "w", seed=1,
                           settings=WritingSettings(minutes=30, pause_minutes=0))  # fmt: skip
-    server = StudyServer(built.folder)
-    server.start()
-    try:
-        tab.go(f"{server.url}/#{secrets_of(built.folder)['writer-01']}")
-        tab.wait_for("document.getElementById('begin') !== null")
+    with StudyServer(built.folder) as server:
+        arrive(tab, server, "writer-01")
         tab.click("#begin")
         tab.wait_for("document.getElementById('start') !== null")
         assert "case" not in tab.run("document.body.innerText")
@@ -360,5 +355,3 @@ def test_a_response_is_written_against_the_clock(tmp_path: Path, tab: Tab) -> No
         found = collect_study(built.folder)
         assert [row["response_text"] for row in found.rows] == ["Because of four words."]
         assert tab.complaints == []
-    finally:
-        server.kill()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from study_data import quality_of, read_csv, truth_of
+from study_data import START, by_quality, quality_of, rate, read_csv, truth_of, write_csv
 
 from areopagus.calibration import agreement
 from areopagus.errors import InputError
@@ -31,44 +32,25 @@ from areopagus.study import (
 )
 from areopagus.study.store import Save, Store
 
-START = 1_700_000_000.0
-PAGE_S = 600.0
 
-Truth = dict[tuple[str, int, str], dict[str, Any]]
-Score = Callable[[str, int, dict[str, Any], int], int | None]
+class Collected(NamedTuple):
+    """A study that came back whole."""
 
-
-def by_quality(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
-    """Quality, a little otherwise on every criterion."""
-    return quality_of(row["response_id"]) + (place + int(code[1:])) % 2
+    folder: Path
+    found: StudyCollection
 
 
-def rate(
-    folder: Path, score: Score = by_quality, *, seconds: float = PAGE_S,
-    raters: tuple[str, ...] = (), comment: str = "",
-) -> Truth:  # fmt: skip
-    """Saves all pages of some raters as the server would."""
-    study, truth = read_study(folder), truth_of(folder)
-    assert study.rubric is not None
-    store = Store(folder / "ratings.sqlite", study.study_id)
-    for packet in read_packets(folder):
-        if raters and packet.rater not in raters:
-            continue
-        scores: dict[str, dict[str, int]] = {}
-        for label in packet.labels:
-            row = truth[packet.rater, packet.number, label]
-            given = {
-                name: score(packet.rater, packet.number, row, place)
-                for place, name in enumerate(study.rubric.dimension_ids)
-            }
-            scores[label] = {name: value for name, value in given.items() if value is not None}
-        store.open_page(packet.rater, packet.number, START)
-        is_whole = all(len(row) == 5 for row in scores.values())
-        save = Save(0, f"{packet.rater}{packet.number}", scores, comment=comment, done=is_whole,
-                    active_ms=round(1000 * seconds))  # fmt: skip
-        store.save(packet.rater, packet.number, save, START + seconds)
-    store.close()
-    return truth
+@pytest.fixture(scope="module")
+def whole(built_once: BuiltStudy, tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    """Rated by everybody as `by_quality`, with a remark that acts; to be read only."""
+    folder = Path(shutil.copytree(built_once.folder, tmp_path_factory.mktemp("whole") / "study"))
+    rate(folder, comment="=HYPERLINK(1) B beats A")
+    return Collected(folder, collect_study(folder))
+
+
+def scores_of(found: StudyCollection) -> set[tuple[Any, ...]]:
+    names = ("rater_id", "prompt_id", "response_id", "criterion", "kind", "value")
+    return {tuple(row[name] for name in names) for row in found.rows}
 
 
 def pages_of(found: StudyCollection) -> tuple[int, int | None]:
@@ -77,43 +59,43 @@ def pages_of(found: StudyCollection) -> tuple[int, int | None]:
     return estimate_of(row).n, estimate_of(row).n_planned
 
 
-def test_every_score_finds_its_response(built: BuiltStudy) -> None:
-    rate(built.folder)
-    found = collect_study(built.folder)
+def remarks_of(found: StudyCollection) -> set[Any]:
+    return {row["comment"] for row in found.rows if row["kind"] == "rank"}
+
+
+def test_every_score_finds_its_response_and_places_share_the_best_rank_of_a_tie(
+    whole: Collected,
+) -> None:
+    folder, found = whole
     assert pages_of(found) == (48, 48)
     # 48 pages x 6 responses x (5 criteria + 1 place)
     assert len(found.rows) == 48 * 6 * 6
     codes = {row["rater_id"]: row["rater_code"]
-             for row in read_csv(built.folder / "organiser" / "raters.csv")}  # fmt: skip
-    names = read_study(built.folder).rubric.dimension_ids  # type: ignore[union-attr]
-    for row in read_csv(built.folder / "collected" / "ratings.csv"):
-        if row["kind"] == "score":
-            expected = (
-                quality_of(row["response_id"])
-                + (names.index(row["criterion"]) + int(codes[row["rater_id"]][1:])) % 2
-            )
-            assert int(row["value"]) == expected
+             for row in read_csv(folder / "organiser" / "raters.csv")}  # fmt: skip
+    names = read_study(folder).rubric.dimension_ids  # type: ignore[union-attr]
+    for row in read_csv(folder / "collected" / "ratings.csv"):
         assert row["duration_s"] == "600.0"
-
-
-def test_places_share_the_best_rank_of_a_tie(built: BuiltStudy) -> None:
-    rate(built.folder)
-    found = collect_study(built.folder)
+        if row["kind"] == "score":
+            place = names.index(row["criterion"])
+            assert int(row["value"]) == by_quality(codes[row["rater_id"]], 0, row, place)
+    # Qualities on a page by hand: models 6, 7, 8; people among 4, 5, 6, 4, 5 by number mod 3.
     page = [row for row in found.rows if row["kind"] == "rank"
             and (row["rater_id"], row["prompt_id"]) == ("rater-01", "p0")]  # fmt: skip
-    # Qualities on this page by hand: models 6, 7, 8; people among 4, 5, 6, 4, 5 by number mod 3.
-    quality = {row["response_id"]: quality_of(str(row["response_id"])) for row in page}
-    for row in page:
-        mine = quality[str(row["response_id"])]
-        assert int(row["value"]) == 1 + sum(other > mine for other in quality.values())
-    assert {row["criterion"] for row in page} == {"overall"}
+    qualities = [quality_of(str(row["response_id"])) for row in page]
+    for row, mine in zip(page, qualities, strict=True):
+        assert int(row["value"]) == 1 + sum(other > mine for other in qualities)
+        assert row["criterion"] == "overall"
+    # What was rated is what the panel is given to score.
+    with ResponseSource(folder / "organiser" / "responses.csv") as opened:
+        opened.check()
+        assert {row.response_id for row in opened.rows()} == {
+            row["response_id"] for row in found.rows
+        }
 
 
-def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
-    rate(built.folder)
-    table = collect_study(built.folder).table
-    assert table is not None
-    reading = read_humans(table)
+def test_calibrate_reads_the_table_as_it_is(whole: Collected) -> None:
+    assert whole.found.table is not None
+    reading = read_humans(whole.found.table)
     assert reading.n_faults == 0
     # 6 standard prompts and 2 calibration items, 6 raters, 6 responses, 5 scores and a place each
     assert (len(reading.table), len(reading.calibration)) == (6 * 6 * 6 * 6, 2 * 6 * 6 * 6)
@@ -128,26 +110,22 @@ def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
     assert (last["verdict"], last["value"]) == ("p6-w", 1.0)
 
 
-def test_what_was_rated_is_what_the_panel_is_given_to_score(built: BuiltStudy) -> None:
-    rate(built.folder)
-    rated = {row["response_id"] for row in collect_study(built.folder).rows}
-    with ResponseSource(built.folder / "organiser" / "responses.csv") as opened:
-        opened.check()
-        assert {row.response_id for row in opened.rows()} == rated
-
-
-def test_nothing_is_said_of_good_raters(built: BuiltStudy) -> None:
-    rate(built.folder)
-    found = collect_study(built.folder)
+def test_nothing_is_said_of_good_raters(whole: Collected) -> None:
+    found = whole.found
     assert (found.flags, found.notices) == ({}, ())
     raters = [figures for _, figures in estimates_by(select(found.estimates, "raters"), ["rater"])]
     assert len(raters) == 6
     assert {(one["weak_last"].n, one["weak_last"].n_planned) for one in raters} == {(1, 1)}
     assert {one["minutes"].value for one in raters} == {10}
+    # Justifications come back as text, with what their letters meant.
+    rows = read_csv(whole.folder / "collected" / "justifications.csv")
+    assert len(rows) == 48
+    assert rows[0]["comment"] == "'=HYPERLINK(1) B beats A"
+    assert rows[0]["letters"].startswith("A = p")
 
 
 def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
-    def careless(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+    def careless(code: str, number: int, row: Mapping[str, Any], place: int) -> int | None:
         if code == "r01":
             return 7  # everything alike
         if code == "r02":
@@ -177,16 +155,15 @@ def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
 
 
 def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> None:
-    def kinder(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
-        return 8 if row["item_type"] == "all_models" else 5
-
-    rate(built.folder, kinder)
+    rate(
+        built.folder, lambda code, number, row, place: 8 if row["item_type"] == "all_models" else 5
+    )
     rows = collect_study(built.folder).estimates.query("measure == 'all_models_gap'")
     assert set(rows["value"]) == {3.0}
 
 
 def test_a_page_scored_in_part_keeps_its_scores_and_gets_no_places(built: BuiltStudy) -> None:
-    def partly(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+    def partly(code: str, number: int, row: Mapping[str, Any], place: int) -> int | None:
         return None if (number == 2 and row["blinded_label"] == "C" and place == 4) else 6
 
     rate(built.folder, partly, raters=("r01",))
@@ -199,117 +176,84 @@ def test_a_page_scored_in_part_keeps_its_scores_and_gets_no_places(built: BuiltS
     assert any("5 raters have given no score" in notice for notice in found.notices)
 
 
-def test_justifications_come_back_with_what_their_letters_meant(built: BuiltStudy) -> None:
-    rate(built.folder, comment="=HYPERLINK(1) B beats A")
-    collect_study(built.folder)
-    rows = read_csv(built.folder / "collected" / "justifications.csv")
-    assert len(rows) == 48
-    assert rows[0]["comment"] == "'=HYPERLINK(1) B beats A"
-    assert rows[0]["letters"].startswith("A = p")
-
-
-def test_without_the_organisers_folder_nothing_is_unblinded(built: BuiltStudy) -> None:
-    rate(built.folder)
+def test_without_ratings_or_the_organisers_folder_nothing_is_unblinded(built: BuiltStudy) -> None:
+    with pytest.raises(InputError, match="nothing was saved"):
+        collect_study(built.folder)
+    rate(built.folder, raters=("r01",))
     (built.folder / "organiser").rename(built.folder.parent / "away")
     with pytest.raises(InputError, match="only the organiser can unblind"):
         collect_study(built.folder)
 
 
-def test_nothing_saved_is_said(built: BuiltStudy) -> None:
-    with pytest.raises(InputError, match="nothing was saved"):
-        collect_study(built.folder)
+# Other tools: each brings the scores of `whole` back, in its own form
 
 
-# Other tools
-
-
-def filled(folder: Path, truth: Truth) -> list[Path]:
-    """The CSV packets, filled in by raters who think as `by_quality`."""
-    export_packets(folder, "csv")
-    files = sorted((folder / "export-csv").glob("*.csv"))
+def scored(folder: Path) -> dict[tuple[str, int, str], dict[str, int | None]]:
+    """(rater, page, letter) to the scores of a rater who thinks as `by_quality`."""
     names = read_study(folder).rubric.dimension_ids  # type: ignore[union-attr]
+    return {
+        at: {name: by_quality(*at[:2], row, place) for place, name in enumerate(names)}
+        for at, row in truth_of(folder).items()
+    }
+
+
+def filled(folder: Path) -> list[Path]:
+    """The CSV packets, filled in."""
+    export_packets(folder, "csv")
+    files, given = sorted((folder / "export-csv").glob("*.csv")), scored(folder)
     for file in files:
         rows = read_csv(file)
         for row in rows:
-            hidden = truth[row["rater"], int(row["packet"]), row["label"]]
-            for place, name in enumerate(names):
-                score = by_quality(row["rater"], int(row["packet"]), hidden, place)
-                row[name] = str(score)
-            row["justification"] = f"page {row['packet']}"
+            scores = given[row["rater"], int(row["packet"]), row["label"]]
+            row.update(scores, justification=f"page {row['packet']}")
         write_csv(file, rows)
     return files
 
 
-def write_csv(file: Path, rows: list[dict[str, Any]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def scores_of(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
-    names = ("rater_id", "prompt_id", "response_id", "criterion", "kind", "value")
-    return {tuple(row[name] for name in names) for row in rows}
-
-
-@pytest.fixture
-def expected(built: BuiltStudy) -> set[tuple[Any, ...]]:
-    """What comes back from the server's store."""
-    rate(built.folder)
-    found = scores_of(collect_study(built.folder, out=built.folder.parent / "by-server").rows)
-    (built.folder / "ratings.sqlite").unlink()
-    return found
-
-
-def test_csv_packets_come_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
-    found = collect_study(built.folder, filled(built.folder, truth_of(built.folder)))
-    assert scores_of(found.rows) == expected
+def test_csv_packets_come_back_with_a_justification_from_either_place(
+    built: BuiltStudy, whole: Collected
+) -> None:
+    files = filled(built.folder)
+    found = collect_study(built.folder, files)
+    assert scores_of(found) == scores_of(whole.found)
+    pages = {f"page {n}" for n in range(1, 9)}
     comments = read_csv(built.folder / "collected" / "justifications.csv")
-    assert {row["comment"] for row in comments} == {f"page {n}" for n in range(1, 9)}
+    assert {row["comment"] for row in comments} == pages
+    # Saved without a word, and said in the file.
+    rate(built.folder)
+    assert remarks_of(collect_study(built.folder, files)) == pages
 
 
-def test_workbooks_come_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
+def test_workbooks_come_back(built: BuiltStudy, whole: Collected) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("xlsxwriter")
-    written = export_packets(built.folder, "xlsx")
-    truth = truth_of(built.folder)
-    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
+    written, given = export_packets(built.folder, "xlsx"), scored(built.folder)
     for file in written.files:
         book = openpyxl.load_workbook(file)
         sheet = book.worksheets[0]
         header = [cell.value for cell in sheet[1]]
         for line in range(2, sheet.max_row + 1):
             row = dict(zip(header, (cell.value for cell in sheet[line]), strict=True))
-            hidden = truth[row["rater"], row["packet"], row["label"]]
-            for place, name in enumerate(names):
-                sheet.cell(line, header.index(name) + 1).value = by_quality(
-                    row["rater"], row["packet"], hidden, place
-                )
+            for name, score in given[row["rater"], row["packet"], row["label"]].items():
+                sheet.cell(line, header.index(name) + 1).value = score
         book.save(file)
         book.close()
-    assert scores_of(collect_study(built.folder, written.files).rows) == expected
+    assert scores_of(collect_study(built.folder, written.files)) == scores_of(whole.found)
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
-def test_label_studio_comes_back(
-    built: BuiltStudy, expected: set[tuple[Any, ...]], form: str
-) -> None:
+def test_label_studio_comes_back(built: BuiltStudy, whole: Collected, form: str) -> None:
     """Exports in Label Studio's own shapes, with an annotator id that is not the rater's."""
-    truth = truth_of(built.folder)
-    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
     export_packets(built.folder, "label-studio")
-    files = []
+    files, given = [], scored(built.folder)
     for source in sorted((built.folder / "export-label-studio").glob("r*.json")):
         tasks = json.loads(source.read_text())
         flat: list[dict[str, Any]] = []
         for number, task in enumerate(tasks):
             data = task["data"]
             answers = {
-                f"{label}__{name}": by_quality(
-                    data["rater"], int(data["packet"]),
-                    truth[data["rater"], int(data["packet"]), label], place,
-                )
-                for label in "ABCDEF" for place, name in enumerate(names)
+                f"{label}__{name}": value for label in "ABCDEF"
+                for name, value in given[data["rater"], int(data["packet"]), label].items()
             }  # fmt: skip
             task["id"] = number
             task["annotations"] = [
@@ -337,24 +281,20 @@ def test_label_studio_comes_back(
             write_csv(file, flat)
         files.append(file)
     found = collect_study(built.folder, files)
-    assert scores_of(found.rows) == expected
+    assert scores_of(found) == scores_of(whole.found)
     assert {float(row["duration_s"]) for row in found.rows} == {61.5}
-    assert {row["comment"] for row in found.rows if row["kind"] == "rank"} == {"well argued"}
+    assert remarks_of(found) == {"well argued"}
 
 
-def test_qualtrics_comes_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
-    truth = truth_of(built.folder)
-    packets = read_packets(built.folder)
-    files = []
-    for code in sorted({packet.rater for packet in packets}):
-        answers: dict[str, Any] = {}
-        for packet in (one for one in packets if one.rater == code):
-            for label in packet.labels:
-                for place in range(5):
-                    answers[f"P{packet.number}{label}_{place + 1}"] = by_quality(
-                        code, packet.number, truth[code, packet.number, label], place
-                    )
-            answers[f"P{packet.number}WHY"] = f"because of {packet.number}"
+def test_qualtrics_comes_back(built: BuiltStudy, whole: Collected) -> None:
+    files, given = [], scored(built.folder)
+    for code in sorted({rater for rater, _, _ in given}):
+        answers: dict[str, Any] = {
+            f"P{page}{label}_{place}": score
+            for (rater, page, label), scores in given.items() if rater == code
+            for place, score in enumerate(scores.values(), 1)
+        }  # fmt: skip
+        answers |= {f"P{page}WHY": f"because of {page}" for page in range(1, 9)}
         header = [
             "StartDate",
             "Status",
@@ -371,33 +311,29 @@ def test_qualtrics_comes_back(built: BuiltStudy, expected: set[tuple[Any, ...]])
             ["d", "Survey Preview", "True", "d", "R_0", *([1] * len(answers)), code],
             ["d", "IP Address", "True", "d", "R_1", *answers.values(), code],
         ]
-        file = built.folder.parent / f"{code}.csv"
-        with file.open("w", newline="") as out:
+        files.append(built.folder.parent / f"{code}.csv")
+        with files[-1].open("w", newline="") as out:
             csv.writer(out).writerows(rows)
-        files.append(file)
     found = collect_study(built.folder, files)
-    assert scores_of(found.rows) == expected
-    comments = {row["comment"] for row in found.rows if row["kind"] == "rank"}
-    assert comments == {f"because of {n}" for n in range(1, 9)}
+    assert scores_of(found) == scores_of(whole.found)
+    assert remarks_of(found) == {f"because of {n}" for n in range(1, 9)}
 
 
 def test_a_long_table_of_any_tool_comes_back_by_rater_and_label(
-    built: BuiltStudy, expected: set[tuple[Any, ...]]
+    built: BuiltStudy, whole: Collected
 ) -> None:
-    truth = truth_of(built.folder)
-    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
+    given = scored(built.folder)
     rows = [
-        {"rater_id": row["rater_id"], "prompt_id": row["prompt_id"], "blinded_label": label,
-         "criterion": name, "score": by_quality(code, number, row, place)}
-        for (code, number, label), row in truth.items() for place, name in enumerate(names)
+        {"rater_id": row["rater_id"], "prompt_id": row["prompt_id"], "blinded_label": at[2],
+         "criterion": name, "score": score}
+        for at, row in truth_of(built.folder).items() for name, score in given[at].items()
     ]  # fmt: skip
-    file = built.folder.parent / "long.csv"
-    write_csv(file, rows)
-    assert scores_of(collect_study(built.folder, [file]).rows) == expected
+    file = write_csv(built.folder.parent / "long.csv", rows)
+    assert scores_of(collect_study(built.folder, [file])) == scores_of(whole.found)
 
 
 def test_what_cannot_be_read_is_told_all_at_once(built: BuiltStudy) -> None:
-    files = filled(built.folder, truth_of(built.folder))
+    files = filled(built.folder)
     first, second = read_csv(files[0]), read_csv(files[1])
     first[0]["conceptual_clarity"] = "11"
     first[1]["conceptual_clarity"] = "6.5"
@@ -415,10 +351,9 @@ def test_what_cannot_be_read_is_told_all_at_once(built: BuiltStudy) -> None:
 
 
 def test_two_answers_for_one_page_are_a_fault(built: BuiltStudy) -> None:
-    files = filled(built.folder, truth_of(built.folder))
-    copy = built.folder.parent / "again.csv"
+    files = filled(built.folder)
     rows = read_csv(files[0])
-    write_csv(copy, rows)
+    copy = write_csv(built.folder.parent / "again.csv", rows)
     assert pages_of(collect_study(built.folder, [files[0], copy]))[0] == 8  # the same: no harm
     rows[0]["conceptual_clarity"] = "1"
     write_csv(copy, rows)
@@ -476,12 +411,3 @@ def test_writing_that_goes_on_is_counted_as_open(tmp_path: Path) -> None:
     found = collect_study(made.folder)
     assert found.rows == []
     assert found.notices == ("2 of 2 pages are not written yet",)
-
-
-def test_a_justification_from_either_place_is_kept(built: BuiltStudy) -> None:
-    rate(built.folder)
-    files = filled(built.folder, truth_of(built.folder))
-    found = collect_study(built.folder, files)
-    assert {row["comment"] for row in found.rows if row["kind"] == "rank"} == {
-        f"page {number}" for number in range(1, 9)
-    }
