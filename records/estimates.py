@@ -172,24 +172,31 @@ def json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def select(frame: pd.DataFrame, table: str, **keys: str | None) -> pd.DataFrame:
     """The rows of one table, in their order; a key given as None has to be null."""
-    found = frame[frame["table"] == table]
+    mask = (frame["table"] == table).to_numpy()
     for name, value in keys.items():
-        found = found[found[name].isna() if value is None else found[name] == value]
-    return found
+        column = frame[name]
+        mask = mask & (column.isna() if value is None else column == value).to_numpy()
+    return frame[mask]
+
+
+def estimates_of(frame: pd.DataFrame) -> list[Estimate]:
+    """The `Estimate` of each row, as it was added."""
+    columns: list[list[Any]] = []
+    for name in _FIGURES:
+        if name in _WHOLE:
+            numbers = frame[name].to_numpy("float64", na_value=math.nan).tolist()
+            columns.append([None if math.isnan(n) else int(n) for n in numbers])
+        elif name in _TEXTS:
+            missing = "" if name in ("unit", "method") else None
+            columns.append([one if isinstance(one, str) else missing for one in frame[name]])
+        else:
+            columns.append(frame[name].to_numpy("float64").tolist())
+    return [Estimate(*row) for row in zip(*columns, strict=True)]
 
 
 def estimate_of(row: Mapping[Any, Any]) -> Estimate:
-    """The `Estimate` of a row, as it was added."""
-    import pandas as pd
-
-    given = {name: row[name] for name in _FIGURES}
-    for name in _TEXTS:
-        given[name] = given[name] if isinstance(given[name], str) else None
-    given["n"] = int(given["n"])
-    if given["n_planned"] is not None:
-        given["n_planned"] = None if pd.isna(given["n_planned"]) else int(given["n_planned"])
-    given["unit"], given["method"] = given["unit"] or "", given["method"] or ""
-    return Estimate(**given)
+    """The `Estimate` of one row."""
+    return estimates_of(frame_of([row]))[0]
 
 
 def estimate_at(
@@ -197,7 +204,7 @@ def estimate_at(
 ) -> Estimate | None:
     """The one estimate of these keys, of which None has to be null; the first of several."""
     found = select(frame[frame["measure"] == measure], table, **keys)
-    return estimate_of(found.iloc[0].to_dict()) if len(found) else None
+    return estimates_of(found.iloc[:1])[0] if len(found) else None
 
 
 def estimates_by(
@@ -210,10 +217,11 @@ def estimates_by(
         keys: the key columns that tell the groups apart.
     """
     names = list(keys)
+    at = zip(*(frame[name] for name in names), strict=True) if names else [()] * len(frame)
     groups: dict[tuple[Any, ...], dict[str, Estimate]] = {}
-    for row in frame.to_dict("records"):
-        key = tuple(row[name] if isinstance(row[name], str) else None for name in names)
-        groups.setdefault(key, {})[row["measure"]] = estimate_of(row)
+    for key, measure, found in zip(at, frame["measure"], estimates_of(frame), strict=True):
+        plain = tuple(one if isinstance(one, str) else None for one in key)
+        groups.setdefault(plain, {})[measure] = found
     for key, measures in groups.items():
         yield dict(zip(names, key, strict=True)), measures
 
