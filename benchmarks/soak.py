@@ -19,7 +19,6 @@ import contextlib
 import json
 import os
 import random
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -54,6 +53,18 @@ JUDGES = 30
 SLOW_FAULTS = {Fault.HANG, Fault.TRICKLE}
 """They hold a slot until the time-out; one part has them alone, so that a soak ends."""
 
+COMMAND = "from areopagus.cli.main import main\nmain()\n"
+JUMPING_CLOCK = """\
+import random, time
+_true, _chance = time.time, random.Random(1)
+time.time = lambda: _true() + _chance.choice((0, 0, 3600, -3600, 86400, -86400))
+"""
+LITTLE_ROOM = """\
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+"""
+
 SETTINGS = """\
 models:
   - model: openai/judge-a
@@ -76,19 +87,24 @@ def start_command(
     folder: Path,
     home: Path,
     *,
-    environment: dict[str, str] | None = None,
-    before: Callable[[], None] | None = None,
+    first: str = "",
 ) -> subprocess.Popen[str]:
-    """Starts `areopagus` in a process; tests may put another start in the place of this one."""
+    """Starts `areopagus` in a process; tests may put another start in the place of this one.
+
+    Args:
+        given: its arguments.
+        folder: where it works.
+        home: its AREOPAGUS_HOME.
+        first: Python that the process runs before.
+    """
     return subprocess.Popen(
-        [sys.executable, "-m", "areopagus", *given],
+        [sys.executable, "-c", first + COMMAND, *given],
         cwd=folder,
-        env={**os.environ, "AREOPAGUS_HOME": str(home), **(environment or {})},
+        env={**os.environ, "AREOPAGUS_HOME": str(home)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        preexec_fn=before,  # noqa: PLW1509 - sets a limit of the child and nothing else
     )
 
 
@@ -358,16 +374,9 @@ def dies_and_returns(soak: Soak) -> None:
 def clock_jumps(soak: Soak) -> None:
     """The wall clock jumps by hours, back and forth, while a run is at work."""
     print("\na wall clock that jumps by up to a day")
-    place = _subfolder(soak.folder, "patched")
-    (place / "sitecustomize.py").write_text(
-        "import random, time\n"
-        "_true, _chance = time.time, random.Random(1)\n"
-        "time.time = lambda: _true() + _chance.choice((0, 0, 3600, -3600, 86400, -86400))\n"
-    )
     with ProviderServer(by_hash(1, 10), record=False) as server:
         soak.settings(server)
-        environment = {"PYTHONPATH": str(place)}
-        code, errors = soak.finish(soak.start("clock", "clock", environment=environment))
+        code, errors = soak.finish(soak.start("clock", "clock", first=JUMPING_CLOCK))
     if code not in (0, 3):
         soak.fault(f"exit code {code}: {errors[-300:]}")
         return
@@ -392,13 +401,7 @@ def disk_full(soak: Soak) -> None:
     print("\na disk that is full (a limit on the size of files)")
     with ProviderServer(by_hash(1, 10), delay_s=0.005, record=False) as server:
         soak.settings(server)
-        limit = 300_000
-
-        def little_room() -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-        code, errors = soak.finish(soak.start("full", "full", before=little_room))
+        code, errors = soak.finish(soak.start("full", "full", first=LITTLE_ROOM))
         stopped_at = server.counts.answered
         soak.expect(code == 2, f"exit code {code}, not 2")
         soak.expect("cannot be" in errors or "full" in errors, f"it says: {errors[-300:]}")

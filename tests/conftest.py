@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from chromium import Chromium, Tab, find_chromium
 from hypothesis import settings
+from pictures import BLANK_PICTURES, blank_pictures
 from postgres_server import PostgresServer, missing
 
 from areopagus.async_runner import new_loop
@@ -132,27 +133,12 @@ def _loopback_only() -> Iterator[None]:
         yield
 
 
-_BLANK = {
-    "png": bytes.fromhex(
-        "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55"
-        "0000000a49444154789c63f80f0001010100b138f6140000000049454e44ae426082"
-    ),
-    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1pt"/>\n',
-}
-
-
 @pytest.fixture(autouse=True)
 def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures stay blank but for tests marked `pictures`: rendering takes longer than a run."""
-    if "pictures" in request.keywords:
-        return
-    from matplotlib.figure import Figure
-
-    def savefig(self: Figure, path: Path, **named: Any) -> None:
-        Path(path).write_bytes(_BLANK[named.get("format") or Path(path).suffix.removeprefix(".")])
-
-    monkeypatch.setattr(Figure, "savefig", savefig)
-    monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
+    if "pictures" not in request.keywords:
+        blank_pictures(monkeypatch)
+        monkeypatch.setenv(BLANK_PICTURES, "1")
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from processes import areopagus
+from processes import Command, areopagus
 
 from areopagus.async_runner import new_loop, run_async, run_sync
 from areopagus.testing import ProviderServer
@@ -60,13 +59,7 @@ def test_a_run_comes_to_the_same_table_with_the_extra_fast_and_without(tmp_path:
             if loop == "fast":
                 areopagus(*given, "--ledger", "fast.sqlite", folder=tmp_path)
             else:
-                subprocess.run(
-                    [sys.executable, "-c", WITHOUT, *given, "--ledger", "plain.sqlite"],
-                    cwd=tmp_path,
-                    stdout=subprocess.DEVNULL,
-                    timeout=180,
-                    check=True,
-                )
+                Command(*given, "--ledger", "plain.sqlite", folder=tmp_path, code=WITHOUT).ended()
         assert server.counts.answered == 30
         tables[loop] = (tmp_path / loop / "scores.csv").read_text()
     assert tables["fast"] == tables["plain"]

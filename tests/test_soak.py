@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from processes import Command
@@ -26,13 +25,10 @@ def test_everything_holds_in_the_short_soak(
 ) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS)
     soak = importlib.import_module("soak")
-    started: Callable[..., Any] = soak.start_command
 
-    def start(given: Sequence[str], folder: Path, home: Path, **special: Any) -> Any:
-        # What must be set before Python starts needs a start from nothing.
-        if special:
-            return started(given, folder, home, **special)
-        return Command(*given, folder=folder, home=home)
+    def start(given: Sequence[str], folder: Path, home: Path, *, first: str = "") -> Command:
+        code = first + soak.COMMAND if first else None
+        return Command(*given, folder=folder, home=home, code=code)
 
     monkeypatch.setattr(soak, "start_command", start)
     place = soak.Soak(tmp_path, 12, random.Random(1))
