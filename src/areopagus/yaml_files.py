@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -111,6 +112,13 @@ def parse_yaml(text: str, *, path: str) -> tuple[Node | None, list[InputFault]]:
     finally:
         loader.dispose()
     return root, faults
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, path: str) -> tuple[Node | None, tuple[InputFault, ...]]:
+    """The same, remembered: a panel reads a dozen files, and a program makes many panels."""
+    root, faults = parse_yaml(text, path=path)
+    return root, tuple(faults)
 
 
 def printable(text: str) -> str:
@@ -532,7 +540,8 @@ def _read_one(
     text, fault = _read_text(source, kind=kind)
     if fault is not None:
         return None, [fault]
-    root, faults = parse_yaml(text, path=where)
+    root, found = _parsed(text, where)
+    faults = list(found)
     if root is None:
         return None, faults
     document: ModelT | None = None
