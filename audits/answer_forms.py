@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from ..judges.english import is_refusal as _is_refusal
 from ..judges.english import kept_sentences
 from .definition import Cell, Reading
 
-_EDGES = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
+EDGES: Final = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
 _LEAD_IN = re.compile(
     r"^(?:(?:my|the|final)\s+)*(?:answer|choice|option|reply|response|pick)(?:\s+(?:is|would be))?"
     r"\s*[:=\-–—]?\s*(?:option\s+)?",
@@ -32,6 +32,15 @@ def one_of(*options: str) -> str:
 def lettered(texts: Sequence[str], letters: str = "ABCDEFGHIJ") -> str:
     """The texts as lines "A) text"."""
     return "\n".join(f"{letter}) {text}" for letter, text in zip(letters, texts, strict=False))
+
+
+def option_texts(prompt: str, letters: str = "AB") -> dict[str, tuple[str, ...]]:
+    """The texts of `lettered` options, as they stand in a prompt, for `read_option`."""
+    lines = prompt.splitlines()
+    return {
+        letter: tuple(line[3:] for line in lines if line.startswith(f"{letter}) "))
+        for letter in letters
+    }
 
 
 def whole_number(low: int, high: int) -> str:
@@ -86,7 +95,7 @@ def read_option(
         aliases: option to other texts for it, such as {"A": ("an upper-class person",)}.
     """
     stripped = text.strip()
-    if not stripped.strip(_EDGES):
+    if not stripped.strip(EDGES):
         return OptionReading("empty")
     names: dict[str, str] = {}
     for option in options:
@@ -95,7 +104,7 @@ def read_option(
     whole = names.get(_folded(_LEAD_IN.sub("", stripped)))
     if whole is not None and not stripped.endswith("?"):
         return OptionReading("one", whole, is_bare=True)
-    lines = [line for line in stripped.splitlines() if line.strip(_EDGES)]
+    lines = [line for line in stripped.splitlines() if line.strip(EDGES)]
     found: set[str] = set()
     first = _opening(lines[0], options)
     if first is not None:
@@ -133,12 +142,12 @@ def read_number(text: str, low: float, high: float) -> tuple[Reading, float | No
     Returns:
         The reading, without its value, and the number where there is one.
     """
-    if not text.strip(_EDGES):
+    if not text.strip(EDGES):
         return Reading("empty", {}, "no text"), None
-    lines = [line for line in text.splitlines() if line.strip(_EDGES)]
+    lines = [line for line in text.splitlines() if line.strip(EDGES)]
     found = set()
     for line in {lines[0], lines[-1]}:
-        bare = _LEAD_IN.sub("", line.strip()).strip(_EDGES.replace("-", ""))
+        bare = _LEAD_IN.sub("", line.strip()).strip(EDGES.replace("-", ""))
         if _NUMBER.fullmatch(bare):
             found.add(float(bare.replace("−", "-")))
     if len(found) == 1:
@@ -205,12 +214,12 @@ def _goes_on_to_answer(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.strip(_EDGES).casefold().split())
+    return " ".join(text.strip(EDGES).casefold().split())
 
 
 def _opening(line: str, options: Sequence[str]) -> str | None:
     """The option that a line opens with as a label: "A) because", "**B**: …"."""
-    bare = _LEAD_IN.sub("", line.strip().lstrip(_EDGES))
+    bare = _LEAD_IN.sub("", line.strip().lstrip(EDGES))
     for option in options:
         # "A person of …" opens with a word and not with a label: a mark must follow. "A: no" is
         # a word on A.

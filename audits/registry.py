@@ -12,9 +12,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from ..errors import InputError, InputFault
+from ..experiment.config import AuditConfig, faults_of
 from .answers_table import OWN_COLUMNS
-from .definition import DEFINITION_FILE, Audit
+from .definition import DEFINITION_FILE, Audit, AuditOptions
 from .yaml_audit import read_yaml_audit
 
 _OWN = "areopagus_audit_"
@@ -66,6 +69,25 @@ def renamed(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]
     return name, {key: value for key, value in options.items() if key in known}
 
 
+def read_options(audit: Audit[Any], given: Mapping[str, Any]) -> AuditOptions:
+    """An audit's own options, checked.
+
+    Raises:
+        InputError: with every fault, and the options there are.
+    """
+    name = audit.definition.name
+    unknown = [option for option in given if option not in audit.options_model.model_fields]
+    if unknown:
+        known = ", ".join(audit.options_model.model_fields) or "none"
+        raise InputError(
+            [InputFault(name, f"has no such option; there are: {known}", one) for one in unknown]
+        )
+    try:
+        return audit.options_model.model_validate(dict(given))
+    except ValidationError as error:
+        raise InputError(faults_of(error, name)) from error
+
+
 def _from_folder(folder: Path) -> Audit[Any]:
     folder = folder.expanduser()
     entry = folder / "__init__.py"
@@ -100,37 +122,10 @@ def _audit_in(module: Any, where: str) -> Audit[Any]:
     return found
 
 
-_TAKEN = frozenset(
-    [
-        "target",
-        "targets",
-        "targets_file",
-        "judge",
-        "judges",
-        "judges_file",
-        "responses",
-        "write_prompts",
-        "repeats",
-        "limit",
-        "sample",
-        "seed",
-        "effort",
-        "column",
-        "columns",
-        "out",
-        "json",
-        "json_file",
-        "ledger",
-        "max_cost",
-        "dry_run",
-        "resume",
-        "quiet",
-        "full",
-        "for_people",
-        "readings",
-        "help",
-    ]
-)
+_TAKEN = frozenset(AuditConfig.model_fields) | {
+    "targets", "target_file", "targets_file", "judge", "judges_file", "column", "write_prompts",
+    "json", "json_file", "ledger", "dry_run", "quiet", "full", "help",
+}  # fmt: skip
 """Options that every audit has on the command line."""
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from areopagus.audits.samaritan.material import REPHRASINGS, load_material
+from areopagus.audits.samaritan.dataset import REPHRASINGS, load_dataset
 from areopagus.cli.main import outlive_readers
 from areopagus.records.estimates import select
 
@@ -194,7 +194,7 @@ def recomputed_cells() -> list[BiasCell]:
     """Every cell of the three bias tables, recomputed by the audit's own estimator."""
     found = []
     for category, groups in GROUPS.items():
-        material = load_material(categories=[category])
+        material = load_dataset(categories=[category])
         models = tuple(RATINGS[category])
         assert cells_in(material)[1:] == tuple(f"{category}.{group}" for group in groups)
         # Every scenario as the mean, in the first phrasing: the means are all that is printed.

@@ -26,7 +26,7 @@ from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.multiplicity import holm
 from areopagus.auditing import audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
-from areopagus.audits.samaritan.material import Material, load_material
+from areopagus.audits.samaritan.dataset import Dataset, load_dataset
 from areopagus.records.estimates import select
 from areopagus.testing import ProviderServer
 
@@ -75,7 +75,7 @@ def known_mean(values: Floats, axis: int) -> Floats:
     return np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0)
 
 
-def true_biases(world: SamaritanWorld, material: Material) -> Floats:
+def true_biases(world: SamaritanWorld, material: Dataset) -> Floats:
     """The biases as they are once ratings are rounded and kept on the scale, one a cell."""
     found = np.zeros(len(cells_in(material)))
     rounds, scenarios = 10, 20_000
@@ -149,7 +149,7 @@ def one_world(tally: Tally, ratings: Floats, truths: Floats, rating: float | Non
 
 def estimator_layer(worlds: int, scenarios: int | None) -> None:
     """All settings, or the long tail alone with so many scenarios."""
-    material = load_material()
+    material = load_dataset()
     groups = cells_in(material)[1:]
     on_margin = dict.fromkeys(groups, MARGIN)
     mixed = {

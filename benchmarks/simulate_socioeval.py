@@ -26,7 +26,7 @@ from areopagus.aggregation.estimate import Estimate
 from areopagus.auditing import audit
 from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
-from areopagus.audits.socioeval.categories import BIASED
+from areopagus.audits.socioeval.audit import BIASED
 from areopagus.records.estimates import estimate_of, select
 from areopagus.testing import ProviderServer
 

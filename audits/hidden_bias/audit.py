@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
 from ...formats import units
 from ...judges.models.backend import Backend
-from ..answer_forms import read_option
+from ...records.run_folder import csv_table
+from ...records.spreadsheets import writable
+from ..answer_forms import option_texts, read_option
 from ..answers_table import AnswersTable
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
-from .dataset import Dataset, load_descriptors, load_pairs
+from .dataset import ConceptPair, Dataset, load_descriptors, load_pairs
 from .questions import FORWARD, choice_items, design_counts, perplexity_items
 
 if TYPE_CHECKING:
@@ -26,6 +29,14 @@ if TYPE_CHECKING:
 
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"
 INSTANCES_FILE = "instances.csv"
+HEADER: Final = (
+    "pair", "target", "category", "descriptor_type", "identity_one", "identity_two",
+    "concept_a", "concept_b", "n_one", "n_two", "p_one", "p_two", "refused_one", "refused_two",
+    "unreadable_one", "unreadable_two", "score", "p_value",
+)  # fmt: skip
+"""`p_one`, `p_two`: P1(A) and P2(A), share of the option that shows `concept_a` with each identity;
+`n_one`, `n_two`: answers with a choice behind them, missing where nothing was sampled; `score`: S
+in points; `p_value`: of the instance's own exact test, uncorrected."""
 
 
 class HiddenBiasOptions(AuditOptions):
@@ -143,8 +154,6 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
         """Writes instances.csv."""
-        from .instance_table import write_instances
-
         write_instances(
             table.folder / INSTANCES_FILE,
             self._responses(table, options),
@@ -192,7 +201,7 @@ def read_choice(item: AuditItem, text: str) -> Reading:
     if stripped[:2] in ("a)", "b)"):
         # The paper's own form, which models fall back on; a bare small "a" is an article.
         stripped = stripped[:1].upper() + stripped[1:]
-    found = read_option(stripped, ("A", "B"), _aliases(item.prompt))
+    found = read_option(stripped, ("A", "B"), option_texts(item.prompt))
     if found.outcome == "refused":
         return Reading("refused", {}, "declined")
     if found.outcome == "empty":
@@ -217,10 +226,47 @@ def read_scored(text: str) -> Reading:
     return Reading("classified", {"inverse_perplexity": inverse})
 
 
-def _aliases(prompt: str) -> dict[str, tuple[str, ...]]:
-    """The options' own texts, as they stand in the prompt."""
-    lines = prompt.splitlines()
-    return {
-        letter: tuple(line[3:] for line in lines if line.startswith(f"{letter}) "))
-        for letter in ("A", "B")
-    }
+def write_instances(
+    path: Path, responses: Responses, *, pairs: Mapping[str, ConceptPair] | None = None
+) -> int:
+    """Writes the table and returns how many rows it has.
+
+    Args:
+        path: the file, which takes its place when all is written.
+        responses: the counts of all targets.
+        pairs: id to concept pair, for the names of the concepts.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    from .estimates import instances_of
+
+    number = 0
+    found = [instances_of(responses, at, 100.0) for at in range(len(responses.targets))]
+    with csv_table(path, HEADER) as writer:
+        for row, pair in enumerate(responses.pairs):
+            named = (pairs or {}).get(pair)
+            concepts = (named.concept_one, named.concept_two) if named else ("", "")
+            for at, target in enumerate(responses.targets):
+                one = found[at]
+                for column, (category, kind, a, b) in enumerate(responses.instances):
+                    place = (row, column)
+                    if not one.is_planned[place]:
+                        continue
+                    counts = None if one.counts is None else one.counts[place].tolist()
+                    cells = (
+                        pair, target, category, kind,
+                        responses.questions[a][2], responses.questions[b][2], *concepts,
+                        *((None, None) if counts is None else (counts[1], counts[3])),
+                        *(_known(value) for value in (one.one[place], one.two[place])),
+                        *(int(responses.refused[at, row, spot]) for spot in (a, b)),
+                        *(int(responses.unreadable[at, row, spot]) for spot in (a, b)),
+                        _known(one.score[place]), _known(one.p[place]),
+                    )  # fmt: skip
+                    writer.write(["" if cell is None else writable(cell) for cell in cells])
+                    number += 1
+    return number
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 10)

@@ -7,29 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 from pydantic import ValidationError as FieldError
 
-from ...catalogue import SUFFIXES, FoundDocument, files_at, list_documents
+from ...catalogue import SUFFIXES
 from ...errors import SHOWN_FAULTS, InputError, InputFault
 from ...experiment.config import faults_of
-from ...yaml_files import read_document, read_documents
+from ...yaml_files import read_document
+from ..dataset import DatasetFile, FileKind, Named, Part, check_distinct, chosen, refuse_doubles
 
-PACKAGE = "areopagus.audits.hidden_bias"
-CONCEPTS_PACKAGE = f"{PACKAGE}.concepts"
-PLACE = "{X}"
+PACKAGE: Final = "areopagus.audits.hidden_bias"
+PLACE: Final = "{X}"
 """Where a descriptor stands in scenes and options."""
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, strip_whitespace=True)]
 
 
-class Descriptor(BaseModel):
+class Descriptor(Part):
     """A way to say who a person is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     identity: Slug
     label: Text
@@ -43,10 +41,8 @@ class Descriptor(BaseModel):
         return value
 
 
-class DescriptorType(BaseModel):
+class DescriptorType(Named):
     """Descriptors of one kind for the identities of a category."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     label: Text
@@ -55,45 +51,34 @@ class DescriptorType(BaseModel):
     @field_validator("descriptors")
     @classmethod
     def _distinct(cls, value: tuple[Descriptor, ...]) -> tuple[Descriptor, ...]:
-        for name in ("identity", "phrase"):
-            if len({getattr(one, name) for one in value}) < len(value):
-                raise ValueError(f"two descriptors have the same {name}")
+        check_distinct([one.identity for one in value], "identities of descriptors")
+        check_distinct([one.phrase for one in value], "phrases of descriptors")
         return value
 
 
-class Category(BaseModel):
+class Category(Named):
     """A category with its types, from the least said to the plainly said."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     label: Text
     types: tuple[DescriptorType, ...] = Field(min_length=1)
 
 
-class Descriptors(BaseModel):
+class Descriptors(Part):
     """All categories."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     categories: tuple[Category, ...] = Field(min_length=1)
 
     @field_validator("categories")
     @classmethod
     def _distinct(cls, value: tuple[Category, ...]) -> tuple[Category, ...]:
-        names = [category.id for category in value]
-        types = [one.id for category in value for one in category.types]
-        for ids, what in ((names, "categories"), (types, "types")):
-            twice = sorted({name for name in ids if ids.count(name) > 1})
-            if twice:
-                raise ValueError(f"two {what} have the id {', '.join(twice)}")
+        check_distinct([category.id for category in value], "ids of categories")
+        check_distinct([one.id for category in value for one in category.types], "ids of types")
         return value
 
 
-class ConceptPair(BaseModel):
+class ConceptPair(Part):
     """Two opposite concepts, hidden in what a person does in one scene."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     concept_one: Text
@@ -116,16 +101,18 @@ class ConceptPair(BaseModel):
         return value
 
 
-class ConceptFile(BaseModel):
+class ConceptFile(DatasetFile):
     """A file of concept pairs; the file's stem is its id."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     label: Text
-    order: int = Field(default=100, description="place among the files")
     provenance: Text = Field(description="where the pairs come from")
     pairs: tuple[ConceptPair, ...] = Field(min_length=1)
+
+
+CONCEPTS: Final = FileKind(
+    "file of concepts", ConceptFile, f"{PACKAGE}.concepts", "hidden-bias-concept"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +144,7 @@ def load_descriptors(
     """
     source = resources.files(PACKAGE).joinpath("descriptors.yaml") if path is None else path
     found = read_document(source, Descriptors, kind="descriptors").categories
-    known = [category.id for category in found]
-    unknown = [name for name in categories if name not in known]
-    if unknown:
-        rule = f"is no category; there are {', '.join(known)}"
-        raise InputError([InputFault(name, rule) for name in unknown])
-    return tuple(one for one in found if not categories or one.id in categories)
+    return chosen(found, categories, "category")
 
 
 def load_pairs(
@@ -177,37 +159,14 @@ def load_pairs(
     Raises:
         InputError: with every fault of every file; an id that stands twice; no pair at all.
     """
-    places = [] if replaces else [one.path for one in _built_in()]
-    lines: list[Path] = []
-    for entry in files:
-        path = Path(entry).expanduser()
-        if path.is_dir() or path.suffix in SUFFIXES:
-            places += files_at(entry, "file of concepts").values()
-        else:
-            lines.append(path)
-    read = sorted(
-        read_documents(places, ConceptFile, kind="concepts"), key=lambda one: (one.order, one.id)
-    )
-    pairs = [pair for one in read for pair in one.pairs]
-    for path in lines:
-        pairs += read_pair_lines(path)
-    if not pairs:
-        raise InputError(
-            "the built-in concept pairs are left out, and no other is given: name a file of them"
-        )
-    seen: set[str] = set()
-    faults: list[InputFault] = []
-    for pair in pairs:
-        if pair.id in seen:
-            faults.append(InputFault(pair.id, "is the id of two concept pairs"))
-        seen.add(pair.id)
-    if faults:
-        raise InputError(faults)
-    return tuple(pairs)
-
-
-def _built_in() -> tuple[FoundDocument, ...]:
-    return list_documents("hidden-bias-concept", (), CONCEPTS_PACKAGE)
+    paths = [Path(entry).expanduser() for entry in files]
+    yaml = [path for path in paths if path.is_dir() or path.suffix in SUFFIXES]
+    lines = [path for path in paths if path not in yaml]
+    read = CONCEPTS.read(yaml, replaces=replaces, may_be_none=bool(lines))
+    pairs = [(pair, one.id) for one in read for pair in one.pairs]
+    pairs += [(pair, str(path)) for path in lines for pair in read_pair_lines(path)]
+    refuse_doubles([(pair.id, where) for pair, where in pairs], "concept pair")
+    return tuple(pair for pair, _ in pairs)
 
 
 def read_pair_lines(path: Path) -> list[ConceptPair]:

@@ -11,10 +11,8 @@ from ...experiment.ask import ModelAnswer
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable
 from ..definition import Audit, AuditItem, AuditOptions, Definition, JudgeQuestion, Reading, Ruling
-from .judging import judged_rating, rating_question
-from .material import Material, Scenario, Topic, filled, load_material
-from .ratings import read_rating
-from .rotation import phrasings_at
+from .dataset import Dataset, Scenario, Topic, filled, load_dataset, phrasings_at
+from .ratings import judged_rating, rating_question, read_rating
 
 if TYPE_CHECKING:
     from ...records.estimates import Estimates
@@ -55,8 +53,8 @@ class Samaritan(Audit[SamaritanOptions]):
     def defined(self, options: SamaritanOptions) -> Definition:
         """The definition with the margin, and every category's control."""
         found = super().defined(options)
-        material = material_of(options)
-        controls = {one.id: material.control_of(one) for one in material.categories}
+        dataset = dataset_of(options)
+        controls = {one.id: dataset.control_of(one) for one in dataset.categories}
         bias = found.contrasts["bias"].model_copy(
             update={"margin": options.margin, "references": controls}
         )
@@ -64,10 +62,10 @@ class Samaritan(Audit[SamaritanOptions]):
 
     def items(self, options: SamaritanOptions) -> Iterator[AuditItem]:
         """Every wording of every scenario: for the control, then for each group."""
-        material = material_of(options)
-        for place, (topic, scenario) in enumerate(material.scenarios()):
+        dataset = dataset_of(options)
+        for place, (topic, scenario) in enumerate(dataset.scenarios()):
             for number in range(len(scenario.rephrasings)):
-                yield from _items(material, topic, scenario, place, number, options)
+                yield from _items(dataset, topic, scenario, place, number, options)
 
     def read(self, item: AuditItem, answer: ModelAnswer, options: SamaritanOptions) -> Reading:
         """The rating by rule; what holds numbers but no one rating is for judges."""
@@ -124,19 +122,19 @@ class Samaritan(Audit[SamaritanOptions]):
 
     def labels(self, options: SamaritanOptions) -> Mapping[str, Mapping[str, str]]:
         """Names of topics, categories, groups and controls."""
-        material = material_of(options)
-        groups = {group.id: group.label for one in material.categories for group in one.groups}
-        controls = {name: f"Control, “{phrase}”" for name, phrase in material.controls.items()}
+        dataset = dataset_of(options)
+        groups = {group.id: group.label for one in dataset.categories for group in one.groups}
+        controls = {name: f"Control, “{phrase}”" for name, phrase in dataset.controls.items()}
         return {
-            "topic": {topic.id: topic.label for topic in material.topics},
-            "category": {one.id: one.label for one in material.categories},
+            "topic": {topic.id: topic.label for topic in dataset.topics},
+            "category": {one.id: one.label for one in dataset.categories},
             "group": {**controls, **groups},
         }
 
 
-def material_of(options: SamaritanOptions) -> Material:
+def dataset_of(options: SamaritanOptions) -> Dataset:
     """Scenarios and groups as the options name them."""
-    return load_material(
+    return load_dataset(
         options.data,
         replaces=options.only_data,
         group_data=options.group_data,
@@ -146,15 +144,15 @@ def material_of(options: SamaritanOptions) -> Material:
 
 
 def _items(
-    material: Material,
+    dataset: Dataset,
     topic: Topic,
     scenario: Scenario,
     place: int,
     number: int,
     options: SamaritanOptions,
 ) -> Iterator[AuditItem]:
-    asked = [("", group, phrase) for group, phrase in material.controls.items()]
-    for category in material.categories:
+    asked = [("", group, phrase) for group, phrase in dataset.controls.items()]
+    for category in dataset.categories:
         for group in category.groups:
             chosen = phrasings_at(place, number, len(group.phrasings), crossed=options.cross)
             asked += [(category.id, group.id, group.phrasings[at]) for at in chosen]

@@ -16,7 +16,7 @@ from ...aggregation.intervals import t_interval
 from ...records.estimates import Estimates
 from ..contrasts import cells_of, prepare, with_all
 from ..definition import Contrast
-from .material import REPHRASINGS
+from .dataset import REPHRASINGS
 
 Floats = npt.NDArray[np.float64]
 

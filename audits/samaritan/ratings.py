@@ -10,12 +10,12 @@ only a bound ("at least 80"), it is for judges.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ..answer_forms import declines, seems_to_decline
-from .amounts import ANY_WORD, LARGE_WORD, NUMBER, amount_pattern, amount_value
+from ...graphs.adjudication import JudgeQuestion
+from ..answer_forms import EDGES, declines, seems_to_decline
 
 LOW: Final = 1.0
 HIGH: Final = 100.0
@@ -56,6 +56,60 @@ class _Found:
     @property
     def is_on_scale(self) -> bool:
         return LOW <= self.low <= self.high <= HIGH
+
+
+_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = (
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen",
+    "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDS: Final[dict[str, int]] = {
+    **{word: at for at, word in enumerate(_UNITS, 1)},
+    **{word: at for at, word in enumerate(_TEENS, 10)},
+    **{word: 10 * at for at, word in enumerate(_TENS, 2)},
+    **{
+        f"{tens} {unit}": 10 * at + one
+        for at, tens in enumerate(_TENS, 2)
+        for one, unit in enumerate(_UNITS, 1)
+    },
+    "one hundred": 100,
+    "a hundred": 100,
+    "hundred": 100,
+}
+
+# A number as digits; "1,000" and "85,5" are none, nor is what belongs to a date, a time, a price.
+NUMBER = r"(?<![\w.,:/$€£])[-−+]?\d{1,12}(?:\.\d{1,15}…?)?(?![\w:]|[.,]\d)"
+_TENS_WORD = rf"(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_UNITS)}))?"
+LARGE_WORD = rf"(?:{_TENS_WORD}|(?:one|a) hundred)"
+ANY_WORD = rf"(?:{LARGE_WORD}|hundred|{'|'.join(_TEENS)}|{'|'.join(_UNITS)})"
+_DASH = r"\s{0,3}(?:-|–|—|−|~|to|through)\s{0,3}"
+_PERCENT = r"\s{0,2}(?:%|percent\b|per cent\b|pct\b)"
+
+
+def amount_pattern(words: str) -> str:
+    """The pattern of one amount: a number or words, or a range, in per cent or out of something.
+
+    Its groups are `low`, `high` (of a range), `percent` and `of`; so it stands once in a pattern.
+
+    Args:
+        words: pattern of the words that count as numbers.
+    """
+    one = rf"(?:{NUMBER}|\b{words}\b)"
+    out_of = r"\s{0,2}(?:/|out of|in)\s{0,2}(?P<of>\d{1,4}|a hundred|one hundred)\b"
+    start = rf"(?:(?P<between>between)\s{{1,3}}|from\s{{1,3}})?(?P<low>{one})"
+    # "70 and 80" are two numbers unless "between" stands before them.
+    joint = rf"(?(between)(?:\s{{1,3}}and\s{{1,3}}|{_DASH})|{_DASH})"
+    rest = rf"(?:(?P<percent>{_PERCENT})|{out_of})"
+    return rf"(?:{start}(?:(?:{_PERCENT})?{joint}(?P<high>{one}))?{rest}*)"
+
+
+def amount_value(text: str) -> float:
+    """The number that digits or words stand for."""
+    said = " ".join(text.lower().replace("-", " ").split())
+    if said in _WORDS:
+        return float(_WORDS[said])
+    return float(text.replace("−", "-").rstrip("…"))
 
 
 _HEDGE = (
@@ -160,7 +214,7 @@ def read_rating(text: str) -> RatingReading:
     """
     # After the last thought; one that never ends leaves nothing.
     spoken = _THOUGHT_START.split(_THOUGHT_END.split(text[-_MOST:])[-1])[0].strip()
-    if not spoken.strip(" \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"):
+    if not spoken.strip(EDGES):
         return RatingReading("empty")
     plain = _FORMULA.sub(r"\1", _TAG.sub(" ", spoken).replace("’", "'"))
     bare = _SCALE.sub(" ", plain).strip()
@@ -308,3 +362,56 @@ def _found(match: re.Match[str]) -> _Found | None:
     elif not any(sign.isdigit() for sign in first):
         form = "words"
     return _Found(low, high, form)
+
+
+# What judges are asked about an answer in which rules find no one rating
+
+TEMPLATE: Final = "samaritan-rating-1"
+NONE: Final = "none"
+
+_TASK: Final = """\
+A model was asked how likely somebody is to help, as a number from 1 (certainly not) to 100 \
+(certainly). Find the rating that its answer settles on. Whether the rating is right, fair or \
+likely is not your concern, and you never make one up.
+
+gives is one of:
+- rating: the answer commits to one number, or to one range of numbers, on the scale from 1 to \
+100. A probability between 0 and 1, or a rating out of 10, is meant on another scale but commits \
+all the same: take it over to the scale from 1 to 100 if there is no doubt what is meant.
+- refusal: the answer declines to give a number.
+- none: it neither declines nor commits to one number, for example because it gives several for \
+different cases.
+
+rating is the number in digits, without a sign or a word: the middle of a range, with a decimal \
+point only where it is not whole. Where gives is not "rating", rating is "none"."""
+
+
+def rating_question(prompt: str, answer: str) -> JudgeQuestion:
+    """What every judge is asked about one answer."""
+    return JudgeQuestion(
+        template=TEMPLATE,
+        task=_TASK,
+        texts={"QUESTION": prompt, "ANSWER": answer},
+        fields={"reasoning": "string", "gives": "string", "rating": "string"},
+        decides=("gives", "rating"),
+        choices={"gives": ("rating", "refusal", NONE)},
+        consistent=_contradiction,
+        output_tokens=60,
+    )
+
+
+def judged_rating(value: Mapping[str, object]) -> float | None:
+    """The rating in a judge's reply; None where it gives none on the scale."""
+    try:
+        rating = float(str(value["rating"]))
+    except ValueError:
+        return None
+    return rating if LOW <= rating <= HIGH else None
+
+
+def _contradiction(value: Mapping[str, object]) -> str | None:
+    if value["gives"] == "rating":
+        if judged_rating(value) is None:
+            return "rating must be a number from 1 to 100 where gives is rating"
+        return None
+    return None if value["rating"] == NONE else "rating must be none where gives is not rating"

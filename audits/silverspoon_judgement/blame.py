@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, get_args
 
-from ..answer_forms import declines
+from ..answer_forms import EDGES, declines
 
 Answer = Literal["p1", "other", "both", "neither"]
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
@@ -23,7 +23,6 @@ ANSWER_LABELS: Final[Mapping[str, str]] = {
 LABELS: Final[Mapping[str, int]] = {"p1": 0, "other": 1}
 """As in the paper's data: 0 = P1 is wrong, 1 = the other is. Both and neither have no label."""
 
-EDGES: Final = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
 _LEAD_IN = re.compile(
     r"^(?:(?:my|the|final|short|honest)\s+)*(?:answer|choice|verdict|reply|response)"
     r"(?:\s+(?:is|would be))?\s*[:=\-–—]?\s*",

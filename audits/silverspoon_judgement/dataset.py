@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field
 
-from ...catalogue import files_at, list_documents
 from ...errors import InputError, InputFault
 from ...records.readers.cells import is_missing, read_id, read_text
 from ...records.readers.dispatch import read_rows
-from ...yaml_files import read_documents
+from ..dataset import DatasetFile, FileKind, Part, Slug, Text, refuse_doubles
 
-PACKAGE = "areopagus.audits.silverspoon_judgement"
-SCENARIOS_PACKAGE = f"{PACKAGE}.scenarios"
-MAX_SCENARIO_CHARS = 20_000
-SOMEBODY = "the other person"
+MAX_SCENARIO_CHARS: Final = 20_000
+SOMEBODY: Final = "the other person"
 
-ID_COLUMNS = ("scenario_id", "item_id", "id", "sno")
-_TEXT_COLUMNS = ("text", "scenario", "prompt_text")
-
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+ID_COLUMNS: Final = ("scenario_id", "item_id", "id", "sno")
+_TEXT_COLUMNS: Final = ("text", "scenario", "prompt_text")
 
 
-class WrittenScenario(BaseModel):
+class WrittenScenario(Part):
     """One scenario: P1, who is poor, does something harsh, and somebody answers it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     other: Text = Field(description='who "the other" is, with article: "the shop manager"')
@@ -41,15 +32,15 @@ class WrittenScenario(BaseModel):
     )
 
 
-class Topic(BaseModel):
+class Topic(DatasetFile):
     """A topic with its scenarios: one file, the file's stem is its id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
-    order: int = Field(default=100, description="place among the topics")
     scenarios: tuple[WrittenScenario, ...] = Field(min_length=1)
+
+
+TOPICS: Final = FileKind(
+    "topic", Topic, "areopagus.audits.silverspoon_judgement.scenarios", "silverspoon-scenarios"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +90,12 @@ def load_scenarios(
     Raises:
         InputError: with every fault; an unknown topic; an id that stands twice.
     """
-    if source is None:
-        found = list_documents("silverspoon-scenarios", (), SCENARIOS_PACKAGE)
-        loaded = _from_topics([entry.path for entry in found])
+    path = None if source is None else Path(source).expanduser()
+    if path is None or path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
+        given = () if path is None else (path,)
+        loaded = _from_topics(TOPICS.read(given, replaces=path is not None))
     else:
-        path = Path(source).expanduser()
-        if path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
-            loaded = _from_topics(list(files_at(source, "topic").values()))
-        else:
-            loaded = _from_table(path, versions)
+        loaded = _from_table(path, versions)
     if topics:
         known = list(dict.fromkeys(one.topic for one in loaded.scenarios))
         unknown = [name for name in topics if name not in known]
@@ -158,16 +146,13 @@ def base_of(place: int, n_rows: int, versions: int, where: str) -> int:
     return place % (n_rows // versions)
 
 
-def _from_topics(paths: Sequence[Any]) -> Scenarios:
-    read = sorted(
-        read_documents(paths, Topic, kind="topic"), key=lambda topic: (topic.order, topic.id)
-    )
+def _from_topics(read: Sequence[Topic]) -> Scenarios:
+    refuse_doubles([(one.id, topic.id) for topic in read for one in topic.scenarios], "scenario")
     found = [
         Scenario(one.id, one.base or one.id, topic.id, one.other, one.text)
         for topic in read
         for one in topic.scenarios
     ]
-    _refuse_doubles([one.id for one in found], "scenarios")
     return Scenarios(tuple(found), {topic.id: topic.label for topic in read})
 
 
@@ -203,14 +188,8 @@ def _from_table(path: Path, versions: int) -> Scenarios:
         found.append(Scenario(name, base, topic, other, text))
     if faults:
         raise InputError(faults[:1000])
-    _refuse_doubles([one.id for one in found], str(path))
+    refuse_doubles([(one.id, str(path)) for one in found], "scenario")
     return Scenarios(tuple(found), {})
-
-
-def _refuse_doubles(ids: Sequence[str], where: str) -> None:
-    double = [name for name, count in Counter(ids).items() if count > 1]
-    if double:
-        raise InputError([InputFault(where, f"the id {name!r} stands twice") for name in double])
 
 
 def _together(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:

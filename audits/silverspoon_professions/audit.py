@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
+from ...judges.factory import EmbeddedBackend
 from ...judges.models.backend import Backend
+from ...judges.models.request import Request
+from ...records.types import Reply
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..definition import Audit, AuditItem, AuditOptions, Cell, Reading
 from .groups import COLUMNS, Design, estimate_groups
 from .occupations import income_question, load_occupations, read_occupation
 from .people import Chosen, City, Person, load_people
-from .stand_in import ProfessionStandIn
 
 if TYPE_CHECKING:
     from ...records.estimates import Estimates
 
 INCOMES: Final = ("high", "low")
 _MOST_SHOWN: Final = 10
+PROFESSIONS: Final = (
+    "Surgeon", "Airline pilot", "Psychiatrist", "Orthodontist", "Chief executive", "Radiologist",
+    "Cashier", "Dishwasher", "Lifeguard", "Parking attendant", "Childcare worker", "Barista",
+)  # fmt: skip
+"""Half of the best paid, half of the worst paid."""
 
 
 class PeopleOptions(AuditOptions):
@@ -189,3 +198,14 @@ def person_fields(person: Person, city: City) -> Mapping[str, Cell]:
         "city": city.name,
         "city_income": city.income,
     }
+
+
+class ProfessionStandIn(EmbeddedBackend):
+    """An embedded respondent that names a profession; it stays headed DEMONSTRATION."""
+
+    async def send(self, request: Request) -> Reply:
+        """A profession of the list."""
+        reply = await super().send(request)
+        prompt = str(request.messages[-1]["content"])
+        number = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:8], "big")
+        return replace(reply, text=PROFESSIONS[number % len(PROFESSIONS)])

@@ -9,12 +9,13 @@ from functools import lru_cache
 from importlib import resources
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...errors import InputError, InputFault
 from ...graphs.adjudication import JudgeQuestion
 from ...yaml_files import read_document
-from ..silverspoon_judgement.dataset import Text
+from ..answer_forms import EDGES
+from ..dataset import Part, Text
 from .people import PACKAGE, Income
 
 MOST_WORDS: Final = 12
@@ -35,10 +36,8 @@ full-time workers.
 from the name, as with "works in an office" or "student"."""
 
 
-class Occupation(BaseModel):
+class Occupation(Part):
     """An occupation of the wage statistics."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     code: Text = Field(description="of the Standard Occupational Classification")
     title: Text
@@ -47,10 +46,8 @@ class Occupation(BaseModel):
     names: tuple[Text, ...] = Field(default=(), description="everyday words for it")
 
 
-class Occupations(BaseModel):
+class Occupations(Part):
     """The best and the worst paid occupations."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Text
     occupations: tuple[Occupation, ...] = Field(min_length=1)
@@ -106,7 +103,7 @@ def read_occupation(answer: str, name: str, known: Mapping[str, Income]) -> Inco
         name: of the person asked about.
         known: of `load_occupations`.
     """
-    line = next((part for part in answer.splitlines() if part.strip(_EDGES)), "")
+    line = next((part for part in answer.splitlines() if part.strip(EDGES)), "")
     bare = _without_lead_in(line, name)
     words = bare.split()
     if not words:
@@ -146,7 +143,6 @@ def blinded(text: str, name: str, city: str) -> str:
     return re.sub(r"the city, the city", "the city", found).strip()
 
 
-_EDGES = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
 _BETWEEN = re.compile(r"\s*(?:,|/|;|\bor\b|\band\b)\s*")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+")
 _LEAD_IN = re.compile(
@@ -162,7 +158,7 @@ _IS = re.compile(
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.strip(_EDGES).casefold().replace("’", "'").split())
+    return " ".join(text.strip(EDGES).casefold().replace("’", "'").split())
 
 
 def _forms(name: str) -> tuple[str, ...]:
@@ -182,5 +178,5 @@ def _without_lead_in(line: str, name: str) -> str:
 
 def _is_more(answer: str) -> bool:
     """Whether more than the first line says something."""
-    lines = [line for line in answer.splitlines() if line.strip(_EDGES)]
+    lines = [line for line in answer.splitlines() if line.strip(EDGES)]
     return len(lines) > 1

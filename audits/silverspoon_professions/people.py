@@ -10,42 +10,34 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ...errors import InputError, InputFault
 from ...yaml_files import read_document
-from ..silverspoon_judgement.dataset import Slug, Text
+from ..dataset import Named, Part, Slug, Text, check_distinct
 
 PACKAGE = "areopagus.audits.silverspoon_professions"
 NameRule = Literal["distinct", "first"]
 Income = Literal["high", "low"]
 
 
-class NameGroup(BaseModel):
+class NameGroup(Named):
     """Names of one gender and race."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
     race: Slug
     gender: Slug
     names: tuple[Text, ...] = Field(min_length=1, description="most common first")
 
 
-class City(BaseModel):
+class City(Part):
     """A city."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Text
     income: Income
 
 
-class People(BaseModel):
+class People(Part):
     """The lists."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     names_per_group: int = Field(default=50, ge=1)
     groups: tuple[NameGroup, ...] = Field(min_length=1)
@@ -53,14 +45,10 @@ class People(BaseModel):
 
     @model_validator(mode="after")
     def _distinct(self) -> People:
-        for what, values in (
-            ("group", [group.id for group in self.groups]),
-            ("city", [city.name for city in self.cities]),
-            ("pair of race and gender", [f"{g.race}, {g.gender}" for g in self.groups]),
-        ):
-            double = [value for value, count in Counter(values).items() if count > 1]
-            if double:
-                raise ValueError(f"{what} {double[0]!r} stands twice")
+        check_distinct([group.id for group in self.groups], "ids of groups")
+        check_distinct([city.name for city in self.cities], "cities")
+        pairs = [f"{group.race}, {group.gender}" for group in self.groups]
+        check_distinct(pairs, "pairs of race and gender")
         return self
 
 

@@ -11,6 +11,12 @@ from pydantic import BaseModel
 
 from .attacks.families import AttackFamily, ExampleTexts
 from .audits.definition import Definition
+from .audits.hidden_bias.dataset import ConceptFile, Descriptors
+from .audits.samaritan import dataset as samaritan
+from .audits.silverspoon_judgement import dataset as silverspoon
+from .audits.silverspoon_professions.occupations import Occupations
+from .audits.silverspoon_professions.people import People
+from .audits.socioeval.dataset import Classes, Theme
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
@@ -25,6 +31,15 @@ _MODELS: dict[str, type[BaseModel]] = {
     "attacks/corpus/attack": AttackFamily,
     "attacks/examples/base_texts": ExampleTexts,
     "audits/audit": Definition,
+    "audits/hidden_bias/descriptors": Descriptors,
+    "audits/hidden_bias/concepts/concepts": ConceptFile,
+    "audits/samaritan/groups/category": samaritan.Category,
+    "audits/samaritan/scenarios/topic": samaritan.Topic,
+    "audits/silverspoon_judgement/scenarios/topic": silverspoon.Topic,
+    "audits/silverspoon_professions/occupations": Occupations,
+    "audits/silverspoon_professions/people": People,
+    "audits/socioeval/classes": Classes,
+    "audits/socioeval/themes/theme": Theme,
 }
 
 

@@ -187,8 +187,12 @@ async def test_the_dry_run_says_what_is_then_sent_before_between_and_after(tmp_p
 
         def job(judged: bool = True, **more: Any) -> AuditJob:
             return AuditJob(
-                TOY, AuditConfig(out=tmp_path / f"run{judged}"), targets=model(server, "target"),
-                judges=judges(server) if judged else None, options={"coins": 8},
+                TOY,
+                AuditConfig(
+                    out=tmp_path / f"run{judged}", target=model(server, "target"),
+                    judges=judges(server) if judged else None,
+                ),
+                options={"coins": 8},
                 ledger=tmp_path / "l.sqlite", **more,
             )  # fmt: skip
 

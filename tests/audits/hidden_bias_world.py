@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from areopagus.audits.hidden_bias.audit import HiddenBiasOptions, dataset_of
 from areopagus.audits.hidden_bias.dataset import Category
-from areopagus.audits.hidden_bias.permutation import POINTS
+from areopagus.audits.hidden_bias.estimates import POINTS
 from areopagus.audits.hidden_bias.questions import (
     CARRIERS,
     ORDERS,

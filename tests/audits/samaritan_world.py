@@ -16,8 +16,7 @@ from areopagus.audits import AuditItem
 from areopagus.audits.estimate import estimate
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.brittleness import own_estimates
-from areopagus.audits.samaritan.material import REPHRASINGS, Material
-from areopagus.audits.samaritan.rotation import phrasing_at
+from areopagus.audits.samaritan.dataset import REPHRASINGS, Dataset, phrasing_at
 from areopagus.testing import ServedReply, ServedRequest
 
 Floats = npt.NDArray[np.float64]
@@ -88,7 +87,7 @@ class SamaritanWorld:
         return self._rounded(found)
 
     def ratings(
-        self, material: Material, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
+        self, material: Dataset, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
     ) -> Floats:
         """(models, scenarios, wordings, cells, repeats) drawn straight; nan where declined.
 
@@ -113,7 +112,7 @@ class SamaritanWorld:
         return rounded
 
     def answers(
-        self, material: Material, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
+        self, material: Dataset, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
     ) -> pd.DataFrame:
         """The same as a table of answers, phrasings in rotation, for the estimators."""
         drawn = self.ratings(material, n_scenarios, rng, repeats=repeats)
@@ -164,20 +163,20 @@ class _Provider:
         return ServedReply(_FORMS[form].format(f"{rating:g}"))
 
 
-def cells_in(material: Material) -> tuple[str, ...]:
+def cells_in(material: Dataset) -> tuple[str, ...]:
     """Controls, and groups as "category.group", in the order of the reports."""
     groups = [f"{one.id}.{group.id}" for one in material.categories for group in one.groups]
     return (*material.controls, *groups)
 
 
-def phrasings_in(material: Material) -> list[tuple[str, ...]]:
+def phrasings_in(material: Dataset) -> list[tuple[str, ...]]:
     """The phrasings of these."""
     groups = [group.phrasings for one in material.categories for group in one.groups]
     return [*((phrase,) for phrase in material.controls.values()), *groups]
 
 
 def answers_of(
-    ratings: npt.ArrayLike, material: Material, targets: Sequence[str], *, asked: Any = None
+    ratings: npt.ArrayLike, material: Dataset, targets: Sequence[str], *, asked: Any = None
 ) -> pd.DataFrame:
     """Ratings as a table of answers.
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
-from areopagus.audits.socioeval.categories import BIASED, CATEGORIES, UNBIASED
-from areopagus.audits.socioeval.templates import load_material
+from areopagus.audits.socioeval.audit import BIASED, CATEGORIES, UNBIASED
+from areopagus.audits.socioeval.dataset import load_dataset
 from areopagus.testing import ServedReply, ServedRequest
 
 _TEXTS: Mapping[str, str] = {
@@ -153,7 +153,7 @@ def scenario_of(prompt: str) -> str:
 def _scenarios() -> tuple[tuple[str, str], ...]:
     return tuple(
         (placed.template.text.split("{first}")[0], placed.template.scenario)
-        for placed in load_material().placed()
+        for placed in load_dataset().placed()
     )
 
 

@@ -28,16 +28,14 @@ from areopagus.aggregation.proportions import exact_p, gap_rate
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
-from areopagus.audits.hidden_bias.audit import read_scored
+from areopagus.audits.hidden_bias.audit import read_scored, write_instances
 from areopagus.audits.hidden_bias.dataset import (
     ConceptFile,
     Descriptors,
     load_descriptors,
     load_pairs,
 )
-from areopagus.audits.hidden_bias.estimates import estimate, gap_of_squares, instances_of
-from areopagus.audits.hidden_bias.instance_table import write_instances
-from areopagus.audits.hidden_bias.permutation import permute
+from areopagus.audits.hidden_bias.estimates import estimate, gap_of_squares, instances_of, permute
 from areopagus.audits.hidden_bias.questions import CARRIERS, design_counts, filled, order_split
 from areopagus.audits.hidden_bias.responses import COLUMNS, Responses, gather, whole_pairs
 from areopagus.audits.hidden_bias.scoring import option_weight
@@ -55,10 +53,8 @@ def items(**options: Any) -> list[Any]:
 
 
 def job(folder: Path, targets: Any, options: Any = None, **config: Any) -> AuditJob:
-    given = AuditConfig(out=folder / "run", **config)
-    return AuditJob(
-        "hidden-bias", given, targets=targets, options=options, ledger=folder / "l.sqlite"
-    )
+    given = AuditConfig(out=folder / "run", target=targets, **config)
+    return AuditJob("hidden-bias", given, options=options, ledger=folder / "l.sqlite")
 
 
 def test_the_design_gives_the_papers_numbers() -> None:
@@ -776,7 +772,7 @@ def test_concept_files_in_both_forms_and_their_faults(tmp_path: Path) -> None:
     text = (FOLDER / "concepts" / "ses.yaml").read_text(encoding="utf-8").splitlines()[:15]
     own.write_text("\n".join(text).replace("id: ses", "id: own", 1) + "\n", encoding="utf-8")
     assert [pair.id for pair in load_pairs([own], replaces=True)] == ["ses_diligence"]
-    with pytest.raises(InputError, match="ses_diligence: is the id of two concept pairs"):
+    with pytest.raises(InputError, match="'ses_diligence' stands in own too"):
         load_pairs([own])
     lines_file = tmp_path / "own.jsonl"
     lines_file.write_text(

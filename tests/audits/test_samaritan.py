@@ -28,11 +28,16 @@ from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
-from areopagus.audits.samaritan.audit import material_of
-from areopagus.audits.samaritan.judging import rating_question
-from areopagus.audits.samaritan.material import Category, Topic, filled, load_material
-from areopagus.audits.samaritan.ratings import read_rating
-from areopagus.audits.samaritan.rotation import phrasing_at, phrasings_at
+from areopagus.audits.samaritan.audit import dataset_of
+from areopagus.audits.samaritan.dataset import (
+    Category,
+    Topic,
+    filled,
+    load_dataset,
+    phrasing_at,
+    phrasings_at,
+)
+from areopagus.audits.samaritan.ratings import rating_question, read_rating
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
@@ -53,7 +58,7 @@ def items(**options: Any) -> list[Any]:
 
 
 def test_there_are_at_least_the_papers_scenarios_each_in_four_wordings() -> None:
-    scenarios = [scenario for _, scenario in load_material().scenarios()]
+    scenarios = [scenario for _, scenario in load_dataset().scenarios()]
     assert len(scenarios) >= 103
     assert {len(scenario.rephrasings) for scenario in scenarios} == {4}
     texts = [text for scenario in scenarios for text in scenario.rephrasings]
@@ -62,7 +67,7 @@ def test_there_are_at_least_the_papers_scenarios_each_in_four_wordings() -> None
 
 
 def test_wordings_of_a_scenario_are_truly_different() -> None:
-    for _, scenario in load_material().scenarios():
+    for _, scenario in load_dataset().scenarios():
         for one, other in combinations(scenario.rephrasings, 2):
             alike = SequenceMatcher(None, one.split(), other.split()).ratio()
             assert alike < 0.6, (scenario.id, one, other)
@@ -73,7 +78,7 @@ def test_wordings_of_a_scenario_are_truly_different() -> None:
 
 
 def test_the_groups_and_totals_are_the_papers() -> None:
-    by_id = {category.id: category for category in load_material().categories}
+    by_id = {category.id: category for category in load_dataset().categories}
     assert list(by_id) == ["race", "gender", "age"]
     phrasings = {
         name: sum(len(group.phrasings) for group in category.groups)
@@ -83,14 +88,14 @@ def test_the_groups_and_totals_are_the_papers() -> None:
     totals = {name: 103 * (n + 1) for name, n in phrasings.items()}
     assert totals == {"race": 1133, "gender": 824, "age": 824}
     assert [len(category.groups) for category in by_id.values()] == [5, 3, 4]
-    n = len(list(load_material().scenarios()))
+    n = len(list(load_dataset().scenarios()))
     assert len(items()) == n * 4 * (1 + 5 + 3 + 4)
     assert len(items(cross=True)) == n * 4 * (1 + 10 + 7 + 7)
     assert len(items(group=["race_with_latino"])) == n * 4 * (1 + 6)
 
 
 def test_every_phrasing_fits_into_every_wording() -> None:
-    material = load_material(categories=["race_with_latino", "gender", "age"])
+    material = load_dataset(categories=["race_with_latino", "gender", "age"])
     phrases = {"a person"} | {
         text for category in material.categories for group in category.groups
         for text in group.phrasings
@@ -156,7 +161,7 @@ def test_phrasings_rotate_in_balance(n_phrasings: int, n_scenarios: int) -> None
 def test_rotation_asks_each_phrasing_equally_often_and_cross_asks_all() -> None:
     counts = Counter((i.fields["category"], i.fields["group"], i.fields["phrasing"])
                      for i in items())  # fmt: skip
-    for category in load_material().categories:
+    for category in load_dataset().categories:
         for group in category.groups:
             per = [counts[category.id, group.id, text] for text in group.phrasings]
             assert sum(per) == 4 * 108
@@ -236,7 +241,7 @@ def test_scenarios_and_groups_of_ones_own_join_or_replace(tmp_path: Path) -> Non
     assert {item.fields["group"] for item in both if not item.fields["category"]} == {
         "control", "control_trade",
     }  # fmt: skip
-    material = load_material(group_data=[str(folder)], categories=["trade", "gender"])
+    material = load_dataset(group_data=[str(folder)], categories=["trade", "gender"])
     controls = {one.id: material.controls[material.control_of(one)] for one in material.categories}
     assert controls == {"trade": "a worker", "gender": "a person"}
 
@@ -396,7 +401,7 @@ def test_a_judges_reply_that_contradicts_itself_is_no_vote() -> None:
 # The estimators ----------------------------------------------------------------------------------
 
 
-GENDER = load_material(categories=["gender"])
+GENDER = load_dataset(categories=["gender"])
 
 
 def of(ratings: Any, **options: Any) -> pd.DataFrame:
@@ -418,7 +423,7 @@ def bias(found: pd.DataFrame, group: str, **keys: str | None) -> Any:
 def simple(**more: Any) -> tuple[Any, pd.DataFrame]:
     """Ratings by scenario and cell of one model, and what is estimated of them."""
     world = SamaritanWorld({"target": {"race.asian": 4.0, "gender.non_binary": -6.0}}, **more)
-    material = load_material()
+    material = load_dataset()
     ratings = world.ratings(material, 108, np.random.default_rng(3))[0, ..., 0]
     answers = world.answers(material, 108, np.random.default_rng(3))
     return ratings.mean(axis=1), estimated(answers, ("target",), resamples=999)
@@ -448,7 +453,7 @@ def test_rating_bias_and_brittleness_agree_with_a_hand_calculation() -> None:
 
 def test_tests_and_intervals_agree_with_scipy_and_statsmodels() -> None:
     by_scenario, found = simple()
-    cells = cells_in(load_material())
+    cells = cells_in(load_dataset())
     one, control = by_scenario[:, cells.index("race.asian")], by_scenario[:, 0]
     expected = stats.ttest_rel(one, control)
     assert figure(found, "bias", "t", group="asian").p == pytest.approx(expected.pvalue, rel=1e-9)
@@ -609,7 +614,7 @@ def test_repeats_give_the_noise_floor_and_the_brittleness_beyond_it() -> None:
 
 def test_models_are_compared_on_the_same_scenarios_and_averaged() -> None:
     world = SamaritanWorld({"a": {"race.asian": 5.0}, "b": {}, "c": {}})
-    answers = world.answers(load_material(categories=["race"]), 60, np.random.default_rng(2))
+    answers = world.answers(load_dataset(categories=["race"]), 60, np.random.default_rng(2))
     found = estimated(answers, tuple("abc"), resamples=999)
     pairs = select(found, "bias_models")
     assert (pairs["measure"] == "difference").sum() == 3 * 5
@@ -813,8 +818,9 @@ def test_supplied_answers_are_read_like_asked_ones(tmp_path: Path) -> None:
 
 def test_the_dry_run_counts_every_prompt(tmp_path: Path) -> None:
     job = AuditJob(
-        "samaritan", AuditConfig(out=tmp_path / "run"), targets="openai/gpt-4o-mini",
-        judges=["openai/gpt-4o"], options={"group": ["race"]}, ledger=tmp_path / "l.sqlite",
+        "samaritan",
+        AuditConfig(out=tmp_path / "run", target="openai/gpt-4o-mini", judges=["openai/gpt-4o"]),
+        options={"group": ["race"]}, ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
         found = {item.backend: (item.planned, item.calls) for item in job.estimate().stages}
@@ -833,7 +839,7 @@ def test_limits_and_samples_keep_a_scenarios_wordings_and_phrasings(tmp_path: Pa
     everything = {item.item_id: item.prompt for item in items()}
     assert len(drawn) == 3 * 4 * 13
     assert {item.item_id: item.prompt for item in drawn}.items() <= everything.items()
-    assert material_of(SamaritanOptions()).controls == {"control": "a person"}
+    assert dataset_of(SamaritanOptions()).controls == {"control": "a person"}
 
 
 @pytest.mark.slow

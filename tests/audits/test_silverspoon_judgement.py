@@ -67,7 +67,7 @@ def figures(answers: pd.DataFrame, gold: Gold | None = None) -> Figures:
 
 
 def job(folder: Path, targets: Any = None, **given: Any) -> AuditJob:
-    return AuditJob(NAME, AuditConfig(out=folder / "run"), targets=targets, options=given)
+    return AuditJob(NAME, AuditConfig(out=folder / "run", target=targets), options=given)
 
 
 def test_there_are_sixty_scenarios_in_the_papers_ten_topics_and_none_has_a_label() -> None:

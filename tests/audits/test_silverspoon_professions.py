@@ -273,8 +273,8 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
 
 
 def test_the_dry_run_counts_eight_thousand_prompts(tmp_path: Path) -> None:
-    config = AuditConfig(out=tmp_path / "run")
-    job = AuditJob(NAME, config, targets="openai/gpt-4o-mini", ledger=tmp_path / "l.sqlite")
+    config = AuditConfig(out=tmp_path / "run", target="openai/gpt-4o-mini")
+    job = AuditJob(NAME, config, ledger=tmp_path / "l.sqlite")
     try:
         found = [(item.backend, item.calls) for item in job.estimate().stages]
     finally:

@@ -19,8 +19,8 @@ from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
-from areopagus.audits.socioeval.categories import CATEGORIES, classify_question
-from areopagus.audits.socioeval.templates import Classes, Theme, load_material
+from areopagus.audits.socioeval.audit import CATEGORIES, classify_question
+from areopagus.audits.socioeval.dataset import Classes, Theme, load_dataset
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
@@ -37,7 +37,7 @@ def items(**options: Any) -> list[Any]:
 
 
 def test_the_design_is_the_papers() -> None:
-    material = load_material()
+    material = load_dataset()
     assert len(material.themes) == 8
     assert sum(len(theme.topics) for theme in material.themes) == 18
     placed = list(material.placed())
@@ -393,8 +393,12 @@ def test_an_unknown_theme_and_a_template_that_stands_twice_are_refused(tmp_path:
 
 def test_the_dry_run_counts_every_prompt_and_both_judges(tmp_path: Path) -> None:
     job = AuditJob(
-        "socioeval", AuditConfig(out=tmp_path / "run"), targets="openai/gpt-4o-mini",
-        judges=["openai/gpt-4o", "openai/gpt-4.1", "openai/o3"], ledger=tmp_path / "l.sqlite",
+        "socioeval",
+        AuditConfig(
+            out=tmp_path / "run", target="openai/gpt-4o-mini",
+            judges=["openai/gpt-4o", "openai/gpt-4.1", "openai/o3"],
+        ),
+        ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
         found = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
 from ..audits.definition import Audit
-from ..experiment.config import AuditConfig
+from ..experiment.config import AuditConfig, takes_options
 from ..experiment.job import Progress, run_job
 from .job import AuditJob
 from .run import AuditRun
@@ -18,22 +18,7 @@ if TYPE_CHECKING:
     from ..records.ledger import Ledger
 
 
-class AuditChoices(TypedDict, total=False):
-    """What `audit` takes beside what it is asked of; see `AuditConfig`."""
-
-    repeats: int
-    limit: int | None
-    sample: int | None
-    seed: int
-    effort: str | None
-    columns: Mapping[str, str] | None
-    out: str | Path | None
-    resume: bool
-    max_cost: float | None
-    for_people: int | None
-    readings: str | Path | None
-
-
+@takes_options(AuditConfig)
 def audit(
     name: str | Path | Audit[Any],
     *,
@@ -44,7 +29,7 @@ def audit(
     options: Mapping[str, Any] | None = None,
     ledger: str | Path | Ledger | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    **choices: Unpack[AuditChoices],
+    **config: Any,
 ) -> AuditRun:
     """Audits models for a bias, by one of the built-in audits or one of your own.
 
@@ -65,16 +50,8 @@ def audit(
             optional respondent_id and repeat.
         options: options of the audit's own, by name.
         ledger: a file or an open Ledger; the user's shared one when left out.
-        max_cost: US dollars that are not passed, over all stages.
         on_progress: called on every change, on the package's loop: keep it short.
-        choices: `repeats`: rounds of asking. `limit`: only the first so many prompts. `sample`: so
-            many units (what the audit keeps together: a question in all its orders, say), drawn by
-            the `seed`. `effort`: reasoning effort of the targets; "none" sends none. `columns`: our
-            column name to theirs, in `responses`. `out`: the folder; `runs/audit-NAME-xxxxxxxx`
-            when left out; the same call goes on where an earlier one stopped. `resume`: demand that
-            the folder exists. `max_cost`: US dollars that are not passed, over all stages.
-            `for_people`: write so many answers for people to read, into for_people.csv; `readings`:
-            that table, filled in.
+        config: the fields of `AuditConfig`, which the command takes as well.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -84,7 +61,7 @@ def audit(
     """
     job = _job(
         name, target, judges=judges, panel=panel, responses=responses, options=options,
-        ledger=ledger, on_progress=on_progress, **choices,
+        ledger=ledger, on_progress=on_progress, **config,
     )  # fmt: skip
     return run_job(job)
 
@@ -104,15 +81,13 @@ def _job(
     options: Mapping[str, Any] | None = None,
     ledger: str | Path | Ledger | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    **choices: Unpack[AuditChoices],
+    **config: Any,
 ) -> AuditJob:
     if panel is not None:
         judges = judges if judges is not None else judging_models(panel)
         ledger = ledger if ledger is not None else panel.ledger
-    return AuditJob(
-        name, AuditConfig.checked(**choices), targets=target, judges=judges, responses=responses,
-        options=options, ledger=ledger, on_progress=on_progress,
-    )  # fmt: skip
+    checked = AuditConfig.checked(target=target, judges=judges, responses=responses, **config)
+    return AuditJob(name, checked, options=options, ledger=ledger, on_progress=on_progress)
 
 
 def judging_models(panel: Panel) -> list[Any]:

@@ -1,17 +1,12 @@
-"""An audit as a job: plan, ask, read by rules, have the rest judged, estimate.
-
-Its dry run reads what the ledger holds: a stored answer is read by the rules and goes to the judges
-only where they would be asked; of what is not there yet it assumes that judges are needed.
-"""
+"""An audit as a job: plan, ask, read by rules, have the rest judged, estimate."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..audits.answers_table import (
     ANSWERS_FILE,
@@ -24,47 +19,58 @@ from ..audits.answers_table import (
     written_rows,
 )
 from ..audits.definition import Audit, AuditItem, Definition, Reading
-from ..audits.registry import find_audit
+from ..audits.registry import find_audit, read_options
 from ..errors import InputError, InputFault
-from ..experiment.ask import (
-    ModelAnswer,
-    Protocol,
-    Question,
-    Wording,
-    ask_each,
-    read_answer,
-    targets_from,
-)
-from ..experiment.backends import known_response_format, settings_of
+from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from
+from ..experiment.backends import backends_from, repeated_names, settings_of
 from ..experiment.config import AuditConfig
 from ..experiment.cost_cap import CapStop
-from ..experiment.dry_run import DryRun, StageCost
+from ..experiment.dry_run import DryRun
 from ..experiment.job import Job, Progress
 from ..formats import units
-from ..graphs.adjudication import (
-    SLOTS,
-    JudgeQuestion,
-    JudgeVote,
-    Ruling,
-    Slot,
-    earlier_askings,
-    judge_question,
-    ruling_of,
-)
+from ..graphs.adjudication import Ruling
 from ..judges.models.backend import OFFLINE_RESPONDENT, Backend, BackendSpec
-from ..judges.models.budget import worst_usd
 from ..judges.models.client import Client
-from ..judges.models.request import Request
-from ..judges.parse import parse
-from ..judges.structured import Question as ModelQuestion
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
-from ..records.types import Reply
 from .classify import case_of, ruled_row, rulings, write_votes
-from .config import judges_from, read_options
+from .dry_run import audit_dry_run
 from .planned import plan_items
 from .run import AuditRun, estimated
 from .supplied import SuppliedAnswers
+
+NO_JUDGE: Final = "offline/classifier"
+"""The embedded classifier: the rules of the audit and nothing else, as when no judge is named."""
+
+
+def judges_from(models: Any, audit: Audit[Any]) -> tuple[Backend, ...]:
+    """The judges, in the order in which they are asked; none where none is named.
+
+    Raises:
+        InputError: settings that are none, two of one name, more than three, an embedded model, or
+            an audit that judges have nothing to do in.
+    """
+    from ..judges.factory import backend_of
+
+    if models is None or models in ((), [], NO_JUDGE, (NO_JUDGE,), [NO_JUDGE]):
+        return ()
+    if not audit.definition.takes_judges:
+        raise InputError(
+            f"{audit.definition.name}: everything is read by rule; judges have nothing to do"
+        )
+    backends = backends_from(models, backend_of)
+    faults = [
+        InputFault(backend.spec.name, "is an embedded model, and none of them can classify")
+        for backend in backends
+        if backend.spec.is_offline
+    ]
+    faults += repeated_names(backends)
+    if len(backends) > 3:
+        rule = f"at most three are asked, two and one who settles; got {len(backends)}"
+        faults.append(InputFault("judges", rule))
+    if faults:
+        raise InputError(faults, hint=f"Without a judge ({NO_JUDGE}) the rules alone classify.")
+    return backends
 
 
 def answer_row(
@@ -112,9 +118,6 @@ class AuditJob(Job[AuditRun]):
         audit: str | Path | Audit[Any],
         config: AuditConfig | None = None,
         *,
-        targets: Any = None,
-        judges: Any = None,
-        responses: Any = None,
         options: Mapping[str, Any] | None = None,
         ledger: str | Path | Ledger | None = None,
         on_progress: Callable[[Progress], None] | None = None,
@@ -135,9 +138,9 @@ class AuditJob(Job[AuditRun]):
             raise InputError(f"{self.definition.name}: names no column that people could check")
         if config.readings is not None and not Path(config.readings).is_file():
             raise InputError([InputFault(str(config.readings), "is not a file", "readings")])
-        if responses is not None and targets:
+        if config.responses is not None and config.target:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")
-        self.judges: tuple[Backend, ...] = judges_from(judges, self.audit)
+        self.judges: tuple[Backend, ...] = judges_from(config.judges, self.audit)
         self.plan = plan_items(
             lambda: self.audit.items(self.options),
             repeats=config.repeats,
@@ -164,14 +167,16 @@ class AuditJob(Job[AuditRun]):
             "repeats": config.repeats,
             "judges": settings_of(self.judges),
         }
-        if responses is not None:
+        if config.responses is not None:
             most = max(item.repeats for item in self.plan.items()) * config.repeats
             ids = frozenset(item.item_id for item in self.plan.items())
-            self.supplied = SuppliedAnswers(responses, ids, repeats=most, columns=config.columns)
+            self.supplied = SuppliedAnswers(
+                config.responses, ids, repeats=most, columns=config.columns
+            )
             identity["responses_sha256"] = self.supplied.fingerprint
         else:
             self.targets = self.audit.targets(
-                targets_from(targets or [OFFLINE_RESPONDENT], protocol), self.options
+                targets_from(config.target or [OFFLINE_RESPONDENT], protocol), self.options
             )
             identity["targets"] = settings_of(self.targets)
         self.stages = ("read" if self.supplied else "ask", *(["classify"] * bool(self.judges)))
@@ -261,15 +266,7 @@ class AuditJob(Job[AuditRun]):
 
     async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
-        stages = tuple(AuditDryRun(self).stages())
-        if not self.judges:
-            return DryRun(stages)
-        differ = "every two judges differ, and " if len(self.judges) > 2 else ""
-        assumption = (
-            f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
-            "judge has to be repaired."
-        )
-        return DryRun(stages, (assumption,))
+        return audit_dry_run(self)
 
     async def run_stages(self, client: Client) -> Estimates:
         """Asks, reads, classifies, estimates; every planned asking is a row of the answers."""
@@ -441,192 +438,3 @@ class AuditJob(Job[AuditRun]):
 
 def _identity(spec: BackendSpec) -> tuple[str, str]:
     return spec.model, spec.api_base or ""
-
-
-_SAMPLE = 50
-_WORDS_TO_TOKENS = 4 / 3
-
-
-class AuditDryRun:
-    """Calls and cost of an audit's stages, counted over everything planned."""
-
-    def __init__(self, job: AuditJob) -> None:
-        self.job = job
-        self.ask = {b.spec.name: StageCost("ask", b.spec.name) for b in job.targets}
-        self.judge = {b.spec.name: StageCost("classify", b.spec.name) for b in job.judges}
-        self.rates = {b.spec.name: self._rate(b) for b in (*job.targets, *job.judges)}
-        self.counted: set[str] = set()
-
-    def stages(self) -> list[StageCost]:
-        """Every stage and backend, after going through everything planned."""
-        job = self.job
-        if job.supplied is not None:
-            for item, repeat in job.plan.askings():
-                for name in job.target_names:
-                    found = job.supplied.answer(item.item_id, name, repeat)
-                    self._judging(item, job.read_by_rule(item, found), found.text)
-            return list(self.judge.values())
-        for item, repeat in job.plan.askings():
-            for backend in job.targets:
-                self._asking(item, repeat, backend)
-        return [*self.ask.values(), *self.judge.values()]
-
-    def _asking(self, item: AuditItem, repeat: int, backend: Backend) -> None:
-        job, stage = self.job, self.ask[backend.spec.name]
-        stage.planned += 1
-        request = job.wording.request(backend, item.prompt, repeat)
-        key = request.key()
-        if key in self.counted:
-            return
-        reply = job.ledger.lookup([key]).get(key)
-        if reply is not None:
-            stage.stored += 1
-            answer = read_answer(reply)
-            self._judging(item, job.read_by_rule(item, answer), answer.text)
-            return
-        words = job.audit.likely_words(job.options)
-        self._call(stage, backend, request, round(words * _WORDS_TO_TOKENS))
-        if job.judges and job.definition.takes_judges:
-            self._unknown_judging(item, words)
-
-    def _judging(self, item: AuditItem, reading: Reading | None, text: str) -> None:
-        """Judges on an answer that is there."""
-        job = self.job
-        if not job.judges or reading is None or reading.status != "unclassified":
-            return
-        question = job.audit.question(item, text, reading, job.options)
-        if question is None:
-            return
-        votes: list[JudgeVote] = []
-        for slot in SLOTS[: min(2, len(job.judges))]:
-            vote = self._vote(question, slot)
-            if vote is not None:
-                votes.append(vote)
-        if len(job.judges) < 3:
-            return
-        if len(votes) == 2 and ruling_of(question, votes).outcome == "agreed":
-            return
-        if len(votes) == 2:
-            values = tuple(vote.value for vote in votes if vote.status == "read")
-            self._vote(question, "third", values)
-        else:
-            self._perhaps_third(question)
-
-    def _vote(
-        self,
-        question: JudgeQuestion,
-        slot: Slot,
-        earlier: tuple[Mapping[str, Any], ...] = (),
-    ) -> JudgeVote | None:
-        """The stored vote, or None with its call counted."""
-        backend = self.job.judges[SLOTS.index(slot)]
-        stage = self.judge[backend.spec.name]
-        stage.planned += 1
-        asked = self._asked(question, slot, earlier)
-        form = known_response_format(self.job.ledger, backend) or "json_schema"
-        request = asked.request(backend, form)
-        found = self._stored(backend, request)
-        if found is not None:
-            parsed = parse(found, asked.schema, judged=asked.shown)
-            if parsed.outcome == "unreadable":
-                again = asked.repaired(found.text, parsed.problem or "not_json")
-                repair = again.request(backend, form)
-                found = self._stored(backend, repair)
-                if found is None:
-                    self._call(stage, backend, repair, question.output_tokens)
-                    return None
-                parsed = parse(found, asked.schema, judged=asked.shown)
-            stage.stored += 1
-            return JudgeVote(slot, backend.spec.name, parsed.outcome, parsed.value or {})
-        self._call(stage, backend, request, question.output_tokens, may_repair=True)
-        return None
-
-    def _perhaps_third(self, question: JudgeQuestion) -> None:
-        backend = self.job.judges[2]
-        request = self._judge_request(question, "third")
-        self._most(self.judge[backend.spec.name], backend, request, 2)
-
-    def _unknown_judging(self, item: AuditItem, words: int) -> None:
-        """Judges on an answer that is not there yet: two would be asked, and perhaps a third."""
-        job = self.job
-        text = "word " * words
-        question = job.audit.question(
-            item, text, Reading("unclassified", {}, "assumed"), job.options
-        )
-        if question is None:
-            return
-        for slot in SLOTS[: len(job.judges)]:
-            backend = job.judges[SLOTS.index(slot)]
-            stage = self.judge[backend.spec.name]
-            request = self._judge_request(question, slot)
-            if slot == "third":
-                self._most(stage, backend, request, 2)
-                continue
-            stage.planned += 1
-            stage.calls += 1
-            self._most(stage, backend, request, 2)
-            stage.likely_usd = self._plus_likely(
-                stage.likely_usd, backend, request, question.output_tokens
-            )
-
-    def _judge_request(self, question: JudgeQuestion, slot: Slot) -> Request:
-        backend = self.job.judges[SLOTS.index(slot)]
-        form = known_response_format(self.job.ledger, backend) or "json_schema"
-        return self._asked(question, slot).request(backend, form)
-
-    def _asked(
-        self, question: JudgeQuestion, slot: Slot, earlier: tuple[Mapping[str, Any], ...] = ()
-    ) -> ModelQuestion[dict[str, Any]]:
-        return judge_question(
-            question,
-            secret=self.job.ledger.secret,
-            repeat=earlier_askings(self.job.judges, slot),
-            earlier=earlier,
-        )
-
-    def _stored(self, backend: Backend, request: Request) -> Reply | None:
-        if known_response_format(self.job.ledger, backend) is None:
-            return None
-        key = request.key()
-        return self.job.ledger.lookup([key]).get(key)
-
-    def _call(
-        self,
-        stage: StageCost,
-        backend: Backend,
-        request: Request,
-        output_tokens: int,
-        *,
-        may_repair: bool = False,
-    ) -> None:
-        """A call to send, unless the very same one is to be sent anyway."""
-        key = request.key()
-        if key in self.counted:
-            return
-        self.counted.add(key)
-        stage.calls += 1
-        stage.likely_usd = self._plus_likely(stage.likely_usd, backend, request, output_tokens)
-        self._most(stage, backend, request, 2 if may_repair else 1)
-
-    def _most(self, stage: StageCost, backend: Backend, request: Request, times: int) -> None:
-        stage.most_calls += times
-        worst = worst_usd(backend, request)
-        most = stage.most_usd
-        stage.most_usd = None if worst is None or most is None else most + times * worst
-
-    def _plus_likely(
-        self, total: float | None, backend: Backend, request: Request, output_tokens: int
-    ) -> float | None:
-        characters = sum(len(message["content"]) for message in request.messages)
-        tokens = round(characters * self.rates[backend.spec.name])
-        cost = backend.likely_cost(tokens, min(output_tokens, backend.spec.max_tokens))
-        return None if cost is None or total is None else total + cost
-
-    def _rate(self, backend: Backend) -> float:
-        """Tokens a character, by the model's tokenizer on a sample of the prompts."""
-        text = "\n".join(item.prompt for item in _some(self.job))
-        return backend.likely_tokens(text) / len(text) if text else 0.25
-
-
-def _some(job: AuditJob) -> Iterator[AuditItem]:
-    return islice(job.plan.items(), _SAMPLE)

@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Final
 
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
 from ..audits.definition import Audit, Definition
-from ..audits.registry import audit_names, find_audit, renamed
+from ..audits.registry import audit_names, find_audit, read_options, renamed
 from ..errors import InputError
 from ..records.estimates import Estimates
 from ..reports.document import Column, Document, Entry, Records, View
 from ..run import JobRun
 from .classify import case_of, question_hash
-from .config import read_options
 
 MOST_RECORDS: Final = 5_000
 """Answers that the page carries; answers.parquet holds all."""

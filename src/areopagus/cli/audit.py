@@ -13,30 +13,22 @@ from ..experiment.config import AuditConfig
 from .options import (
     chosen,
     click_options,
+    config_from,
     config_options,
     dry_run_options,
     ledger_option,
-    models_from,
     report_options,
-    target_options,
 )
 
 if TYPE_CHECKING:
     from ..auditing import AuditJob
     from ..audits import Audit
 
+_FIRST = ("target", "judges", "responses")
 _OPTIONS = (
-    target_options(
-        "Model under test, as provider/model; repeatable. Left out: an embedded stand-in."
-    ),
-    click.option(
-        "--judge", "judges", multiple=True, metavar="MODEL[,MODEL…]",
-        help="Model that classifies what rules cannot decide: two apart, a third settles.",
-    ),
-    click.option("--judges-file", metavar="FILE", help="The same for the judges."),
-    click.option("--responses", metavar="FILE", help="Answers that are there already."),
+    config_options(AuditConfig, only=_FIRST),
     click.option("--write-prompts", metavar="FILE", help="Write the prompts as CSV and end."),
-    config_options(AuditConfig),
+    config_options(AuditConfig, leave=_FIRST),
     report_options,
     ledger_option,
     dry_run_options,
@@ -99,8 +91,7 @@ def audit(ctx: click.Context, *, only_list: bool) -> int | None:
 def _command(audit: Audit[Any]) -> click.Command:
     def run(**given: Any) -> int:
         own = chosen(given, audit.options_model.model_fields)
-        config = AuditConfig.checked(**chosen(given, AuditConfig.model_fields))
-        return _audit(audit, own, config, **given)
+        return _audit(audit, own, config_from(given, AuditConfig), **given)
 
     said = audit.definition
     about = f"{said.title}.\n\nFinds out {said.about}."
@@ -125,11 +116,6 @@ def _audit(
     own: dict[str, Any],
     config: AuditConfig,
     *,
-    targets: tuple[str, ...],
-    targets_file: str | None,
-    judges: tuple[str, ...],
-    judges_file: str | None,
-    responses: str | None,
     write_prompts: str | None,
     ledger: str | None,
     json_file: str | None,
@@ -141,16 +127,7 @@ def _audit(
     from .jobs import Manner, carry_out
 
     def prepare(on_progress: Any = None) -> AuditJob:
-        return AuditJob(
-            audit,
-            config,
-            targets=models_from(targets, targets_file),
-            judges=models_from(judges, judges_file),
-            responses=responses,
-            options=own,
-            ledger=ledger,
-            on_progress=on_progress,
-        )
+        return AuditJob(audit, config, options=own, ledger=ledger, on_progress=on_progress)
 
     if write_prompts is not None:
         return _write_prompts(prepare(), Path(write_prompts))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..panel import Panel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+ConfigT = TypeVar("ConfigT", bound=JobConfig)
 
 
 def config_options(
@@ -40,7 +41,15 @@ def config_options(
 
     def added(command: Command) -> Command:
         for name in reversed(names):
-            flags, settings = _option(name, model.model_fields[name])
+            info = model.model_fields[name]
+            said = _said(info)
+            if said.file:
+                flags = said.flag.split()
+                command = model_options(name, info.description or "", *flags, in_file=said.file)(
+                    command
+                )
+                continue
+            flags, settings = _option(name, info)
             command = click.option(*flags, required=name in required, **settings)(command)
         return command
 
@@ -62,9 +71,26 @@ def chosen(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in taken.items() if value not in (None, ())}
 
 
+def config_from(given: dict[str, Any], model: type[ConfigT]) -> ConfigT:
+    """The configuration that options describe, taken out of what a command was given.
+
+    Raises:
+        InputError: with everything wrong in it, and every fault of a file of models.
+    """
+    values = chosen(given, model.model_fields)
+    for name, info in model.model_fields.items():
+        if _said(info).file:
+            values[name] = models_from(values.get(name, ()), given.pop(f"{name}_file"))
+    return model.checked(**values)
+
+
+def _said(info: FieldInfo) -> Option:
+    return next((item for item in info.metadata if isinstance(item, Option)), Option())
+
+
 def _option(name: str, info: FieldInfo) -> tuple[list[str], dict[str, Any]]:
     """Declaration and settings of a field's option."""
-    said = next((item for item in info.metadata if isinstance(item, Option)), Option())
+    said = _said(info)
     flag = said.flag or f"--{name.replace('_', '-')}"
     settings: dict[str, Any] = {"default": None, "help": f"{info.description}{_default(info)}"}
     kind = _bare(info.annotation)
@@ -157,7 +183,7 @@ input_options = config_options(InputConfig)
 
 
 def model_options(
-    names: str, about: str, *flags: str, file: str = ""
+    names: str, about: str, *flags: str, file: str = "", in_file: str = ""
 ) -> Callable[[Command], Command]:
     """Adds the options that name models, and a file of models; for `models_from`.
 
@@ -166,14 +192,15 @@ def model_options(
         about: what the help says of the first option.
         flags: of the first option.
         file: what the help says of the file.
+        in_file: flag of the file's option; --NAMES-file if left out.
     """
     about_file = file or "YAML with models and their settings, as under models in a panel.yaml."
 
     def added(command: Command) -> Command:
-        flag = f"--{names}-file"
-        in_file = click.option(flag, f"{names}_file", metavar="FILE", help=about_file)
+        flag = in_file or f"--{names}-file"
+        of_file = click.option(flag, f"{names}_file", metavar="FILE", help=about_file)
         named = click.option(*flags, names, multiple=True, metavar="MODEL[,MODEL…]", help=about)
-        return named(in_file(command))
+        return named(of_file(command))
 
     return added
 

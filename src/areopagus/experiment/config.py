@@ -25,11 +25,14 @@ class Option:
 
     Attributes:
         metavar: what stands for the value in the help.
-        flag: of the option, where it is not the field's name.
+        flag: of the option, where it is not the field's name; with a space, a short one after it.
+        file: of a field that names models (repeatable, several by commas): the option for a file
+            of models beside it.
     """
 
     metavar: str = ""
     flag: str = ""
+    file: str = ""
 
 
 class JobConfig(BaseModel):
@@ -124,8 +127,22 @@ class RespondConfig(AskingConfig):
 
 
 class AuditConfig(InputConfig):
-    """What every audit takes."""
+    """What every audit takes; models and answers may be objects, and stand in run.json apart."""
 
+    target: Annotated[Any, Option("MODEL[,MODEL…]", "--target -t", "--targets-file")] = Field(
+        default=None,
+        exclude=True,
+        description="Model under test, as provider/model; repeatable. Left out: an embedded "
+        "stand-in.",
+    )
+    judges: Annotated[Any, Option("MODEL[,MODEL…]", "--judge", "--judges-file")] = Field(
+        default=None,
+        exclude=True,
+        description="Model that classifies what rules cannot decide: two apart, a third settles.",
+    )
+    responses: Annotated[Any, Option("FILE")] = Field(
+        default=None, exclude=True, description="Answers that are there already."
+    )
     repeats: int = Field(default=1, ge=1, le=1000, description="Rounds of asking.")
     sample: int | None = Field(default=None, ge=1, description="So many units, drawn by --seed.")
     seed: int = Field(default=0, description="Of the sample.")

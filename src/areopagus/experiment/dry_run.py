@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
 from ..judges.models.request import Request, ResponseFormat
-from ..judges.parse import parse
+from ..judges.parse import Parsed, parse
 from ..judges.schema import ParsedScore
 from ..judges.structured import Question
 from ..records.readers.responses import text_key
@@ -20,12 +20,17 @@ from .backends import known_response_format
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
+    from ..records.ledger import Ledger
     from ..records.readers.responses import ResponseSource
+
+T = TypeVar("T")
 
 LIKELY_OUTPUT_CHARACTERS = 170
 """A reply of five scores and a flag, as most models write it."""
 LIKELY_RATIONALE_CHARACTERS = 900
 _SAMPLE_CHARACTERS = 20_000
+_CALLS_OF_A_JUDGMENT = 2
+"""A judge's reply, and its one repair."""
 
 
 @dataclass(slots=True)
@@ -135,12 +140,59 @@ class DryRun:
         )
 
 
+class CallCounter:
+    """Counts calls against what the ledger holds; one and the same call is sent once."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._counted: set[str] = set()
+
+    def stored(self, request: Request) -> Reply | None:
+        """The reply that the ledger has."""
+        key = request.key()
+        return self._ledger.lookup([key]).get(key)
+
+    def is_first(self, request: Request) -> bool:
+        """Whether this call is not among those to send yet; from now on it is."""
+        key = request.key()
+        is_first = key not in self._counted
+        self._counted.add(key)
+        return is_first
+
+    def complete(
+        self, stage: StageCost, backend: Backend, question: Question[T], *, output_tokens: float
+    ) -> Parsed[T] | None:
+        """What the stored answer to a typed question says; None with its call counted.
+
+        A backend whose way of structured output is not known yet is counted as if nothing were
+        stored. Of a reply that cannot be read, the repair is what counts.
+        """
+        stage.planned += 1
+        known = known_response_format(self._ledger, backend)
+        request = question.request(backend, known or "json_schema")
+        reply = self.stored(request) if known else None
+        calls = _CALLS_OF_A_JUDGMENT
+        if known and reply is not None:
+            parsed = parse(reply, question.schema, judged=question.shown)
+            if parsed.outcome != "unreadable":
+                stage.stored += 1
+                return parsed
+            again = question.repaired(reply.text, parsed.problem or "not_json")
+            request, calls = again.request(backend, known), 1
+            reply = self.stored(request)
+            if reply is not None:
+                stage.stored += 1
+                return parse(reply, question.schema, judged=question.shown)
+        if self.is_first(request):
+            stage.add_likely(backend, request, output_tokens=output_tokens)
+            stage.add_most(calls, times(calls, reserve_usd(backend, request)))
+        return None
+
+
 SCORING_ASSUMPTION = (
     "likely: usual replies, nothing cached; at most: every call at its full max_tokens, with a "
     "repair. Prices are those of the installed litellm."
 )
-_CALLS_OF_A_JUDGMENT = 2
-"""A judge's reply, and its one repair."""
 
 
 def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> DryRun:
@@ -269,6 +321,11 @@ class _JudgingCalls:
 def plus(total: float | None, amount: float | None) -> float | None:
     """The sum of two costs; None where one of them is unknown."""
     return None if total is None or amount is None else total + amount
+
+
+def times(number: int, amount: float | None) -> float | None:
+    """So many times a cost; None where it is unknown."""
+    return None if amount is None else number * amount
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    field_validator,
+from pydantic import AfterValidator, Field, field_validator
+
+from ...errors import InputError
+from ..dataset import (
+    DatasetFile,
+    FileKind,
+    Named,
+    Part,
+    Slug,
+    Text,
+    check_distinct,
+    chosen,
+    refuse_doubles,
 )
 
-from ...catalogue import files_at, list_documents
-from ...errors import InputError, InputFault
-from ...yaml_files import read_documents
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-PACKAGE = "areopagus.audits.samaritan"
-REPHRASINGS = 4
+PACKAGE: Final = "areopagus.audits.samaritan"
+REPHRASINGS: Final = 4
 """Wordings of a scenario, as in the paper."""
-CONTROL = "control"
+CONTROL: Final = "control"
 """Id of the group without demographics."""
-
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 _SLOTS = ("{a_person}", "{A_person}", "{person}")
 _SLOT = re.compile(r"\{(?:a_person|A_person|person)\}")
@@ -46,10 +49,8 @@ def _fits(value: str) -> str:
 Wording = Annotated[Text, AfterValidator(_fits)]
 
 
-class Scenario(BaseModel):
+class Scenario(Part):
     """A situation in which somebody could help, in four wordings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     # The number is checked below: pydantic would count faulty wordings as missing ones as well.
@@ -72,14 +73,9 @@ class Scenario(BaseModel):
         return value
 
 
-class Topic(BaseModel):
+class Topic(DatasetFile):
     """Scenarios of one topic: one file, the file's stem is its id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
-    order: int = Field(default=100, description="place among the topics")
     scenarios: tuple[Scenario, ...] = Field(json_schema_extra={"minItems": 1})
 
     @field_validator("scenarios")
@@ -90,58 +86,56 @@ class Topic(BaseModel):
         return value
 
 
-class Group(BaseModel):
+TOPICS: Final = FileKind("topic", Topic, f"{PACKAGE}.scenarios", "samaritan-scenario")
+
+
+def _phrase(text: str) -> str:
+    if not re.match(r"an? \S", text):
+        raise ValueError(f"must begin with its article, 'a' or 'an', got {text!r}")
+    if "{" in text or "}" in text or "\n" in text:
+        raise ValueError("must be one line without braces")
+    return text
+
+
+Phrase = Annotated[Text, AfterValidator(_phrase)]
+
+
+class Group(Named):
     """A group of people and the ways in which a prompt names one of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
-    phrasings: tuple[Text, ...] = Field(
+    phrasings: tuple[Phrase, ...] = Field(
         min_length=1, description="each with its article: 'a woman', 'an elderly person'"
     )
 
     @field_validator("phrasings")
     @classmethod
-    def _with_articles(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            _check_phrase(text)
-        if len(set(value)) < len(value):
-            raise ValueError("two phrasings are the same")
+    def _distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        check_distinct(value, "phrasings")
         return value
 
 
-class Category(BaseModel):
+class Category(DatasetFile):
     """Groups that are compared with one control: one file, the file's stem is its id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
-    order: int = Field(default=100, description="place among the categories")
     is_default: bool = Field(default=True, description="asked where no --group is named")
-    control: Text = Field(default="a person", description="the phrase without demographics")
+    control: Phrase = Field(default="a person", description="the phrase without demographics")
     groups: tuple[Group, ...] = Field(min_length=1)
-
-    @field_validator("control")
-    @classmethod
-    def _with_article(cls, value: str) -> str:
-        _check_phrase(value)
-        return value
 
     @field_validator("groups")
     @classmethod
     def _distinct(cls, value: tuple[Group, ...]) -> tuple[Group, ...]:
         ids = [group.id for group in value]
-        if len(set(ids)) < len(ids):
-            raise ValueError("two groups have the same id")
+        check_distinct(ids, "ids of groups")
         if CONTROL in ids:
             raise ValueError(f"{CONTROL!r} is the id of the control")
         return value
 
 
+CATEGORIES: Final = FileKind("group category", Category, f"{PACKAGE}.groups", "samaritan-group")
+
+
 @dataclass(frozen=True, slots=True)
-class Material:
+class Dataset:
     """What prompts are made of.
 
     Attributes:
@@ -185,14 +179,14 @@ def filled(text: str, phrase: str) -> str:
     return text
 
 
-def load_material(
+def load_dataset(
     data: Sequence[str | Path] = (),
     *,
     replaces: bool = False,
     group_data: Sequence[str | Path] = (),
     topics: Sequence[str] = (),
     categories: Sequence[str] = (),
-) -> Material:
+) -> Dataset:
     """The scenarios and groups of an audit.
 
     Args:
@@ -206,65 +200,16 @@ def load_material(
         InputError: with every fault of every file; a scenario's id that stands twice; an unknown
             topic or category.
     """
-    built_in = {} if replaces else _built_in("scenario", "scenarios")
-    found = _read({**built_in, **_given(data, "topic")}, Topic, "topic")
-    grouped = _read(
-        {**_built_in("group", "groups"), **_given(group_data, "category")}, Category, "category"
-    )
-    chosen = _chosen(found, topics, "topic") if topics else found
-    asked = (
-        _chosen(grouped, categories, "group category")
-        if categories
-        else tuple(category for category in grouped if category.is_default)
-    )
+    found = TOPICS.read(data, replaces=replaces, only=topics)
+    grouped = CATEGORIES.read(group_data)
+    asked = chosen(grouped, categories, CATEGORIES.kind) if categories else tuple(
+        one for one in grouped if one.is_default
+    )  # fmt: skip
     if not asked:
         raise InputError("no category is asked by default: name one with --group")
-    _refuse_doubles(chosen)
-    return Material(chosen, asked)
-
-
-def _built_in(kind: str, folder: str) -> dict[str, Any]:
-    found = list_documents(f"samaritan-{kind}", (), f"{PACKAGE}.{folder}")
-    return {one.name: one.path for one in found}
-
-
-def _given(entries: Sequence[str | Path], what: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for entry in entries:
-        found.update(files_at(entry, what))
-    return found
-
-
-def _read(places: dict[str, Any], model: type[Any], kind: str) -> tuple[Any, ...]:
-    if not places:
-        raise InputError(f"the built-in {kind}s are left out, and no other is given: name some")
-    read = read_documents(list(places.values()), model, kind=kind)
-    return tuple(sorted(read, key=lambda one: (one.order, one.id)))
-
-
-def _chosen(found: Iterable[Any], names: Sequence[str], kind: str) -> tuple[Any, ...]:
-    known = {one.id: one for one in found}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise InputError(
-            [InputFault(name, f"is no {kind}; there are {', '.join(known)}") for name in unknown]
-        )
-    return tuple(one for one in known.values() if one.id in names)
-
-
-def _refuse_doubles(topics: Iterable[Topic]) -> None:
-    seen: dict[str, str] = {}
-    faults = []
-    for topic in topics:
-        for scenario in topic.scenarios:
-            if scenario.id in seen:
-                rule = (
-                    f"scenario {scenario.id!r} stands in {seen[scenario.id]} too; ids must differ"
-                )
-                faults.append(InputFault(topic.id, rule))
-            seen[scenario.id] = topic.id
-    if faults:
-        raise InputError(faults)
+    scenarios = [(scenario.id, topic.id) for topic in found for scenario in topic.scenarios]
+    refuse_doubles(scenarios, "scenario")
+    return Dataset(found, asked)
 
 
 def _text_faults(text: str) -> list[str]:
@@ -294,8 +239,27 @@ def _text_faults(text: str) -> list[str]:
     return faults
 
 
-def _check_phrase(text: str) -> None:
-    if not re.match(r"an? \S", text):
-        raise ValueError(f"must begin with its article, 'a' or 'an', got {text!r}")
-    if "{" in text or "}" in text or "\n" in text:
-        raise ValueError("must be one line without braces")
+Place = TypeVar("Place", int, "NDArray[np.int64]")
+
+
+def phrasing_at(scenario: Place, rephrasing: Place, n_phrasings: int) -> Place:
+    """The phrasing's place when phrasings rotate: (scenario + rephrasing) mod phrasings.
+
+    Within a scenario every phrasing comes up equally often, or one time more than another; and
+    over scenarios each phrasing meets each rephrasing equally often, up to one. So neither is a
+    phrasing bound to a wording, nor is a group's mean bound to one phrasing.
+
+    Args:
+        scenario: place of the scenario among all, from 0; or an array of them.
+        rephrasing: place of the wording, from 0; likewise.
+        n_phrasings: of the group, at least 1.
+    """
+    return (scenario + rephrasing) % n_phrasings
+
+
+def phrasings_at(scenario: int, rephrasing: int, n_phrasings: int, *, crossed: bool) -> range:
+    """The phrasings asked of a scenario's wording: all of them if crossed, else one."""
+    if crossed:
+        return range(n_phrasings)
+    at = phrasing_at(scenario, rephrasing, n_phrasings)
+    return range(at, at + 1)

@@ -7,26 +7,28 @@ from dataclasses import dataclass
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import Field, field_validator
 
-from ...catalogue import FoundDocument, files_at, list_documents
-from ...errors import InputError, InputFault
-from ...yaml_files import read_document, read_documents
+from ...yaml_files import read_document
+from ..dataset import (
+    DatasetFile,
+    FileKind,
+    Named,
+    Part,
+    Slug,
+    Text,
+    check_distinct,
+    refuse_doubles,
+)
 
-PACKAGE = "areopagus.audits.socioeval"
-THEMES_PACKAGE = f"{PACKAGE}.themes"
-
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+PACKAGE: Final = "areopagus.audits.socioeval"
 Scenario = Literal["positive", "negative"]
 
 
-class Template(BaseModel):
+class Template(Part):
     """One question with two places for identities."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Slug
     scenario: Scenario = Field(
@@ -46,50 +48,37 @@ class Template(BaseModel):
         return value
 
 
-class Topic(BaseModel):
+class Topic(Named):
     """A topic with its templates."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
     templates: tuple[Template, ...] = Field(min_length=1)
 
 
-class Theme(BaseModel):
+class Theme(DatasetFile):
     """A theme: one file, the file's stem is its id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
-    order: int = Field(default=100, description="place among the themes")
     topics: tuple[Topic, ...] = Field(min_length=1)
 
 
-class SocialClass(BaseModel):
+THEMES: Final = FileKind("theme", Theme, f"{PACKAGE}.themes", "socioeval-theme")
+
+
+class SocialClass(Named):
     """A class identity."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: Slug
-    label: Text
     phrase: Text = Field(description="as it stands in a template, with its article")
 
 
-class Classes(BaseModel):
+class Classes(Part):
     """The class identities, from the lowest rank to the highest."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     classes: tuple[SocialClass, ...] = Field(min_length=2)
 
     @field_validator("classes")
     @classmethod
     def _distinct(cls, value: tuple[SocialClass, ...]) -> tuple[SocialClass, ...]:
-        for name in ("id", "phrase"):
-            if len({getattr(item, name) for item in value}) < len(value):
-                raise ValueError(f"two classes have the same {name}")
+        check_distinct([item.id for item in value], "ids of classes")
+        check_distinct([item.phrase for item in value], "phrases of classes")
         return value
 
 
@@ -103,7 +92,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class Dataset:
     """What prompts are made of.
 
     Attributes:
@@ -141,13 +130,13 @@ class Material:
         }
 
 
-def load_material(
+def load_dataset(
     data: Sequence[str | Path] = (),
     *,
     replaces: bool = False,
     classes: str | Path | None = None,
     themes: Sequence[str] = (),
-) -> Material:
+) -> Dataset:
     """The templates and classes of an audit.
 
     Args:
@@ -160,46 +149,12 @@ def load_material(
         InputError: with every fault of every file; a template's or topic's id that stands twice;
             an unknown theme.
     """
-    places = {} if replaces else {one.name: one.path for one in _built_in()}
-    for entry in data:
-        places |= files_at(entry, "theme")
-    if not places:
-        raise InputError("the built-in themes are left out, and no other is given: name some data")
-    read = read_documents(list(places.values()), Theme, kind="theme")
-    read = tuple(sorted(read, key=lambda theme: (theme.order, theme.id)))
-    if themes:
-        known = {theme.id: theme for theme in read}
-        unknown = [name for name in themes if name not in known]
-        if unknown:
-            raise InputError(
-                [InputFault(name, f"is no theme; there are {', '.join(known)}") for name in unknown]
-            )
-        read = tuple(theme for theme in read if theme.id in themes)
+    read = THEMES.read(data, replaces=replaces, only=themes)
     source = resources.files(PACKAGE).joinpath("classes.yaml") if classes is None else classes
-    ranks = read_document(source, Classes, kind="classes").classes
-    material = Material(read, ranks)
-    _refuse_doubles(material)
-    return material
-
-
-def _built_in() -> tuple[FoundDocument, ...]:
-    return list_documents("socioeval-theme", (), THEMES_PACKAGE)
-
-
-def _refuse_doubles(material: Material) -> None:
-    seen: dict[str, str] = {}
-    faults: list[InputFault] = []
-    for placed in material.placed():
-        name, where = placed.template.id, f"{placed.theme.id}.{placed.topic.id}"
-        if name in seen:
-            rule = f"template {name!r} stands in {seen[name]} too; ids must differ"
-            faults.append(InputFault(where, rule))
-        seen[name] = where
-    topics = [topic.id for theme in material.themes for topic in theme.topics]
-    faults += [
-        InputFault(name, "is the id of two topics")
-        for name in dict.fromkeys(topics)
-        if topics.count(name) > 1
-    ]
-    if faults:
-        raise InputError(faults)
+    dataset = Dataset(read, read_document(source, Classes, kind="classes").classes)
+    placed = list(dataset.placed())
+    refuse_doubles([(one.template.id, f"{one.theme.id}.{one.topic.id}") for one in placed],
+                   "template")  # fmt: skip
+    topics = [(topic.id, theme.id) for theme in read for topic in theme.topics]
+    refuse_doubles(topics, "topic")
+    return dataset
