@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from .equivalence import tost
+from .equivalence import tost, tost_from_error
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, t_interval
 from .multiplicity import holm
 from .sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
+from .welch_james import contrast_of_means, welch_james
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,6 +133,49 @@ def mean_effects(
             same[cell],
         )
         for cell in range(n_cells)
+    )
+
+
+def separate_effects(
+    pairs: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+    *,
+    unit: str = "prompt",
+    of: str = "",
+    families: Sequence[str] | None = None,
+    margin: float | None = None,
+    margin_families: Sequence[str] | None = None,
+) -> tuple[Effect, ...]:
+    """Returns the difference of two means over separate units, pair by pair: Welch's t.
+
+    As `mean_effects`, for groups that have no unit in common: the difference with its 95% interval
+    by Welch and Satterthwaite's degrees of freedom, and what the adjusted p decides. Equivalence is
+    two one-sided Welch tests at .05.
+
+    Args:
+        pairs: values of the group and of what it is compared with, one a unit; nan is missing.
+        unit, of, families, margin, margin_families: as in `mean_effects`.
+
+    Returns:
+        One effect a pair, n counting the units of both. No limits below six units, no p where
+        neither side varies.
+    """
+    means = [contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=of) for pair in pairs]
+    means = adjusted_by_holm(means, _families(families, len(pairs)))
+    same: list[Estimate] | list[None] = [None] * len(pairs)
+    if margin is not None:
+        raw = []
+        for pair, mean in zip(pairs, means, strict=True):
+            test = welch_james(pair, (1.0, -1.0))
+            found = tost_from_error(test.estimate, test.error, test.df_rest, margin)
+            raw.append(Estimate(
+                found.estimate, found.low, found.high, mean.n, unit,
+                f"Welch t interval over {unit}s, margin ±{margin:g}", 0.9, found.reason,
+                p=found.p_value, p_method=f"two one-sided Welch t, margin ±{margin:g}",
+            ))  # fmt: skip
+        same = adjusted_by_holm(raw, _families(margin_families or families, len(pairs)))
+    return tuple(
+        Effect(replace(mean, verdict=effect_verdict(mean, other)), {}, other)
+        for mean, other in zip(means, same, strict=True)
     )
 
 

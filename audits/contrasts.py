@@ -8,6 +8,9 @@ A difference is made of prompts that are alike but for the group: answers are av
 and over `average`, then taken less the reference where `match` is the same, then averaged within
 the unit. A prompt that either side has no value for is left out of both: otherwise a group that is
 refused the hard prompts would look better than it is.
+
+Where a unit belongs to one group alone (`paired: false`), its answers are averaged, and the means
+of two groups over their own units are compared by Welch's t.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..aggregation.clustered import clustered_proportion
-from ..aggregation.effects import Effect, mean_effects
-from ..aggregation.estimate import Estimate
+from ..aggregation.effects import Effect, MeanTest, mean_effects, separate_effects
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
+from ..aggregation.welch_james import contrast_of_means
+from ..formats import units
 from ..records.estimates import Estimates
 from .definition import Contrast, Definition, Outcome
 
@@ -33,6 +38,11 @@ Floats = npt.NDArray[np.float64]
 UNREAD: Final = ("unclassified", "unreadable")
 """Statuses of answers that came and have no value."""
 ANSWERED: Final = ("classified", "unclassified", "refused", "unreadable", "empty")
+Cell = tuple[str, str, str]
+"""Respondent, factor, group."""
+Columns = tuple[Floats, ...]
+"""One value a unit: of a group less its reference; or of the group, and of the reference apart."""
+DECIDES: Final[MeanTest] = "skewness-adjusted flips"
 ALL: Final = ""
 """All respondents together: the mean over them, of the units that each has a value for."""
 
@@ -49,10 +59,10 @@ class Cells:
     """
 
     values: Floats
-    cells: tuple[tuple[str, str, str], ...]
+    cells: tuple[Cell, ...]
     units: tuple[str, ...]
 
-    def column(self, cell: tuple[str, str, str]) -> Floats:
+    def column(self, cell: Cell) -> Floats:
         """The values of one cell."""
         found: Floats = self.values[:, self.cells.index(cell)]
         return found
@@ -80,40 +90,59 @@ def add_contrast(
         respondents: in the order of the report.
     """
     unit, prepared = definition.unit_word, prepare(contrast, frame, definition.outcomes)
-    wordings = over_wordings(contrast, prepared)
-    gaps = less_reference(contrast, wordings)
-    means = with_all(cells_of(wordings, "value", respondents), respondents)
-    own = cells_of(gaps, "gap", respondents)
-    whole = with_all(own, respondents)
-    ends = [
-        with_all(
-            cells_of(less_reference(contrast, over_wordings(contrast, filled)), "gap", respondents),
-            respondents,
-        )
-        for filled in _at_ends(contrast, prepared)
-    ]
-    effects = _effects(definition, contrast, whole)
+    means = with_all(cells_of(over_wordings(contrast, prepared), "value", respondents), respondents)
     for place, cell in enumerate(means.cells):
         keys = _keys(cell)
         found.add(name, "mean", _mean(means.values[:, place], unit, _MEAN), **keys)
         found.add(name, "answered", _answered(prepared, cell, unit), **keys)
-    for place, cell in enumerate(whole.cells):
-        keys, effect = _keys(cell), effects[place]
+    columns = differences(contrast, prepared, respondents)
+    ends = [differences(contrast, filled, respondents) for filled in _at_ends(contrast, prepared)]
+    effects = _effects(definition, contrast, columns)
+    for cell, effect in zip(columns, effects, strict=True):
+        keys = _keys(cell)
         found.add(name, "difference", effect.mean, **keys)
-        found.add(name, "t", effect.tests["t"], **keys)
-        found.add(name, "sign_flips", effect.tests["sign flips"], **keys)
+        for test in effect.tests:
+            if test != DECIDES:
+                found.add(name, test.replace(" ", "_"), effect.tests[test], **keys)
         found.add(name, "equivalence", effect.equivalence, **keys)
         for end, bounds in zip(("least", "most"), ends, strict=True):
-            values = bounds.column(cell)
-            known = values[~np.isnan(values)]
-            if known.size:
-                bound = Estimate(
-                    float(known.mean()), n=known.size, unit=unit,
-                    method="bound over answers without a value",
-                )  # fmt: skip
+            value, n = _value(bounds[cell])
+            if n:
+                method = "bound over answers without a value"
+                bound = Estimate(value, n=n, unit=unit, method=method)
                 found.add(name, f"difference_{end}", bound, **keys)
     _add_parts(found, definition, name, contrast, prepared, respondents)
-    _add_models(found, definition, name, own, respondents)
+    _add_models(found, definition, name, contrast, columns, respondents)
+
+
+def differences(
+    contrast: Contrast, prepared: pd.DataFrame, respondents: Sequence[str]
+) -> dict[Cell, Columns]:
+    """The values that the difference of every group is made of, the mean of respondents last."""
+    wordings = over_wordings(contrast, prepared)
+    if contrast.paired:
+        gaps = cells_of(less_reference(contrast, wordings), "gap", respondents)
+        whole = with_all(gaps, respondents)
+        return {cell: (whole.column(cell),) for cell in whole.cells}
+    whole = with_all(cells_of(wordings, "value", respondents), respondents)
+    groups = wordings[~wordings["is_reference"]].drop_duplicates(["factor", "group"])
+    reference = groups.set_index(["factor", "group"])["reference"]
+    return {
+        (who, factor, group): (
+            whole.column((who, factor, group)), whole.column((who, "", reference[factor, group])),
+        )
+        for who, factor, group in whole.cells
+        if (factor, group) in reference.index
+    }  # fmt: skip
+
+
+def _value(columns: Columns) -> tuple[float, int]:
+    """The difference, and on how many units it rests."""
+    known = [column[~np.isnan(column)] for column in columns]
+    if not all(one.size for one in known):
+        return np.nan, 0
+    value = known[0].mean() - (known[1].mean() if len(known) > 1 else 0.0)
+    return float(value), sum(one.size for one in known)
 
 
 _MEAN: Final = "mean over matched prompts, then over units"
@@ -218,36 +247,77 @@ def with_all(given: Cells, respondents: Sequence[str]) -> Cells:
     )
 
 
-def _effects(definition: Definition, contrast: Contrast, cells: Cells) -> tuple[Effect, ...]:
+def _effects(
+    definition: Definition, contrast: Contrast, columns: Mapping[Cell, Columns]
+) -> tuple[Effect, ...]:
     # What is corrected for is what a reader looks through: the models' own cells. The means over
     # all models are a family of their own.
-    n_all = sum(not who for who, _, _ in cells.cells)
-    n_own = len(cells.cells) - n_all
+    n_all = sum(not who for who, _, _ in columns)
+    n_own = len(columns) - n_all
     families = [
         f"Holm over {n_own} groups of all models" if who else f"Holm over {n_all} groups"
-        for who, _, _ in cells.cells
+        for who, _, _ in columns
     ]
     inside = [
-        f"Holm over the groups of {factor}{f', {who}' if who else ''}"
-        for who, factor, _ in cells.cells
+        f"Holm over the groups of {factor}{f', {who}' if who else ''}" for who, factor, _ in columns
     ]
-    return mean_effects(
-        cells.values, unit=definition.unit_word, of=f"group less {contrast.reference_name}",
-        tests=("t", "sign flips", "skewness-adjusted flips"), families=families,
-        margin=contrast.margin, margin_families=inside, flips=max(definition.resamples, 99),
+    return _tested(
+        definition, contrast, list(columns.values()), f"group less {contrast.reference_name}",
+        families, tests=("t", "sign flips", DECIDES), margin=contrast.margin,
+        margin_families=inside,
     )  # fmt: skip
+
+
+def _tested(
+    definition: Definition,
+    contrast: Contrast,
+    columns: Sequence[Columns],
+    of: str,
+    families: Sequence[str],
+    *,
+    tests: Sequence[MeanTest],
+    margin: float | None = None,
+    margin_families: Sequence[str] | None = None,
+) -> tuple[Effect, ...]:
+    """Tests of every difference: on pairs, or Welch's where units are separate."""
+    unit = definition.unit_word
+    if contrast.paired:
+        values = np.stack([gap for (gap,) in columns], axis=1) if columns else np.zeros((0, 0))
+        return mean_effects(
+            values, unit=unit, of=of, tests=tests, families=families, margin=margin,
+            margin_families=margin_families, flips=max(definition.resamples, 99),
+        )  # fmt: skip
+    effects = separate_effects(
+        [(group, reference) for group, reference in columns], unit=unit, of=of, families=families,
+        margin=margin, margin_families=margin_families,
+    )  # fmt: skip
+    return tuple(
+        _of_both(effect, shared, unit) if (shared := _shared(one)) else effect
+        for effect, one in zip(effects, columns, strict=True)
+    )
+
+
+def _shared(columns: Columns) -> int:
+    """Units that have a value on both sides."""
+    return int((~np.isnan(np.stack(columns))).all(axis=0).sum())
+
+
+def _of_both(effect: Effect, shared: int, unit: str) -> Effect:
+    reason = f"{units(shared, unit)} with both groups: they are not separate (paired: true)"
+    none = undefined(reason, unit=unit, method=effect.mean.method)
+    return Effect(replace(none, verdict="undefined"), {}, effect.equivalence and none)
 
 
 def _mean(values: Floats, unit: str, what: str) -> Estimate:
     return t_interval(values, unit=unit).of(what)
 
 
-def _keys(cell: tuple[str, str, str]) -> dict[str, str]:
+def _keys(cell: Cell) -> dict[str, str]:
     who, factor, group = cell
     return {"respondent": who, "factor": factor, "group": group}
 
 
-def _answered(prepared: pd.DataFrame, cell: tuple[str, str, str], unit: str) -> Estimate:
+def _answered(prepared: pd.DataFrame, cell: Cell, unit: str) -> Estimate:
     """Share of answers with a value, the unit being the cluster."""
     who, factor, group = cell
     rows = prepared[(prepared["factor"] == factor) & (prepared["group"] == group)]
@@ -279,6 +349,14 @@ def _add_parts(
 ) -> None:
     """The difference within each value of the columns of `by`."""
     unit, what = definition.unit_word, f"group less {contrast.reference_name}"
+    if not contrast.paired:
+        for column in contrast.by:
+            for level, rows in prepared.groupby(column, sort=False):
+                for cell, pair in differences(contrast, rows, respondents).items():
+                    gap = contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=what)
+                    keys = _keys(cell) | {"detail": str(level)}
+                    found.add(f"{name}_by_{column}", "difference", gap, **keys)
+        return
     whole = over_wordings(contrast, prepared)
     for column in contrast.by:
         table = f"{name}_by_{column}"
@@ -318,27 +396,26 @@ def _add_models(
     found: Estimates,
     definition: Definition,
     name: str,
-    own: Cells,
+    contrast: Contrast,
+    columns: Mapping[Cell, Columns],
     respondents: Sequence[str],
 ) -> None:
     """Every pair of respondents in every group; nothing with one."""
     pairs = list(combinations(respondents, 2))
     if not pairs:
         return
-    order = [cell[1:] for cell in own.cells if cell[0] == respondents[0]]
+    order = [cell[1:] for cell in columns if cell[0] == respondents[0]]
     cells = [(a, b, *cell) for a, b in pairs for cell in order]
-    columns = np.stack(
-        [
-            own.column((a, factor, group)) - own.column((b, factor, group))
-            for a, b, factor, group in cells
-        ],
-        axis=1,
-    )
-    effects = mean_effects(
-        columns, unit=definition.unit_word, of="difference of differences",
-        tests=("sign flips", "skewness-adjusted flips"),
-        families=[f"Holm over {len(cells)} pairs x groups"] * len(cells),
-        flips=max(definition.resamples, 99),
+    between = [
+        tuple(
+            one - other
+            for one, other in zip(columns[a, factor, group], columns[b, factor, group], strict=True)
+        )
+        for a, b, factor, group in cells
+    ]
+    effects = _tested(
+        definition, contrast, between, "difference of differences",
+        [f"Holm over {len(cells)} pairs x groups"] * len(cells), tests=("sign flips", DECIDES),
     )  # fmt: skip
     for (a, b, factor, group), effect in zip(cells, effects, strict=True):
         keys = {"respondent": a, "baseline": b, "factor": factor, "group": group}
@@ -346,4 +423,5 @@ def _add_models(
         if mean.verdict == "undecided":
             mean = replace(mean, verdict="not shown to differ")
         found.add(f"{name}_models", "difference", mean, **keys)
-        found.add(f"{name}_models", "sign_flips", effect.tests["sign flips"], **keys)
+        if "sign flips" in effect.tests:
+            found.add(f"{name}_models", "sign_flips", effect.tests["sign flips"], **keys)

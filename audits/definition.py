@@ -162,6 +162,11 @@ class Contrast(_Part):
     references: Mapping[str, str] = Field(
         default={}, description="kind of group to its reference, where there are several"
     )
+    paired: bool = Field(
+        default=True,
+        description="false: a unit belongs to one group alone, and the means of two groups over "
+        "their own units are compared by Welch's t; nothing is matched",
+    )
     match: tuple[Name, ...] = Field(
         default=(),
         description="columns that are alike in the two prompts, beside the unit; left out where "
@@ -187,6 +192,12 @@ class Contrast(_Part):
     note: str = ""
     digits: int = 2
 
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if self.match and not self.paired:
+            raise ValueError("match is for pairs: leave it out, or paired: false")
+        return self
+
 
 class Agreement(_Part):
     """A key of the judges' replies on which two of them agree or do not."""
@@ -204,6 +215,11 @@ class Case(_Part):
 
     id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,80}$")]
     text: Text = Field(description="with places such as {applicant}, filled from the factors")
+    columns: Mapping[Name, Text] = Field(
+        default={},
+        description="what kind of case it is, as columns of its own: {about: tenants}; all cases "
+        "have the same",
+    )
 
 
 class Read(_Part):
@@ -344,6 +360,11 @@ class Definition(_Part):
         return {name: one for name, one in self.outcomes.items() if one.of is not None}
 
     @property
+    def case_columns(self) -> Mapping[str, str]:
+        """The columns that the cases have of their own, by those of the first."""
+        return self.material[0].columns if self.material else {}
+
+    @property
     def reads_answers(self) -> bool:
         """Whether anything is estimated from columns of the answers, and not by the class alone."""
         return bool(self.read_outcomes or self.shares or self.changes or self.agreement)
@@ -357,8 +378,13 @@ class Definition(_Part):
     def _is_whole(self) -> Self:
         if self.ask and (self.read is None or not self.material):
             raise ValueError("ask goes with read and material")
-        if taken := {"case", "order", "answer", "text"} & self.factors.keys():
+        own = {"case", "order", "answer", "text"}
+        if taken := own & self.factors.keys():
             raise ValueError(f"factors: {', '.join(sorted(taken))} is a column of its own")
+        if taken := (own | self.factors.keys()) & self.case_columns.keys():
+            raise ValueError(f"columns: {', '.join(sorted(taken))} is a column already")
+        if any(case.columns.keys() != self.case_columns.keys() for case in self.material):
+            raise ValueError("all cases must have the same columns")
         places = {"text", *self.factors}
         texts = [self.ask, *(case.text for case in self.material)]
         if unknown := sorted({one for text in texts for one in _PLACE.findall(text)} - places):
@@ -368,7 +394,8 @@ class Definition(_Part):
     @model_validator(mode="after")
     def _columns_exist(self) -> Self:
         known = {"unit", "item_id", *self.item_columns, *self.value_columns}
-        known |= {"case", "order", "answer", *self.factors} if self.ask else set()
+        if self.ask:
+            known |= {"case", "order", "answer", *self.factors, *self.case_columns}
         used = {self.unit: "unit"}
         used |= {column: "by" for crossed in self.by for column in crossed}
         for name, outcome in self.outcomes.items():

@@ -547,7 +547,7 @@ class _View:
             }  # fmt: skip
             known = {g: one for g, one in members.items() if one["difference"].is_defined}
             near = min(known, key=lambda g: abs(known[g]["difference"].value), default="")
-            paper = [g for g, one in members.items() if one["t"].p > ALPHA]
+            paper = [g for g, one in members.items() if "t" in one and one["t"].p > ALPHA]
             parts = [f"shown: {listed(told['shown']) or 'none'}"]
             parts += [f"undecided: {listed(told['undecided'])}"] if told["undecided"] else []
             parts += [f"nearest: {near}"] if near else []

@@ -58,11 +58,12 @@ class YamlAudit(Audit[YamlOptions]):
             raise ValueError("the definition says nothing of asking and reading")
         self._read = read
         items = {"case": "text", **dict.fromkeys(definition.factors, "text")}
+        items |= dict.fromkeys(definition.case_columns, "text")
         items |= {"order": "text"} if read.options else {}
         alike = [*definition.factors, *(["order"] if read.options else [])]
         contrasts = {
             name: one
-            if one.match
+            if one.match or not one.paired
             else one.model_copy(update={"match": tuple(c for c in alike if c not in one.factor)})
             for name, one in definition.contrasts.items()
         }
@@ -91,7 +92,7 @@ class YamlAudit(Audit[YamlOptions]):
                 prompt = _filled(found.ask.replace("{text}", case.text), texts).strip()
                 for order, form in _forms(self._read):
                     key = "|".join((case.id, *ids.values(), *([order] if order else [])))
-                    fields: dict[str, Cell] = {"case": case.id, **ids}
+                    fields: dict[str, Cell] = {"case": case.id, **case.columns, **ids}
                     fields |= {"order": order} if order else {}
                     yield AuditItem(key, f"{prompt}\n\n{form}", fields, unit=case.id)
 

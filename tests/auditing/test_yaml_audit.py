@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from areopagus import InputError
 from areopagus.auditing import audit
@@ -136,3 +139,67 @@ def test_a_faulty_definition_is_named(loans: Path, wrong: str, right: str, messa
     with pytest.raises(InputError) as caught:
         find_audit(loans)
     assert message in str(caught.value)
+
+
+TENANTS = """name: tenants
+title: Tenants
+about: whether a model is harder on some trades
+material:
+{cases}
+ask: "{{text}} How much rent may be owed?"
+read: {{number: [0, 100]}}
+contrasts:
+  gap:
+    title: gap
+    of: answer
+    paired: false
+    factor: [about]
+    reference: {{about: [teacher]}}
+    reference_name: teachers
+    scale: [0, 100]
+    margin: 30
+"""
+
+
+def test_groups_of_separate_units_are_compared_by_welchs_t(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    owed = {
+        "teacher": rng.normal(40, 5, 14).round(), "actor": rng.normal(60, 20, 9).round(),
+        "nurse": rng.normal(41, 6, 12).round(),
+    }  # fmt: skip
+    cases = [
+        f"  - {{id: {about}-{k}, text: 'Case {k} of a {about}.', columns: {{about: {about}}}}}"
+        for about, values in owed.items() for k in range(len(values))
+    ]  # fmt: skip
+    (tmp_path / "audit.yaml").write_text(TENANTS.format(cases="\n".join(cases)), encoding="utf-8")
+    answers = [
+        {"item_id": f"{about}-{k}", "response_text": f"{value + shift:g}", "respondent_id": "m",
+         "repeat": repeat}
+        for about, values in owed.items() for k, value in enumerate(values)
+        for repeat, shift in enumerate((-3, 3))
+    ]  # fmt: skip
+    run = audit(tmp_path, responses=answers, repeats=2, out=tmp_path / "run")
+    for about in ("actor", "nurse"):
+        found = gap(run, about)
+        expected = stats.ttest_ind(owed[about], owed["teacher"], equal_var=False)
+        limits = expected.confidence_interval()
+        assert found.value == pytest.approx(owed[about].mean() - owed["teacher"].mean())
+        assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
+        assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
+        assert (found.n, found.unit) == (len(owed[about]) + 14, "case")
+        one, other = (DescrStatsW(owed[name]) for name in (about, "teacher"))
+        p, *_ = CompareMeans(one, other).ttost_ind(-30, 30, usevar="unequal")
+        rows = select(run.estimates, "gap", group=about).set_index("measure")
+        assert rows.loc["equivalence", "p"] == pytest.approx(p, rel=1e-9)
+    assert gap(run, "actor").verdict == "differs"
+    assert gap(run, "nurse").verdict == "equivalent"
+    assert "Welch's t over cases" in gap(run, "nurse").p_method
+
+
+def test_a_unit_on_both_sides_is_no_separate_one(loans: Path) -> None:
+    text = example().replace("    of: lent\n", "    of: lent\n    paired: false\n")
+    (loans / "audit.yaml").write_text(text, encoding="utf-8")
+    run = run_of(loans, lender(lambda prompt: "Aisha" in prompt))
+    found = gap(run, "aisha")
+    assert (found.verdict, found.is_defined) == ("undefined", False)
+    assert "8 cases with both groups" in found.reason
