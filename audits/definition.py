@@ -367,7 +367,9 @@ class Definition(_Part):
     @property
     def reads_answers(self) -> bool:
         """Whether anything is estimated from columns of the answers, and not by the class alone."""
-        return bool(self.read_outcomes or self.shares or self.changes or self.agreement)
+        return bool(
+            self.read_outcomes or self.shares or self.changes or self.contrasts or self.agreement
+        )
 
     @property
     def unit_word(self) -> str:
