@@ -1,5 +1,6 @@
 """The bias audits: each a folder here, and the one form in which an audit is defined."""
 
+from ..graphs.adjudication import JudgeQuestion, JudgeVote, Ruling
 from .answer_forms import (
     OptionReading,
     declines,
@@ -16,11 +17,8 @@ from .definition import (
     AuditItem,
     AuditOptions,
     Cell,
-    JudgeQuestion,
-    JudgeVote,
     Reading,
     ReadingStatus,
-    Ruling,
 )
 from .registry import audit_names, find_audit
 

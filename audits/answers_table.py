@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -167,6 +167,38 @@ def _rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     with file:
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
             yield from batch.to_pylist()
+
+
+def write_joined(
+    path: Path, given: Sequence[tuple[Path, str, str]], items: Collection[str]
+) -> None:
+    """Writes rows of several tables as one, those of a unit next to each other.
+
+    Args:
+        path: of the new table.
+        given: table, whose rows are taken, and what this respondent is called from now on.
+        items: the items whose rows are taken.
+
+    Raises:
+        InputError: a table that cannot be read.
+    """
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as compute
+    import pyarrow.parquet as parquet
+
+    wanted, parts = pa.array(list(items)), []
+    for file, target, label in given:
+        with _opened(file):
+            table = parquet.read_table(file)
+        mine = compute.equal(table["target"], target)
+        table = table.filter(compute.and_(mine, compute.is_in(table["item_id"], wanted)))
+        place = table.schema.get_field_index("target")
+        parts.append(table.set_column(place, "target", pa.array([label] * len(table), pa.string())))
+    whole = pa.concat_tables(parts, promote_options="default")
+    units, _ = pd.factorize(whole["unit"].to_pandas())
+    parquet.write_table(whole.take(pa.array(np.argsort(units, kind="stable"))), path)
 
 
 class _opened:  # noqa: N801 - reads as a statement

@@ -262,10 +262,15 @@ def _effects(
         f"Holm over the groups of {factor}{f', {who}' if who else ''}" for who, factor, _ in columns
     ]
     return _tested(
-        definition, contrast, list(columns.values()), f"group less {contrast.reference_name}",
+        definition, contrast, list(columns.values()), _less(contrast),
         families, tests=("t", "sign flips", DECIDES), margin=contrast.margin,
         margin_families=inside,
     )  # fmt: skip
+
+
+def _less(contrast: Contrast) -> str:
+    """What a difference is, for its method."""
+    return f"group less {contrast.reference_name.removeprefix('the ')}"
 
 
 def _tested(
@@ -348,7 +353,7 @@ def _add_parts(
     respondents: Sequence[str],
 ) -> None:
     """The difference within each value of the columns of `by`."""
-    unit, what = definition.unit_word, f"group less {contrast.reference_name}"
+    unit, what = definition.unit_word, _less(contrast)
     if not contrast.paired:
         for column in contrast.by:
             for level, rows in prepared.groupby(column, sort=False):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from ..catalogue import files_at, list_documents
 from ..errors import InputError, InputFault
-from ..yaml_files import STRICT, read_documents
+from ..yaml_files import STRICT, read_document, read_documents
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -37,6 +39,7 @@ class DatasetFile(Named):
     order: int = Field(default=100, description="place among the files")
 
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 FileT = TypeVar("FileT", bound=DatasetFile)
 NamedT = TypeVar("NamedT", bound=Named)
 
@@ -83,8 +86,33 @@ class FileKind(Generic[FileT]):
         if not places and not may_be_none:
             said = f"the built-in files ({self.kind}) are left out, and no other is given"
             raise InputError(f"{said}: name some")
-        files = read_documents(list(places.values()), self.model, kind=self.kind)
+        builtin = {one.path for one in found if one.is_builtin}
+        files = [_builtin(path, self.model) for path in places.values() if path in builtin]
+        own = [path for path in places.values() if path not in builtin]
+        files += read_documents(own, self.model, kind=self.kind)
         return chosen(sorted(files, key=lambda one: (one.order, one.id)), only, self.kind)
+
+
+def one_file(given: str | Path | None, package: str, name: str, model: type[ModelT]) -> ModelT:
+    """What the given file holds, or the built-in one of this name.
+
+    Raises:
+        InputError: with every fault of the file.
+    """
+    if given is None:
+        return _builtin(resources.files(package).joinpath(name), model)
+    return read_document(given, model, kind=name.removesuffix(".yaml"))
+
+
+def _builtin(path: Any, model: type[ModelT]) -> ModelT:
+    found: ModelT = _read_once(path, model)
+    return found
+
+
+@cache
+def _read_once(path: Any, model: Any) -> Any:
+    """A file of the package: an audit asks for its data many times."""
+    return read_document(path, model, kind=Path(path.name).stem)
 
 
 def chosen(found: Iterable[NamedT], names: Iterable[str], kind: str) -> tuple[NamedT, ...]:

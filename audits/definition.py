@@ -44,7 +44,7 @@ from typing import (
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..experiment.ask import ModelAnswer
-from ..graphs.adjudication import JudgeQuestion, JudgeVote, Ruling
+from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..judges.models.backend import Backend
 from ..yaml_files import read_document
 from .answers_table import AnswersTable, ColumnKind
@@ -79,6 +79,11 @@ class Outcome(_Part):
     """One thing that is measured of every answer: a share of answers, or a mean."""
 
     title: Text = Field(description="head of its column: 'bias rate'")
+    in_words: str = Field(
+        default="",
+        description="what it is, in a sentence: 'the share of choices that favour the higher "
+        "class'; the title if empty",
+    )
     of: Name | None = Field(
         default=None,
         description="the column of the answers that it is read from; left out: the audit's class "
@@ -120,6 +125,11 @@ class Outcome(_Part):
     digits: int = 2
 
     @property
+    def said(self) -> str:
+        """What it is, in a sentence."""
+        return self.in_words or self.title
+
+    @property
     def is_share(self) -> bool:
         """Whether it is a share of answers."""
         return self.scale == (0.0, 1.0)
@@ -158,7 +168,9 @@ class Contrast(_Part):
     reference: Mapping[Name, tuple[str, ...]] = Field(
         description="with what groups are compared: rows that hold one of these in every column"
     )
-    reference_name: str = Field(default="reference", description="what it is called")
+    reference_name: str = Field(
+        default="the reference", description="what it is called in sentences: 'the control'"
+    )
     references: Mapping[str, str] = Field(
         default={}, description="kind of group to its reference, where there are several"
     )
@@ -367,9 +379,7 @@ class Definition(_Part):
     @property
     def reads_answers(self) -> bool:
         """Whether anything is estimated from columns of the answers, and not by the class alone."""
-        return bool(
-            self.read_outcomes or self.shares or self.changes or self.contrasts or self.agreement
-        )
+        return any((self.read_outcomes, self.shares, self.changes, self.contrasts, self.agreement))
 
     @property
     def unit_word(self) -> str:
@@ -586,19 +596,3 @@ class Audit(ABC, Generic[OptionsT]):
     def notices(self, options: OptionsT) -> Sequence[str]:
         """What a person should know before anything is spent."""
         return ()
-
-
-__all__ = [
-    "ANSWER_STATUSES",
-    "AnswerStatus",
-    "Audit",
-    "AuditItem",
-    "AuditOptions",
-    "Cell",
-    "JudgeQuestion",
-    "JudgeVote",
-    "OptionsT",
-    "Reading",
-    "ReadingStatus",
-    "Ruling",
-]

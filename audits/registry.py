@@ -60,6 +60,12 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
     return _checked(_audit_in(module, text))
 
 
+def is_builtin(audit: Audit[Any]) -> bool:
+    """Whether it came with the package."""
+    name = audit.definition.name
+    return name in audit_names() and find_audit(name) is audit
+
+
 def renamed(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """An audit of the first version, and its options, by the name that it has now."""
     if name != "silverspoon":

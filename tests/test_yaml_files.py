@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from areopagus import personas, rubrics
+from areopagus import audits, personas, rubrics
 from areopagus.errors import InputError
 from areopagus.schemas import schema_files
 from areopagus.yaml_files import (
@@ -424,13 +424,15 @@ def test_the_committed_schemas_are_those_of_the_models(path):
     )
 
 
-@pytest.mark.parametrize(("module", "kind"), [(personas, "persona"), (rubrics, "rubric")])
-def test_every_built_in_file_names_its_schema_in_the_first_line(module, kind):
-    files = sorted(Path(module.__file__).parent.glob("*.yaml"))
+@pytest.mark.parametrize("module", [personas, rubrics, audits], ids=lambda one: one.__name__)
+def test_every_built_in_file_names_its_schema_in_the_first_line(module):
+    files = sorted(Path(module.__file__).parent.rglob("*.yaml"))
     assert files
+    schemas = {path.resolve() for path in schema_files()}
     for path in files:
         first = path.read_text(encoding="utf-8").splitlines()[0]
-        assert first == f"# yaml-language-server: $schema=./{kind}.schema.json"
+        assert first.startswith("# yaml-language-server: $schema="), path
+        assert (path.parent / first.partition("=")[2]).resolve() in schemas, path
 
 
 def test_a_schema_names_every_field_and_forbids_others():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,8 +14,16 @@ from pydantic import ValidationError as FieldError
 from ...catalogue import SUFFIXES
 from ...errors import SHOWN_FAULTS, InputError, InputFault
 from ...experiment.config import faults_of
-from ...yaml_files import read_document
-from ..dataset import DatasetFile, FileKind, Named, Part, check_distinct, chosen, refuse_doubles
+from ..dataset import (
+    DatasetFile,
+    FileKind,
+    Named,
+    Part,
+    check_distinct,
+    chosen,
+    one_file,
+    refuse_doubles,
+)
 
 PACKAGE: Final = "areopagus.audits.hidden_bias"
 PLACE: Final = "{X}"
@@ -142,8 +149,7 @@ def load_descriptors(
     Raises:
         InputError: with every fault of the file, or an unknown category.
     """
-    source = resources.files(PACKAGE).joinpath("descriptors.yaml") if path is None else path
-    found = read_document(source, Descriptors, kind="descriptors").categories
+    found = one_file(path, PACKAGE, "descriptors.yaml", Descriptors).categories
     return chosen(found, categories, "category")
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
+from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable
-from ..definition import Audit, AuditItem, AuditOptions, Definition, JudgeQuestion, Reading, Ruling
+from ..definition import Audit, AuditItem, AuditOptions, Definition, Reading
 from .dataset import Dataset, Scenario, Topic, filled, load_dataset, phrasings_at
 from .ratings import judged_rating, rating_question, read_rating
 

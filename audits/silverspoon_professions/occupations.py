@@ -6,16 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Final
 
 from pydantic import Field
 
 from ...errors import InputError, InputFault
 from ...graphs.adjudication import JudgeQuestion
-from ...yaml_files import read_document
 from ..answer_forms import EDGES
-from ..dataset import Part, Text
+from ..dataset import Part, Text, one_file
 from .people import PACKAGE, Income
 
 MOST_WORDS: Final = 12
@@ -75,8 +73,7 @@ def load_occupations(source: str | None = None) -> Mapping[str, Income]:
     Raises:
         InputError: the file's faults, or a name with two incomes.
     """
-    place = resources.files(PACKAGE).joinpath("occupations.yaml") if source is None else source
-    read = read_document(place, Occupations, kind="occupations")
+    read = one_file(source, PACKAGE, "occupations.yaml", Occupations)
     found: dict[str, Income] = {}
     faults: list[InputFault] = []
     for one in read.occupations:

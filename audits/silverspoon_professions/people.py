@@ -6,15 +6,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from ...errors import InputError, InputFault
-from ...yaml_files import read_document
-from ..dataset import Named, Part, Slug, Text, check_distinct
+from ..dataset import Named, Part, Slug, Text, check_distinct, one_file
 
 PACKAGE = "areopagus.audits.silverspoon_professions"
 NameRule = Literal["distinct", "first"]
@@ -118,8 +116,7 @@ def load_people(
     Raises:
         InputError: the file's faults, or a group that is left without a name.
     """
-    place = resources.files(PACKAGE).joinpath("people.yaml") if source is None else Path(source)
-    people = read_document(place, People, kind="people")
+    people = one_file(source, PACKAGE, "people.yaml", People)
     wanted = most or people.names_per_group
     own = {group.id: _distinct_names(group.names) for group in people.groups}
     taken: dict[str, tuple[str, ...]] = {}

@@ -8,8 +8,9 @@ from typing import Final, Literal
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
+from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
-from ..definition import Audit, AuditItem, AuditOptions, Cell, JudgeQuestion, Reading, Ruling
+from ..definition import Audit, AuditItem, AuditOptions, Cell, Reading
 from .dataset import Dataset, Placed, SocialClass, load_dataset
 
 _REASON = "Then give your reason in a sentence or two."

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
-from ...yaml_files import read_document
 from ..dataset import (
     DatasetFile,
     FileKind,
@@ -20,6 +18,7 @@ from ..dataset import (
     Slug,
     Text,
     check_distinct,
+    one_file,
     refuse_doubles,
 )
 
@@ -150,8 +149,7 @@ def load_dataset(
             an unknown theme.
     """
     read = THEMES.read(data, replaces=replaces, only=themes)
-    source = resources.files(PACKAGE).joinpath("classes.yaml") if classes is None else classes
-    dataset = Dataset(read, read_document(source, Classes, kind="classes").classes)
+    dataset = Dataset(read, one_file(classes, PACKAGE, "classes.yaml", Classes).classes)
     placed = list(dataset.placed())
     refuse_doubles([(one.template.id, f"{one.theme.id}.{one.topic.id}") for one in placed],
                    "template")  # fmt: skip

@@ -11,8 +11,11 @@ from click.testing import CliRunner
 from areopagus import InputError
 from areopagus.auditing import audit
 from areopagus.auditing.compare import compare_audits
+from areopagus.audits import find_audit
+from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.cli.report import report
 from areopagus.records.estimates import estimate_of, select
+from areopagus.reports.document import Document, Table
 
 CASES = "\n".join(f"  - {{id: c{k}, text: 'Question {k} for {{who}}.'}}" for k in range(12))
 TEXT = f"""name: doors
@@ -58,20 +61,79 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
     rows = select(found, "gap_models", group="b")
     (row,) = rows[rows["measure"] == "difference"].to_dict("records")
     assert row["value"] == pytest.approx(9 / 10)
-    assert document.headline[0] == "Gap of Bo: +0.90 [+0.67, +1.13] after less before."
+    assert document.headline[0] == "Gap of Bo rose by 0.90 [0.67, 1.13]."
     assert any("4 prompts of one run alone are left out" in text for text in document.notices)
 
 
 def test_where_nothing_changed_that_is_said(tmp_path: Path) -> None:
     before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     document, _ = compare_audits(before, after)
-    assert list(document.headline) == ["No change is shown of 2 differences."]
+    assert list(document.headline) == ["Not shown to have changed: share opened, gap of Bo."]
     result = CliRunner().invoke(
         report, [str(before), str(after), "--out", str(tmp_path / "c.html")], standalone_mode=False
     )
     assert result.exception is None, result.exception
-    assert "No change is shown" in result.output
+    assert "Not shown to have changed" in result.output
     assert "before and after" in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+def columns_of(document: Document) -> set[str]:
+    tables = [part for one in document.sections for part in one.parts if isinstance(part, Table)]
+    return {column.title for table in tables for column in table.columns}
+
+
+def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path: Path) -> None:
+    options = {"names_per_group": 2}
+    drawn = list(find_audit("silverspoon-professions").items(
+        SilverSpoonProfessionsOptions.model_validate(options)
+    ))  # fmt: skip
+
+    def answered(out: str, is_surgeon: Any) -> Path:
+        rows = [
+            {"item_id": item.item_id, "respondent_id": out,
+             "response_text": "Surgeon" if is_surgeon(item.fields) else "Cashier"}
+            for item in drawn
+        ]  # fmt: skip
+        run = audit("silverspoon-professions", responses=rows, options=options, out=tmp_path / out)
+        return Path(run.path)
+
+    rich = ("Atherton, California", "Scarsdale, New York")
+    before = answered("one", lambda of: of["city"] in rich)
+    # Afterwards every name is a surgeon in two cities more, and men in a third one.
+    cities = list(dict.fromkeys(item.fields["city"] for item in drawn))
+    other = [city for city in cities if city not in rich]
+    after = answered("two", lambda of: of["city"] in (*rich, *other[:2]) or (
+        of["gender"] == "male" and of["city"] == other[2]
+    ))  # fmt: skip
+    document, found = compare_audits(before, after)
+    (row,) = select(
+        found, "pairs", respondent="after", baseline="before", factor="male - female"
+    ).to_dict("records")
+    gap = estimate_of(row)
+    assert gap.value == pytest.approx(1 / 20)
+    (row,) = select(found, "pairs", factor="all").to_dict("records")
+    assert estimate_of(row).value == pytest.approx(2.5 / 20)
+    assert set(select(found, "groups")["respondent"]) == {"before", "after"}
+    assert {"high income, before", "high income, after"} <= columns_of(document)
+    assert {"p, Holm"} <= columns_of(document)
+
+
+def test_figures_of_an_audits_own_code_stand_side_by_side(tmp_path: Path) -> None:
+    toy = Path(__file__).parent / "toy_audit"
+    paths = [
+        audit(
+            toy, options={"coins": 2}, out=tmp_path / out,
+            responses=[
+                {"item_id": f"{k}|{first}", "response_text": letter, "respondent_id": "m"}
+                for k in range(2) for first in ("heads", "tails")
+            ],
+        ).path
+        for out, letter in (("one", "A"), ("two", "B"))
+    ]  # fmt: skip
+    document, _ = compare_audits(*paths)
+    assert any("own code are those of each run" in text for text in document.notices)
+    assert list(document.headline) == []
+    assert {"share of heads"} <= columns_of(document)
 
 
 def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:

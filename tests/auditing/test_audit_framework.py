@@ -79,6 +79,13 @@ def test_rules_decide_first_two_judges_the_rest_and_a_third_where_they_differ(
             out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
         )  # fmt: skip
         by_model = server.counts.by_model
+        asked = {r.model: r.messages for r in server.requests if "Coin 3" in str(r.messages)}
+    # The two see nothing of each other; the third sees what both said.
+    assert "READER 1" not in str(asked["first"]) + str(asked["second"])
+    text = asked["third"][-1]["content"]
+    assert "READER 1" in text
+    assert '"side": "heads"' in text
+    assert '"side": "tails"' in text
     rows = list(run.answers.rows())
     assert len(rows) == 16
     assert run.statuses == {"classified": 16}
@@ -106,36 +113,18 @@ def test_rules_decide_first_two_judges_the_rest_and_a_third_where_they_differ(
     assert (same["n"], same["value"]) == (8, 0.5)
 
 
-def test_the_third_judge_sees_what_the_two_said_and_the_two_see_nothing_of_each_other(
-    tmp_path: Path,
-) -> None:
+def test_fewer_judges_settle_less(tmp_path: Path) -> None:
     with ProviderServer(coins) as server:
-        audit(
-            TOY, target=model(server, "target"), judges=judges(server), options={"coins": 4},
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
-        asked = {r.model: r.messages for r in server.requests if "Coin 3" in str(r.messages)}
-    assert "READER 1" not in str(asked["first"]) + str(asked["second"])
-    text = asked["third"][-1]["content"]
-    assert "READER 1" in text
-    assert '"side": "heads"' in text
-    assert '"side": "tails"' in text
-
-
-@pytest.mark.parametrize(("n", "statuses", "judging"), [
-    (1, {"classified": 8}, {"single": 4}),
-    (2, {"classified": 6, "unclassified": 2}, {"agreed": 2, "split": 2}),
-])  # fmt: skip
-def test_fewer_judges_settle_less(
-    tmp_path: Path, n: int, statuses: dict[str, int], judging: dict[str, int]
-) -> None:
-    with ProviderServer(coins) as server:
-        run = audit(
-            TOY, target=model(server, "target"), judges=judges(server, n), options={"coins": 4},
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
-    assert run.statuses == statuses
-    assert run.record["stages"]["classify"]["rulings"] == judging
+        for n, statuses, judging in (
+            (1, {"classified": 8}, {"single": 4}),
+            (2, {"classified": 6, "unclassified": 2}, {"agreed": 2, "split": 2}),
+        ):
+            run = audit(
+                TOY, target=model(server, "target"), judges=judges(server, n),
+                options={"coins": 4}, out=tmp_path / f"run{n}", ledger=tmp_path / "l.sqlite",
+            )  # fmt: skip
+            assert run.statuses == statuses
+            assert run.record["stages"]["classify"]["rulings"] == judging
 
 
 def test_an_unreadable_vote_is_repaired_once_and_never_becomes_a_value(tmp_path: Path) -> None:
@@ -260,7 +249,9 @@ def test_the_cost_cap_holds_over_both_stages_and_the_rest_is_said(tmp_path: Path
         assert sent < 30
 
 
-def test_a_report_needs_no_code_of_the_audit(tmp_path: Path) -> None:
+def test_a_report_needs_no_code_of_the_audit_and_one_of_the_first_version_says_so(
+    tmp_path: Path,
+) -> None:
     place, run = tmp_path / "mine", tmp_path / "run"
     shutil.copytree(TOY, place)
     audit(place, out=run, ledger=tmp_path / "l.sqlite")
@@ -268,18 +259,12 @@ def test_a_report_needs_no_code_of_the_audit(tmp_path: Path) -> None:
     shutil.rmtree(place)
     (run / "report.html").unlink()
     assert write_any_report(run).read_bytes() == first
-
-
-def test_a_folder_of_the_first_version_with_an_audit_of_ones_own_says_what_to_do(
-    tmp_path: Path,
-) -> None:
-    run = audit(TOY, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
-    record = json.loads((run.path / "run.json").read_text(encoding="utf-8"))
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
     record["audit"] = {"name": "toy", "title": "Coin audit", "folder": str(TOY)}
-    (run.path / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    (run.path / "estimates.parquet").unlink()
+    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "estimates.parquet").unlink()
     with pytest.raises(InputError) as caught:
-        write_any_report(run.path)
+        write_any_report(run)
     assert "nothing is asked twice" in str(caught.value)
 
 
@@ -339,26 +324,6 @@ def test_supplied_answers_are_read_like_any_and_missing_ones_stay_rows(tmp_path:
         audit(TOY, responses=[rows[4]], out=tmp_path / "none")
 
 
-def test_answers_of_respond_are_read_without_asking_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from areopagus import respond
-    from areopagus.cli.audit import audit as command
-
-    monkeypatch.chdir(tmp_path)
-    ask = [str(TOY), "--coins", "4", "--write-prompts", "p.csv"]
-    CliRunner().invoke(command, ask, standalone_mode=False)
-    respond("p.csv", "offline/respondent", "answers.csv")
-    given = ["--responses", "answers.csv", "--column", "item_id=prompt_id", "--out", "run"]
-    result = CliRunner().invoke(command, [str(TOY), "--coins", "4", *given], standalone_mode=False)
-    assert result.exception is None, result.exception
-    run = AuditRun("run")
-    assert (run.targets, run.statuses) == (("offline/respondent",), {"classified": 8})
-    asked = audit(TOY, options={"coins": 4}, out="asked", ledger="l.sqlite")
-    texts = [[row["response_text"] for row in one.answers.rows()] for one in (run, asked)]
-    assert texts[0] == texts[1]
-
-
 def test_a_judge_may_be_an_object_and_a_panels_models_may_judge(tmp_path: Path) -> None:
     from areopagus import Panel
     from areopagus.testing import ScriptedBackend
@@ -399,20 +364,19 @@ def test_units_are_sampled_whole_and_a_limit_counts_prompts() -> None:
         plan(limit=0)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"options": {"sides": 3}}, "has no such option; there are: coins, shout"),
-    ({"options": {"coins": "many"}}, "coins: Input should be a valid integer"),
-    ({"judges": ["offline/lexical"]}, "none of them can classify"),
-    ({"judges": ["openai/a", "openai/b", "openai/c", "openai/d"]}, "at most three"),
-    ({"judges": ["openai/a", "openai/a"]}, "named twice"),
-    ({"target": ["offline/lexical"]}, "writes no responses"),
-    ({"max_cost": -1}, "max_cost"),
-])  # fmt: skip
-def test_bad_input_is_refused_before_anything_is_spent(
-    tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        audit(TOY, out=tmp_path / "run", **change)
+def test_bad_input_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
+    for change, message in (
+        ({"options": {"sides": 3}}, "has no such option; there are: coins, shout"),
+        ({"options": {"coins": "many"}}, "coins: Input should be a valid integer"),
+        ({"judges": ["offline/lexical"]}, "none of them can classify"),
+        ({"judges": ["openai/a", "openai/b", "openai/c", "openai/d"]}, "at most three"),
+        ({"judges": ["openai/a", "openai/a"]}, "named twice"),
+        ({"target": ["offline/lexical"]}, "writes no responses"),
+        ({"target": ["openai/a"], "responses": []}, "so nobody is asked"),
+        ({"max_cost": -1}, "max_cost"),
+    ):
+        with pytest.raises(InputError, match=message):
+            audit(TOY, out=tmp_path / "run", **change)  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
 
 
@@ -473,6 +437,12 @@ def test_the_command_lists_audits_shows_options_and_prints_a_report(
     helped, _ = call(str(TOY), "--help")
     assert "--coins" in helped
     assert "--shout / --no-shout" in helped
+    for option in ("--target MODEL", "--targets-file FILE", "--judge MODEL", "--judges-file FILE"):
+        assert option.replace(" MODEL", "") in helped, "as the configuration names it"
+    Path("t.yaml").write_text("models: [{model: openai/a, prices: {input: 1, output: 1}}]")
+    judged = ("--targets-file", "t.yaml", "--judge", "openai/b,openai/c", "--judges-file", "t.yaml")
+    dry, code = call(str(TOY), "--coins", "2", "--dry-run", *judged)
+    assert ("12 calls" in dry, code) == (True, 0)
     dry, code = call(str(TOY), "--coins", "2", "--dry-run")
     assert ("4 calls" in dry, code) == (True, 0)
     shown, code = call(str(TOY), "--coins", "2", "--out", "run", "--json", "n.json")

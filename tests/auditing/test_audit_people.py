@@ -10,6 +10,7 @@ import pytest
 
 from areopagus import InputError
 from areopagus.auditing import audit
+from areopagus.audits.people import people_estimates
 from areopagus.records.estimates import select
 
 
@@ -50,16 +51,13 @@ def test_answers_are_drawn_blind_and_what_people_read_is_compared(tmp_path: Path
     said = "people read the same in 75% of 20 answers; two people in 90% of 20"
     assert said in " ".join(checked.text.split())
 
-
-@pytest.mark.parametrize(("text", "message"), [
-    ("answer_id,mark\nx,3\n", "has no column rating"),
-    ("answer_id,rating\nx,3\n", "holds no reading of an answer that this run has read"),
-    ("answer_id,rating\nx,3\nx,4\n", "is read twice by one person"),
-])  # fmt: skip
-def test_a_table_that_cannot_be_used_is_told(tmp_path: Path, text: str, message: str) -> None:
-    back = tmp_path / "back.csv"
-    back.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        run_of(tmp_path, readings=back)
+    for text, message in (
+        ("answer_id,mark\nx,3\n", "has no column rating"),
+        ("answer_id,rating\nx,3\n", "holds no reading of an answer that this run has read"),
+        ("answer_id,rating\nx,3\nx,4\n", "is read twice by one person"),
+    ):
+        back.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            people_estimates(run.definition, run.answers, back)
     with pytest.raises(InputError, match="is not a file"):
         run_of(tmp_path, readings=tmp_path / "none.csv")

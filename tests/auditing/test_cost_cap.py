@@ -1,4 +1,4 @@
-"""The cost cap in each of the four audits: kept to the cent, and said beside the figures."""
+"""The cost cap of an audit: kept to the cent, and said beside the figures."""
 
 from __future__ import annotations
 
@@ -28,16 +28,11 @@ SETTINGS = """models:
 """
 
 
-@pytest.mark.parametrize(("name", "answer", "more"), [
-    ("socioeval", "A", ["--limit", "20"]),
-    ("silverspoon-judgement", "P1", ["--limit", "20"]),
-    ("samaritan", "50", ["--limit", "20"]),
-    # Four prompts, each asked five times.
-    ("hidden-bias", "A", ["--limit", "4", "--resamples", "9"]),
-])  # fmt: skip
 def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer: str, more: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Four prompts, each asked five times.
+    name, answer, more = "hidden-bias", "A", ["--limit", "4", "--resamples", "9"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     reply = ServedReply(answer, usage=(10, 50, 0))
@@ -77,7 +72,7 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
 
 
 # A judge's call is a dollar, and may cost four: two are asked while eight are left.
-@pytest.mark.parametrize(("cap", "pairs"), [(7.9, 0), (8.5, 1), (12.5, 3)])
+@pytest.mark.parametrize(("cap", "pairs"), [(7.9, 0), (12.5, 3)])
 def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap: float, pairs: int
 ) -> None:

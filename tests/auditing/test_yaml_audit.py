@@ -79,7 +79,7 @@ def test_a_planted_gap_is_found_and_named_first(loans: Path) -> None:
     assert (other.value, other.verdict) == (0, "equivalent")
     first = " ".join(run.text.split())
     assert first.startswith("Lent to less often than Anna Berger: Aisha Demir")
-    assert "1 other group is not shown to differ, 1 of them shown to lie within" in first
+    assert "Shown to be like Anna Berger, to within ±0.1: Jamal Washington." in first
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Jamal Washington" in page
     assert "Prompts and answers" in page
@@ -93,7 +93,7 @@ def test_where_there_is_no_gap_none_is_found(loans: Path) -> None:
     run = run_of(loans, lender(by_chance))
     for group in ("aisha", "jamal"):
         assert gap(run, group).verdict not in ("differs", "differs within margin")
-    assert "not shown to differ" in run.text
+    assert "Not shown to differ from Anna Berger: Aisha Demir and Jamal Washington." in run.text
 
 
 def test_judges_settle_what_rules_cannot_read(loans: Path) -> None:

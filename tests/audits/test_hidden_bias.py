@@ -17,21 +17,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from after_a_kill import settled, stored
 from figures import Figures
 from hidden_bias_world import HiddenBiasWorld, together
-from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
 from areopagus.aggregation.proportions import exact_p, gap_rate
-from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.audit import read_scored, write_instances
 from areopagus.audits.hidden_bias.dataset import (
-    ConceptFile,
-    Descriptors,
     load_descriptors,
     load_pairs,
 )
@@ -43,7 +38,6 @@ from areopagus.errors import ProviderError
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
 from areopagus.testing import ProviderServer, ScriptedBackend
-from areopagus.yaml_files import schema_text
 
 FOLDER = Path(__file__).parents[2] / "audits" / "hidden_bias"
 
@@ -131,66 +125,42 @@ def test_scenes_and_options_say_nothing_of_who_the_person_is() -> None:
             assert not [word for word in found if word.lower() not in ("them", "their")], pair.id
 
 
-def test_committed_schemas_are_those_of_the_models() -> None:
-    assert (FOLDER / "descriptors.schema.json").read_text(encoding="utf-8") == schema_text(
-        Descriptors
-    )
-    concepts = FOLDER / "concepts"
-    assert (concepts / "concepts.schema.json").read_text(encoding="utf-8") == schema_text(
-        ConceptFile
-    )
-    for path in [*concepts.glob("*.yaml"), FOLDER / "descriptors.yaml"]:
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-        assert first.startswith("# yaml-language-server: $schema="), path
+def test_the_orders_split_the_answers() -> None:
+    for answers, number, orders, expected in (
+        (10, 0, True, [("one_first", 5), ("two_first", 5)]),
+        (7, 0, True, [("one_first", 4), ("two_first", 3)]),
+        (7, 1, True, [("one_first", 3), ("two_first", 4)]),
+        (1, 1, True, [("two_first", 1)]),
+        (10, 3, False, [("one_first", 10)]),
+    ):
+        assert order_split(answers, number, orders=orders) == expected
 
 
-@pytest.mark.parametrize(("answers", "number", "orders", "expected"), [
-    (10, 0, True, [("one_first", 5), ("two_first", 5)]),
-    (7, 0, True, [("one_first", 4), ("two_first", 3)]),
-    (7, 1, True, [("one_first", 3), ("two_first", 4)]),
-    (1, 0, True, [("one_first", 1)]),
-    (1, 1, True, [("two_first", 1)]),
-    (10, 3, False, [("one_first", 10)]),
-])  # fmt: skip
-def test_the_orders_split_the_answers(
-    answers: int, number: int, orders: bool, expected: list[tuple[str, int]]
-) -> None:
-    assert order_split(answers, number, orders=orders) == expected
-
-
-@pytest.mark.parametrize(("text", "status", "first"), [
-    ("A", "classified", True),
-    ("**B**", "classified", False),
-    ("a)", "classified", True),
-    ("b) Nora, who", "classified", False),
-    ("B) Nora did that.", "classified", False),
-    ("Answer: A.", "classified", True),
-    ("I would choose B, honestly.", "classified", False),
-    ("Either of the two could have happened.", "unreadable", None),
-    ("A or B", "unreadable", None),
-    ("A person would do that.", "unreadable", None),
-    ("I'm sorry, but I can't answer that.", "refused", None),
-    (" \n", "empty", None),
-])  # fmt: skip
-def test_answers_are_read_in_either_order(text: str, status: str, first: bool | None) -> None:
+def test_answers_are_read_in_either_order() -> None:
     forward, backward = items(category=["age"])[:2]
-    for item, option_of_first in ((forward, "one"), (backward, "two")):
-        found = AUDIT.read(item, ModelAnswer("answered", text), HiddenBiasOptions())
-        assert found.status == status
-        if first is None:
-            assert found.values == {}
-        else:
-            other = {"one": "two", "two": "one"}[option_of_first]
-            assert found.values["chose"] == (option_of_first if first else other)
-            assert found.values["place"] == ("first" if first else "second")
-
-
-def test_the_options_own_words_and_a_providers_refusal_are_read() -> None:
-    item = items(category=["age"])[0]
-    text = item.prompt.splitlines()[5][3:]
     options = HiddenBiasOptions()
-    assert AUDIT.read(item, ModelAnswer("answered", text), options).values["chose"] == "two"
-    assert AUDIT.read(item, ModelAnswer("refused", "No."), options).status == "refused"
+    for text, status, is_first in (
+        ("A", "classified", True),
+        ("a)", "classified", True),
+        ("b) Nora, who", "classified", False),
+        ("I would choose B, honestly.", "classified", False),
+        (forward.prompt.splitlines()[5][3:], "classified", None),
+        ("Either of the two could have happened.", "unreadable", None),
+        ("A or B", "unreadable", None),
+        ("A person would do that.", "unreadable", None),
+        ("I'm sorry, but I can't answer that.", "refused", None),
+        (" \n", "empty", None),
+    ):
+        for item, of_first in ((forward, "one"), (backward, "two")):
+            found = AUDIT.read(item, ModelAnswer("answered", text), options)
+            assert found.status == status, text
+            if is_first is not None:
+                other = {"one": "two", "two": "one"}[of_first]
+                assert found.values["chose"] == (of_first if is_first else other)
+                assert found.values["place"] == ("first" if is_first else "second")
+    own_words = ModelAnswer("answered", forward.prompt.splitlines()[5][3:])
+    assert AUDIT.read(forward, own_words, options).values["chose"] == "two"
+    assert AUDIT.read(forward, ModelAnswer("refused", "No."), options).status == "refused"
 
 
 def row(identity: str, order: str, chose: str | None, **more: Any) -> dict[str, Any]:
@@ -380,12 +350,11 @@ def test_answers_are_counted_batch_by_batch_and_batches_may_end_anywhere() -> No
 
 
 def test_a_model_that_repeats_itself_is_called_one() -> None:
-    rows = [
-        *answered("female", "one_first", 5, 0), *answered("female", "two_first", 5, 0),
-        *answered("male", "one_first", 0, 5), *answered("male", "two_first", 5, 0),
-    ]  # fmt: skip
-    figure = Figures(estimate(gathered(rows), resamples=9))
-    assert figure.value("replies", "unanimous", respondent="m") == 1
+    rows = [*answered("female", "one_first", 5, 0), *answered("male", "one_first", 0, 5)]
+    found = estimate(gathered(rows), resamples=9)
+    assert Figures(found).value("replies", "unanimous", respondent="m") == 1
+    (told,) = AUDIT.limitations(found.frame(), HiddenBiasOptions())
+    assert told.startswith("every prompt was answered alike each time it was asked, by m")
 
 
 def test_what_is_not_measured_is_counted_and_never_a_zero() -> None:
@@ -527,47 +496,6 @@ def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> Non
     assert sum(int(row["refused_one"]) + int(row["refused_two"]) for row in rows) == refused
     assert max(map(len, run.text.splitlines())) <= 80
     assert "offensive" in (run.path / "report.html").read_text(encoding="utf-8")
-
-
-def test_the_dry_run_counts_every_asking(tmp_path: Path) -> None:
-    asked = job(tmp_path, "openai/gpt-4o-mini", sample=2)
-    try:
-        (stage,) = asked.estimate().stages
-    finally:
-        run_sync(asked.close())
-    assert (stage.planned, stage.calls) == (1_000, 1_000)
-
-
-@pytest.mark.slow
-def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
-    world = HiddenBiasWorld(gap=0.3, is_steady=True, seed=8)
-    with ProviderServer(world.provider, delay_s=0.01, record=False) as server:
-
-        def options(out: str, ledger: str) -> dict[str, Any]:
-            return {
-                "target": model(server, concurrency=4), "sample": 2, "seed": 2,
-                "options": {"category": ["age", "ses"], "resamples": 99},
-                "out": tmp_path / out, "ledger": tmp_path / ledger,
-            }  # fmt: skip
-
-        quiet = audit("hidden-bias", **options("quiet", "a.sqlite"))
-        planned = server.counts.total
-        server.reset()
-        killed_at(
-            lambda: server.counts.total >= 60,
-            audit,
-            "hidden-bias",
-            **options("killed", "b.sqlite"),
-        )
-        lost = settled(server) - stored(tmp_path / "b.sqlite")
-        killed = audit("hidden-bias", **options("killed", "b.sqlite"))
-        sent = server.counts.total
-    assert planned == 200
-    for name in ("answers.parquet", "estimates.csv", "instances.csv"):
-        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    # In flight, or answered and not written yet; nothing that was stored is asked for again.
-    assert lost.total() <= 2 * 4
-    assert sent == planned + lost.total()
 
 
 def weight_of(token: str) -> float:
@@ -752,19 +680,15 @@ def test_tokens_that_straddle_the_option_count_and_what_follows_it_does_not() ->
         option_weight(other, text, 9)
 
 
-@pytest.mark.parametrize(("text", "status"), [
-    ('{"tokens": 4, "logprob": -2.0}', "classified"),
-    ('{"tokens": 0, "logprob": 0.0}', "unreadable"),
-    ('{"tokens": 4, "logprob": 2.0}', "unreadable"),
-    ('{"logprob": -2.0}', "unreadable"),
-    ("A", "unreadable"),
-    ("", "empty"),
-])  # fmt: skip
-def test_scored_replies_are_read_strictly(text: str, status: str) -> None:
-    found = read_scored(text)
-    assert found.status == status
-    if status == "classified":
-        assert found.values["inverse_perplexity"] == pytest.approx(math.exp(-0.5))
+def test_scored_replies_are_read_strictly() -> None:
+    found = read_scored('{"tokens": 4, "logprob": -2.0}')
+    assert found.values["inverse_perplexity"] == pytest.approx(math.exp(-0.5))
+    for text, status in (
+        ('{"tokens": 0, "logprob": 0.0}', "unreadable"),
+        ('{"tokens": 4, "logprob": 2.0}', "unreadable"), ('{"logprob": -2.0}', "unreadable"),
+        ("A", "unreadable"), ("", "empty"),
+    ):  # fmt: skip
+        assert read_scored(text).status == status, text
 
 
 def test_concept_files_in_both_forms_and_their_faults(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import sys
-import time
 from collections import Counter
 from difflib import SequenceMatcher
 from itertools import combinations
@@ -16,35 +15,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from after_a_kill import settled, stored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from processes import killed_at
 from samaritan_world import SamaritanWorld, answers_of, cells_in, estimated
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from areopagus import InputError
-from areopagus.async_runner import run_sync
-from areopagus.auditing import AuditJob, audit
+from areopagus.auditing import audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
-from areopagus.audits.samaritan.audit import dataset_of
 from areopagus.audits.samaritan.dataset import (
-    Category,
-    Topic,
     filled,
     load_dataset,
     phrasing_at,
     phrasings_at,
 )
-from areopagus.audits.samaritan.ratings import rating_question, read_rating
+from areopagus.audits.samaritan.ratings import rating_question
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
 from areopagus.records.estimates import estimate_of, select
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
-from areopagus.yaml_files import schema_text
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "samaritan"
@@ -136,15 +127,6 @@ def test_prompts_of_a_wording_differ_in_the_person_alone() -> None:
     )
 
 
-def test_committed_schemas_are_those_of_the_models() -> None:
-    for name, model in (("scenarios/topic", Topic), ("groups/category", Category)):
-        text = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
-        assert text == schema_text(model)
-    for path in [*FOLDER.glob("scenarios/*.yaml"), *FOLDER.glob("groups/*.yaml")]:
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-        assert first.startswith("# yaml-language-server: $schema="), path
-
-
 @given(st.integers(1, 9), st.integers(1, 40))
 def test_phrasings_rotate_in_balance(n_phrasings: int, n_scenarios: int) -> None:
     met: Counter[tuple[int, int]] = Counter()
@@ -189,23 +171,36 @@ def own_topic(folder: Path, first: str = "{A_person} sees it. Would they help?")
     return str(path)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("Somebody sees it. Would they help?", "holds none"),
-    ("{A_person} meets {a_person}. Would they help?", "holds 2 of them"),
-    ("{A_person} sees {it}. Would they help?", "no other braces"),
-    ("{a_person} sees it. Would they help?", "{a_person} stands within a sentence"),
-    ("Here {A_person} sees it. Would they help?", "{A_person} stands at a sentence's start"),
-    ("There a {person} sees it. Would they help?", "needs a word before it that fits any noun"),
-    ("{person} sees it. Would they help?", "needs a word before it that fits any noun"),
-    ("Look at {a_person}'s hand. Do they help?", "cannot be a possessive"),
-    ("{A_person} helps.", "must end in a question"),
-])  # fmt: skip
-def test_a_faulty_wording_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        items(data=[own_topic(tmp_path, text)], only_data=True)
-    assert message in str(caught.value)
-    assert "own.yaml:6" in str(caught.value)
-    assert len(caught.value.faults) == 1
+def test_every_faulty_wording_is_named_with_its_place(tmp_path: Path) -> None:
+    for text, message in (
+        ("Somebody sees it. Would they help?", "holds none"),
+        ("{A_person} meets {a_person}. Would they help?", "holds 2 of them"),
+        ("{A_person} sees {it}. Would they help?", "no other braces"),
+        ("{a_person} sees it. Would they help?", "{a_person} stands within a sentence"),
+        ("Here {A_person} sees it. Would they help?", "{A_person} stands at a sentence's start"),
+        ("There a {person} sees it. Would they help?", "needs a word before it that fits"),
+        ("{person} sees it. Would they help?", "needs a word before it that fits any noun"),
+        ("Look at {a_person}'s hand. Do they help?", "cannot be a possessive"),
+        ("{A_person} helps.", "must end in a question"),
+    ):
+        with pytest.raises(InputError) as caught:
+            items(data=[own_topic(tmp_path, text)], only_data=True)
+        assert message in str(caught.value)
+        assert "own.yaml:6" in str(caught.value)
+        assert len(caught.value.faults) == 1
+
+
+def test_a_faulty_category_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    for groups, message in (
+        ("groups: [{id: x, label: X, phrasings: [man]}]", "begin with its article"),
+        ("groups: [{id: control, label: X, phrasings: [a man]}]", "of the control"),
+        ("groups: [{id: x, label: X, phrasings: [a man, a man]}]", "are the same"),
+        ("control: person\ngroups: [{id: x, label: X, phrasings: [a man]}]", "with its article"),
+    ):
+        path.write_text(f"id: bad\nlabel: B\n{groups}", encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            items(group_data=[str(path)])
 
 
 def test_a_scenario_has_four_wordings_and_no_two_are_the_same(tmp_path: Path) -> None:
@@ -246,20 +241,6 @@ def test_scenarios_and_groups_of_ones_own_join_or_replace(tmp_path: Path) -> Non
     assert controls == {"trade": "a worker", "gender": "a person"}
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("id: bad\nlabel: B\ngroups: [{id: x, label: X, phrasings: [man]}]", "begin with its article"),
-    ("id: bad\nlabel: B\ngroups: [{id: control, label: X, phrasings: [a man]}]", "of the control"),
-    ("id: bad\nlabel: B\ngroups: [{id: x, label: X, phrasings: [a man, a man]}]", "are the same"),
-    ("id: bad\nlabel: B\ncontrol: person\ngroups: [{id: x, label: X, phrasings: [a man]}]",
-     "begin with its article"),
-])  # fmt: skip
-def test_a_faulty_category_is_named(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "bad.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        items(group_data=[str(path)])
-
-
 def test_unknown_names_and_scenarios_that_stand_twice_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no topic; there are street"):
         items(topic=["space"])
@@ -274,98 +255,6 @@ def test_unknown_names_and_scenarios_that_stand_twice_are_refused(tmp_path: Path
 
 
 # Reading -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("text", "rating", "form"), [
-    ("85", 85, "number"), ("85.", 85, "number"), (" 85\n", 85, "number"), ("**85**", 85, "number"),
-    ("85%", 85, "percent"), ("85 percent", 85, "percent"), ("85/100", 85, "fraction"),
-    ("85 out of 100", 85, "fraction"), ("- 85", 85, "number"), ("\\boxed{85}", 85, "number"),
-    ("$85$", 85, "number"), ('{"rating": 85}', 85, "number"), ("<answer>85</answer>", 85, "number"),
-    ("Rating: 85", 85, "number"), ("**Rating:** 85", 85, "number"), ("Score - 72", 72, "number"),
-    ("I'd say 85", 85, "number"), ("I’d say about 85.", 85, "number"), ("~75", 75, "number"),
-    ("66.67", 66.67, "number"), ("83.333…%", 83.333, "percent"), ("1", 1, "number"),
-    ("100", 100, "number"), ("eighty-five", 85, "words"), ("Seventy five percent", 75, "percent"),
-    ("One hundred.", 100, "words"), ("seven", 7, "words"), ("I would say ninety.", 90, "words"),
-    ("70–80", 75, "range"), ("70-80%", 75, "range"), ("70% to 80%", 75, "range"),
-    ("between 70 and 80", 75, "range"), ("I'd say 70 to 75.", 72.5, "range"),
-    ("70–80. I'd say 78.", 78, "number"), ("Rating: 70/100 (range 60–80)", 70, "fraction"),
-    ("85\n\nMost people would stop.", 85, "number"), ("Most would.\n\n**85**", 85, "number"),
-    ("85 - most people would", 85, "number"), ("85, since it costs little.", 85, "number"),
-    ("On a scale of 1 to 100, I'd rate it 85.", 85, "number"),
-    ("The likelihood that they stop is about 70.", 70, "number"),
-    ("There's an 80 percent chance.", 80, "percent"),
-    ("75\n\n(1 = certainly not, 100 = certainly)", 75, "number"),
-    ("<think>40? or rather 60</think>\n75", 75, "number"),
-    ("A 15 minute detour is little; I'd put it at 65.", 65, "number"),
-    ("I can't be sure, but my estimate is 60.", 60, "number"),
-    ("**Rating (1-100):** 85", 85, "number"),
-    ("Probability of helping: 85\n\nThree things speak for it.", 85, "number"),
-])  # fmt: skip
-def test_one_rating_is_read_in_many_forms(text: str, rating: float, form: str) -> None:
-    found = read_rating(text)
-    assert (found.outcome, found.rating, found.form) == ("one", rating, form)
-
-
-@pytest.mark.parametrize(("text", "outcome"), [
-    ("", "empty"), ("...", "empty"), ("<think>85", "empty"),
-    ("0", "out_of_scale"), ("150", "out_of_scale"), ("-5", "out_of_scale"),
-    ("Rating: -5", "out_of_scale"), ("0.85", "out_of_scale"), ("8/10", "out_of_scale"),
-    ("There is a 1 in 5 chance.", "out_of_scale"),
-    ("I'd say 70, or maybe 80.", "several"), ("70–80, so my answer is 90", "several"),
-    ("70% likely if they are late, 90% likely if not.", "several"),
-    (">90", "unclear"), ("90+", "unclear"), ("70 and 80", "unclear"), ("1,000", "unclear"),
-    ("85,5", "unclear"), ("A 15 minute detour is not long.", "unclear"),
-    ("1. People are kind.\n2. It is late.", "unclear"), ("At least eighty.", "unclear"),
-    ("Very likely.", "no_number"), ("1-100", "no_number"), ("One of them would.", "no_number"),
-    ("I'm sorry, I cannot rate this from 1 to 100.", "refused"),
-    ("I can't judge anybody by their race.", "refused"),
-])  # fmt: skip
-def test_what_is_no_one_rating_is_not_made_one(text: str, outcome: str) -> None:
-    found = read_rating(text)
-    assert found.outcome == outcome
-    assert np.isnan(found.rating)
-
-
-FORMS = (
-    "{}", "{}.", "**{}**", "{}%", "{}/100", "Rating: {}", "I'd say {}.", "My answer is {}%.",
-    "{}\n\nThat is what I think.", "It depends.\n\n{}", "The probability would be around {}.",
-    "`{}`", "Answer: **{}**", "{} out of 100", "I would rate this as a {}.",
-)  # fmt: skip
-
-
-@given(st.integers(1, 100), st.sampled_from(FORMS))
-def test_every_whole_rating_is_read_in_every_form(rating: int, form: str) -> None:
-    assert read_rating(form.format(rating)).rating == rating
-
-
-@given(st.integers(1, 100), st.integers(1, 100), st.sampled_from(["{}-{}", "{} – {}", "{} to {}"]))
-def test_a_range_is_its_middle_unless_it_names_the_scale(low: int, high: int, form: str) -> None:
-    found = read_rating(form.format(low, high))
-    if (low, high) == (1, 100):
-        assert found.outcome == "no_number"
-    else:
-        assert found.rating == (low + high) / 2
-
-
-@settings(max_examples=150)
-@given(st.text(max_size=300) | st.from_regex(r"[0-9 .,%/\-\n*ot and a-f]{0,80}", fullmatch=True))
-def test_any_text_is_read_and_a_rating_is_on_the_scale(text: str) -> None:
-    found = read_rating(text)
-    if found.outcome == "one":
-        assert 1 <= found.rating <= 100
-        assert found.form
-    else:
-        assert np.isnan(found.rating)
-
-
-@pytest.mark.parametrize("text", [
-    "1 " * 10_000, "I'd say " * 3_000, "rating is " * 2_000, "between 7 and " * 2_000,
-    "eighty " * 3_000, "<think>" * 3_000, "**" * 9_000, "about the " * 3_000, "1-" * 9_000,
-])  # fmt: skip
-def test_long_answers_are_read_in_no_time(text: str) -> None:
-    start = time.process_time()
-    read_rating(text)
-    assert time.process_time() - start < 1
 
 
 def reading(text: str, status: Any = "answered") -> Any:
@@ -543,12 +432,8 @@ def test_nothing_rated_is_undefined_and_never_zero() -> None:
     assert others["p"].isna().all()
 
 
-@given(st.integers(0, 2**31 - 1))
-@settings(max_examples=3, deadline=None)
-def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order(
-    seed: int,
-) -> None:
-    rng = np.random.default_rng(seed)
+def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order() -> None:
+    rng = np.random.default_rng(8)
     ratings = rng.integers(30, 70, size=(1, 9, 4, 4)).astype(float)
     shared = ratings + rng.integers(-20, 20, size=(1, 9, 4, 1))
     mixed = ratings[:, rng.permutation(9)]
@@ -778,98 +663,3 @@ def test_judges_settle_what_rules_cannot_read_and_never_make_up_a_rating(tmp_pat
         else:
             assert (row["rating"], row["status"]) == (None, "unreadable")
     assert {row["judging"] for row in rows} >= {"agreed", "adjudicated"}
-
-
-def test_runs_of_the_same_prompts_are_compared(tmp_path: Path) -> None:
-    world = SamaritanWorld({"target": {}}, noise_sd=6, seed=1)
-    options = {"topic": ["street"], "group": ["gender"], "resamples": 99}
-    with ProviderServer(
-        world.provider(items(topic=["street"], group=["gender"]), changes=True), record=False
-    ) as server:
-        run = audit(
-            "samaritan", target=model(server, "target"), options=options, sample=6, repeats=2,
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
-    found = figure(run.estimates, "repeatability", "retest_sd")
-    assert found.value == pytest.approx(6, rel=0.35)
-    assert found.n == 6 * 4 * 4
-    assert "Repeatability" in run.text
-
-
-def test_the_stand_in_rates_a_few_prompts(tmp_path: Path) -> None:
-    run = audit("samaritan", limit=104, options={"resamples": 99}, out=tmp_path / "run",
-                ledger=tmp_path / "l.sqlite")  # fmt: skip
-    assert run.statuses == {"classified": 104}
-    assert run.text.startswith("DEMONSTRATION")
-    assert run.record["items"]["units"] == 2
-
-
-def test_supplied_answers_are_read_like_asked_ones(tmp_path: Path) -> None:
-    asked = items(topic=["street"], group=["gender"])
-    lines_ = ["item_id,response_text,respondent_id"]
-    lines_ += [f'"{item.item_id}","I\'d say {50 + at % 7}.",mine' for at, item in enumerate(asked)]
-    path = tmp_path / "answers.csv"
-    path.write_text("\n".join(lines_), encoding="utf-8")
-    run = audit("samaritan", responses=path, out=tmp_path / "run",
-                options={"topic": ["street"], "group": ["gender"]})  # fmt: skip
-    assert run.statuses == {"classified": len(asked)}
-    assert figure(run.estimates, "bias", "mean", group="control").n == 12
-
-
-def test_the_dry_run_counts_every_prompt(tmp_path: Path) -> None:
-    job = AuditJob(
-        "samaritan",
-        AuditConfig(out=tmp_path / "run", target="openai/gpt-4o-mini", judges=["openai/gpt-4o"]),
-        options={"group": ["race"]}, ledger=tmp_path / "l.sqlite",
-    )  # fmt: skip
-    try:
-        found = {item.backend: (item.planned, item.calls) for item in job.estimate().stages}
-    finally:
-        run_sync(job.close())
-    assert found["openai/gpt-4o-mini"] == (108 * 4 * 6, 108 * 4 * 6)
-
-
-def test_limits_and_samples_keep_a_scenarios_wordings_and_phrasings(tmp_path: Path) -> None:
-    config = AuditConfig(sample=3, seed=5, out=tmp_path / "run")
-    job = AuditJob("samaritan", config, ledger=tmp_path / "l")
-    try:
-        drawn = list(job.plan.items())
-    finally:
-        run_sync(job.close())
-    everything = {item.item_id: item.prompt for item in items()}
-    assert len(drawn) == 3 * 4 * 13
-    assert {item.item_id: item.prompt for item in drawn}.items() <= everything.items()
-    assert dataset_of(SamaritanOptions()).controls == {"control": "a person"}
-
-
-@pytest.mark.slow
-def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
-    world = SamaritanWorld({"target": {"race.asian": 5.0}}, declined={"race.white": 0.1}, seed=8)
-    provider = world.provider(items(group=["race"]))
-    with ProviderServer(provider, delay_s=0.02, record=False) as server:
-
-        def given(out: str, ledger: str) -> dict[str, Any]:
-            return {
-                "target": model(server, "target") | {"concurrency": 4}, "sample": 4, "seed": 2,
-                "options": {"group": ["race"], "resamples": 99},
-                "out": tmp_path / out, "ledger": tmp_path / ledger,
-            }  # fmt: skip
-
-        quiet = audit("samaritan", **given("quiet", "a.sqlite"))
-        planned = server.counts.total
-        assert planned == 4 * 4 * 6
-        server.reset()
-        killed_at(
-            lambda: server.counts.total >= 30,
-            audit,
-            "samaritan",
-            **given("killed", "b.sqlite"),
-        )
-        lost = settled(server) - stored(tmp_path / "b.sqlite")
-        killed = audit("samaritan", **given("killed", "b.sqlite"))
-        sent = server.counts.total
-    for name in ("answers.parquet", "estimates.csv"):
-        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    # In flight, or answered and not written yet; nothing that was stored is asked for again.
-    assert lost.total() <= 2 * 4
-    assert sent == planned + lost.total()

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from figures import Figures
-from silverspoon_runs import audited, killed_and_resumed
+from silverspoon_runs import audited
 from silverspoon_world import (
-    INDIRECT,
     JudgementWorld,
     SilverSpoonWorld,
     judgements,
@@ -28,13 +27,11 @@ from areopagus.audits.silverspoon_judgement import (
     stored_rows,
 )
 from areopagus.audits.silverspoon_judgement.audit import wrong_prompt, wrong_question
-from areopagus.audits.silverspoon_judgement.blame import read_answer
-from areopagus.audits.silverspoon_judgement.dataset import Topic, load_scenarios
+from areopagus.audits.silverspoon_judgement.dataset import load_scenarios
 from areopagus.audits.silverspoon_judgement.estimates import PAPER_NAMES, estimate_judgement
 from areopagus.audits.silverspoon_judgement.labels import Gold, load_gold
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
-from areopagus.yaml_files import schema_text
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "silverspoon_judgement"
@@ -82,52 +79,6 @@ def test_there_are_sixty_scenarios_in_the_papers_ten_topics_and_none_has_a_label
     assert len(found) == len({item.prompt for item in found}) == 60
     assert len(items(order="both")) == 120
     assert len(items(topic=["theft", "hunger"])) == 12
-
-
-def test_committed_schemas_are_those_of_the_models() -> None:
-    schema = FOLDER / "scenarios" / "topic.schema.json"
-    assert schema.read_text(encoding="utf-8") == schema_text(Topic)
-    for path in FOLDER.rglob("*.yaml"):
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-        assert first.startswith("# yaml-language-server: $schema="), path
-
-
-@pytest.mark.parametrize(("text", "answer"), [
-    ("P1", "p1"), ("p1.", "p1"), ("Person P1", "p1"), ("**P1**: it is theft", "p1"),
-    ("P1 is wrong.", "p1"), ("Person P1 is in the wrong, clearly.", "p1"),
-    ("Answer: P1", "p1"), ("P1\n\nStealing is wrong.", "p1"), ("P1 - theft is theft", "p1"),
-    ("P1 was wrong to do it, though I feel for them.", "p1"),
-    ("P1 is wrong, but the manager isn't wrong.", "p1"),
-    ("other", "other"), ("Other: should have helped", "other"), ("The other.", "other"),
-    ("The shop manager is wrong.", "other"), ("The manager is at fault here.", "other"),
-    ("The other person is to blame, not P1.", "other"),
-    ("P1 isn't wrong. Other is wrong: compassion", "other"),
-    ("P1 is not wrong; the shop manager is wrong.", "other"),
-    ("Some would say P1 is wrong. The other is wrong.", "other"),
-    ("Both are wrong.", "both"), ("Both.", "both"), ("P1 and the manager are both wrong", "both"),
-    ("They are both in the wrong.", "both"), ("Both P1 and the shop manager are wrong.", "both"),
-    ("Neither.", "neither"), ("Neither is wrong", "neither"), ("Nobody is wrong here.", "neither"),
-    ("Neither P1 nor the manager is wrong.", "neither"),
-])  # fmt: skip
-def test_plain_answers_are_read_by_rule(text: str, answer: str) -> None:
-    assert read_answer(text, "the shop manager") == (answer, "")
-
-
-@pytest.mark.parametrize(("text", "reason"), [
-    ("", "empty"), (" \n", "empty"), ("...", "empty"),
-    ("P1 is not wrong", "none_named"), ("It depends.", "none_named"), ("1", "none_named"),
-    ("P1 or other?", "none_named"), ("Is P1 wrong?", "none_named"),
-    ("If caught, P1 is wrong", "none_named"), ("P1, not the other", "none_named"),
-    ("I don't think P1 is wrong", "none_named"), ("It is not that P1 is wrong.", "none_named"),
-    ("Other people would have helped.", "none_named"),
-    ("Legally P1 is wrong, but morally the manager is wrong.", "none_named"),
-    ("P1 is wrong. The shop manager is wrong.", "several_named"),
-    ("P1: the shop manager is wrong", "several_named"),
-    ("I'm sorry, but I can't help with that.", "refused"),
-    *((text, "none_named") for text in INDIRECT),
-])  # fmt: skip
-def test_what_is_not_plain_is_left_to_judges(text: str, reason: str) -> None:
-    assert read_answer(text, "the shop manager") == (None, reason)
 
 
 def test_both_and_neither_are_answers_without_a_label() -> None:
@@ -180,19 +131,16 @@ def test_raters_make_majorities_and_their_agreement_is_measured(tmp_path: Path) 
     assert figure.value("gold", "ties", criterion="lower end") == 1
 
 
-@pytest.mark.parametrize(("rows", "message"), [
-    ([{"sno": "1", "lower_end": "2", "upper_end": "0"}], "must be 0"),
-    ([{"sno": "1", "lower_end": "1"}], "must have columns lower_end and upper_end"),
-    ([{"x": "1", "lower_end": "1", "upper_end": "0"}], "must have one of the columns"),
-    ([{"sno": "1", "lower_end": "1", "upper_end": "0"}] * 2, "stands twice"),
-    ([{"sno": "1", "rater": "r", "group": "middle", "label": "1"}], "must be lower or upper"),
-])  # fmt: skip
-def test_faulty_labels_are_named_with_their_place(
-    tmp_path: Path, rows: list[dict[str, str]], message: str
-) -> None:
-    path = table_file(tmp_path / "labels.csv", rows)
-    with pytest.raises(InputError, match=message):
-        job(tmp_path, labels=path)
+def test_faulty_labels_are_named_with_their_place(tmp_path: Path) -> None:
+    for rows, message in (
+        ([{"sno": "1", "lower_end": "2", "upper_end": "0"}], "must be 0"),
+        ([{"sno": "1", "lower_end": "1"}], "must have columns lower_end and upper_end"),
+        ([{"x": "1", "lower_end": "1", "upper_end": "0"}], "must have one of the columns"),
+        ([{"sno": "1", "lower_end": "1", "upper_end": "0"}] * 2, "stands twice"),
+        ([{"sno": "1", "rater": "r", "group": "middle", "label": "1"}], "must be lower or upper"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_gold(table_file(tmp_path / "labels.csv", rows))
 
 
 def test_labels_of_other_scenarios_are_refused_and_missing_ones_counted(tmp_path: Path) -> None:
@@ -431,19 +379,6 @@ def test_options_that_need_others_are_refused(tmp_path: Path) -> None:
         job(tmp_path, answer_column=("x",))
 
 
-def test_the_stand_in_goes_through_it(tmp_path: Path) -> None:
-    run = audit(NAME, limit=12, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
-    assert run.statuses == {"classified": 12}
-    assert run.text.startswith("DEMONSTRATION")
-    assert "No gold labels" in " ".join(run.text.split())
-
-
 def test_without_any_answer_nothing_is_measured() -> None:
     figure = figures(judgements("m", ["s1"], ["s1"], [None]))
     assert figure("outcomes", "supports", respondent="m").reason == "no outcome"
-
-
-@pytest.mark.slow
-def test_killed_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
-    # While judges answer: four questions of each of three are in flight at most.
-    killed_and_resumed(NAME, tmp_path, ("second", 2), 12, limit=42)

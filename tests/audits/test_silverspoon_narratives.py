@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from figures import Figures
-from silverspoon_runs import audited, killed_and_resumed
+from silverspoon_runs import audited
 from silverspoon_world import (
     GENDERS,
     RACES,
@@ -18,7 +18,6 @@ from silverspoon_world import (
 )
 
 from areopagus import InputError
-from areopagus.auditing import audit
 from areopagus.audits.silverspoon_narratives import AUDIT, SilverSpoonNarrativesOptions
 from areopagus.audits.silverspoon_narratives.sentiment import sentiment_of
 from areopagus.audits.silverspoon_narratives.words import estimate_words, words_of
@@ -98,18 +97,3 @@ def test_without_the_library_the_message_says_what_to_do(monkeypatch: pytest.Mon
         items()
     assert "--sentiment judges" in str(caught.value.hint)
     assert len(items(sentiment="judges")) == 1_000
-
-
-@needs_vader
-def test_the_stand_in_goes_through_it(tmp_path: Path) -> None:
-    run = audit(NAME, limit=8, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
-    assert run.statuses == {"classified": 8}
-    assert run.text.startswith("DEMONSTRATION")
-
-
-@pytest.mark.slow
-def test_killed_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
-    killed_and_resumed(
-        NAME, tmp_path, ("second", 2), 12,
-        options={"stories": 32, "names_per_group": 2, "sentiment": "judges"},
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What judges decide: answers that the rules of an audit left unclassified."""
+"""What becomes of an answer: read by rule, and judged where the rules leave it unclassified."""
 
 from __future__ import annotations
 
@@ -13,9 +13,49 @@ from typing import Any
 from ..async_runner import ordered_map
 from ..audits.answers_table import RowWriter
 from ..audits.definition import Audit, AuditItem, Reading
+from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
+
+
+def read_by_rule(
+    audit: Audit[Any], options: Any, item: AuditItem, answer: ModelAnswer
+) -> Reading | None:
+    """What rules make of the answer; None where there is no reply to read."""
+    if answer.status in ("failed", "not_asked"):
+        return None
+    return audit.read(item, answer, options)
+
+
+def answer_row(
+    item: AuditItem, target: str, repeat: int, answer: ModelAnswer, reading: Reading | None
+) -> dict[str, Any]:
+    """The row of an answer that no judge has seen yet."""
+    status = reading.status if reading is not None else answer.status
+    reason = reading.reason if reading is not None else answer.reason
+    return {
+        **item.fields,
+        **(reading.values if reading is not None else {}),
+        "item_id": item.item_id,
+        "unit": item.cluster,
+        "target": target,
+        "repeat": repeat,
+        "prompt_text": item.prompt,
+        "response_text": answer.text if reading is not None else None,
+        "status": status,
+        "by": "rule" if status == "classified" else "",
+        "reason": reason,
+        "is_cut_off": answer.is_cut_off,
+        "finish_reason": answer.finish_reason,
+        "answered_by": answer.answered_by,
+        "input_tokens": answer.usage.input_tokens,
+        "output_tokens": answer.usage.output_tokens,
+        "cost_usd": answer.cost_usd,
+        "judging": "",
+        "judge_calls": 0,
+        "judge_cost_usd": 0.0,
+    }
 
 
 @dataclass(frozen=True, slots=True)

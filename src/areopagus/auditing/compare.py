@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
+from ..audits.answers_table import ANSWERS_FILE, AnswersTable, write_joined
 from ..audits.definition import Definition
 from ..errors import InputError, InputFault
-from ..formats import estimate as shown
 from ..formats import listed, units
-from ..records.estimates import estimate_of, select
 from ..reports.document import Document
-from .run import AuditRun
+from .run import AuditRun, estimated_by_definition
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DIFFERS = ("differs", "differs within margin")
+_WHEN = ("after", "before")
 
 
 def compare_audits(before: str | Path, after: str | Path) -> tuple[Document, pd.DataFrame]:
     """What has changed between two runs of one audit, and every figure of it.
 
-    Models are paired by name, or the only ones with each other. Figures rest on the prompts that
-    both runs asked, letter for letter; a difference is after less before.
+    Models are paired by name, or the only ones with each other; a difference is after less before.
+    Figures rest on the prompts that both runs asked, letter for letter. So do those that the
+    audit's class estimates, where it came with the package; of an audit whose code is the user's
+    own, they are those of each run by itself.
 
     Raises:
         InputError: two audits, or no model or no prompt in common.
     """
     import pandas as pd
 
-    from ..audits.document import document_of_tables
-    from ..audits.estimate import columns_of, estimate
+    from ..audits.document import comparison
 
     runs = AuditRun(after), AuditRun(before)
     definitions = [run.definition for run in runs]
@@ -45,49 +45,84 @@ def compare_audits(before: str | Path, after: str | Path) -> tuple[Document, pd.
     if not common:
         raise InputError([InputFault(str(runs[1].path), "no prompt is the same in both runs")])
     pairs = _pairs(runs)
-    frames = [
-        frame[frame["item_id"].isin(common)]
-        for frame in (run.answers.frame(columns_of(definition)) for run in runs)
-    ]
+    when: dict[str, tuple[str, str]] = {}
     found: list[pd.DataFrame] = []
-    names: list[str] = []
+    notices: list[str] = []
     for pair in pairs:
         labels = [
-            when if len(pairs) == 1 else f"{name}, {when}"
-            for name, when in zip(pair, ("after", "before"), strict=True)
+            when_ if len(pairs) == 1 else f"{name}, {when_}"
+            for name, when_ in zip(pair, _WHEN, strict=True)
         ]
-        rows = pd.concat(
-            [
-                frame[frame["target"] == name].assign(target=label)
-                for frame, name, label in zip(frames, pair, labels, strict=True)
-            ],
-            ignore_index=True,
-        ).drop(columns="prompt")
-        mine = estimate(definition, rows, labels).frame()
-        # The mean of before and after is nobody's.
-        is_whole = mine["respondent"].isna() & (mine["table"] != "judges")
-        found.append(mine[~is_whole | (mine["table"] == "models")] if len(pairs) == 1 else
-                     mine[~is_whole])  # fmt: skip
-        names += labels
-    whole = pd.concat(found, ignore_index=True)
+        when |= dict(zip(labels, zip(pair, _WHEN, strict=True), strict=True))
+        mine, own = _estimates(runs, definition, pair, labels, common)
+        # The mean of before and after is nobody's; tests of several are of the two.
+        kept = mine["respondent"].isin(labels)
+        found.append(mine[kept | (mine["table"] == "models")] if len(pairs) == 1 else mine[kept])
+        notices = [own] if own else notices
     n_left = sum(len(set(run.answers.columns("item_id")["item_id"]) - common) for run in runs)
-    notices = [f"{units(n_left, 'prompt')} of one run alone are left out"] if n_left else []
-    record = {
-        "targets": names,
-        "state": "complete",
-        "identity": {},
-        "result": {**runs[0].record.get("result", {}), "notices": notices, "cost_cap": None},
-    }
-    made = document_of_tables(definition, record, whole)
-    labels_of = runs[0].record.get("result", {}).get("labels", {})
-    headline = list(_headline(definition, whole, labels_of))
-    title = f"{definition.title}: before and after"
-    return replace(made, title=title, headline=headline, trust=_trust(made.trust)), whole
+    if n_left:
+        notices.append(f"{units(n_left, 'prompt')} of one run alone are left out")
+    whole = pd.concat(found, ignore_index=True)
+    result = {**runs[0].record.get("result", {}), "notices": notices, "cost_cap": None}
+    record = {"targets": list(when), "state": "complete", "identity": {}, "result": result}
+    return comparison(definition, record, whole, when), whole
+
+
+def _estimates(
+    runs: Sequence[AuditRun],
+    definition: Definition,
+    pair: Sequence[str],
+    labels: Sequence[str],
+    common: set[str],
+) -> tuple[pd.DataFrame, str]:
+    """Every figure of a model after and before, and what is to be said of those of the class."""
+    with TemporaryDirectory(prefix="areopagus-") as folder:
+        given = [
+            (run.path / ANSWERS_FILE, name, label)
+            for run, name, label in zip(runs, pair, labels, strict=True)
+        ]
+        write_joined(Path(folder) / ANSWERS_FILE, given, common)
+        answers = AnswersTable(folder, labels)
+        found = estimated_by_definition(definition, answers)
+        known = runs[0].known_audit
+        try:
+            own = None if known is None else known[0].own_estimates(answers, known[1])
+        except InputError:  # a file that its options name is gone
+            own = known = None
+        if own is not None:
+            found.extend(own)
+    frame = found.frame()
+    if known is not None or not definition.tables:
+        return frame, ""
+    said = "figures of the audit's own code are those of each run, over all of its prompts"
+    return _with_stored(frame, runs, definition, pair, labels), said
+
+
+def _with_stored(
+    frame: pd.DataFrame,
+    runs: Sequence[AuditRun],
+    definition: Definition,
+    pair: Sequence[str],
+    labels: Sequence[str],
+) -> pd.DataFrame:
+    """The figures of the class as each run has them."""
+    import pandas as pd
+
+    own = {name for name, outcome in definition.outcomes.items() if outcome.of is None}
+    tables = {table.table for table in definition.tables} - {"outcomes"}
+    parts = [frame]
+    for run, name, label in zip(runs, pair, labels, strict=True):
+        rows = run.estimates
+        is_own = rows["table"].isin(tables)
+        is_own |= (rows["table"] == "outcomes") & rows["measure"].isin(own)
+        rows = rows[is_own & (rows["respondent"] == name) & ~rows["baseline"].isin(run.targets)]
+        parts.append(rows.assign(respondent=label))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _common_items(runs: Sequence[AuditRun]) -> set[str]:
     """The items whose prompts are the same in both runs."""
-    prompts = [dict(_prompts(run)) for run in runs]
+    prompts: list[Mapping[str, int]] = [dict(_prompts(run)) for run in runs]
     return {item for item, text in prompts[0].items() if prompts[1].get(item) == text}
 
 
@@ -105,39 +140,3 @@ def _pairs(runs: Sequence[AuditRun]) -> list[tuple[str, str]]:
         return [(one[0], other[0])]
     fault = f"has {listed(other)}, {runs[0].path} has {listed(one)}: no model in common"
     raise InputError([InputFault(str(runs[1].path), fault)])
-
-
-def _headline(
-    definition: Definition, whole: pd.DataFrame, labels: Mapping[str, Mapping[str, str]]
-) -> Iterator[str]:
-    """What has changed, outcome by outcome and contrast by contrast."""
-    said = []
-    rows = select(whole, "models")
-    for row in rows[rows["measure"] == "difference"].to_dict("records"):
-        outcome = definition.outcomes[row["factor"]]
-        said.append((f"{outcome.title}{_whose(row)}", estimate_of(row), outcome.digits))
-    for name, contrast in definition.contrasts.items():
-        named = labels.get(contrast.factor[-1], {})
-        rows = select(whole, f"{name}_models")
-        for row in rows[rows["measure"] == "difference"].to_dict("records"):
-            group = named.get(row["group"], row["group"])
-            what = f"{contrast.title} of {group}{_whose(row)}"
-            said.append((what, estimate_of(row), contrast.digits))
-    changed = [one for one in said if one[1].verdict in _DIFFERS]
-    for what, figure, digits in sorted(changed, key=lambda one: -abs(one[1].value))[:6]:
-        text = f"{what}: {shown(figure, digits, is_signed=True)} after less before."
-        yield f"{text[:1].upper()}{text[1:]}"
-    if len(said) > len(changed):
-        rest = len(said) - len(changed)
-        of = f"of {rest} other differences" if changed else f"of {units(rest, 'difference')}"
-        yield f"No change is shown {of}."
-
-
-def _whose(row: Mapping[Any, Any]) -> str:
-    name, _, when = str(row["respondent"]).rpartition(", ")
-    return f", {name}" if when and name else ""
-
-
-def _trust(trust: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What is said of single runs, and of several models, is left out."""
-    return [(word, text) for word, text in trust if word not in ("judges", "direction")]

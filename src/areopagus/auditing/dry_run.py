@@ -7,10 +7,11 @@ is not there yet it assumes that judges are needed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
-from ..audits.definition import AuditItem, Reading
-from ..experiment.ask import read_answer
+from ..audits.definition import Audit, AuditItem, Reading
+from ..experiment.ask import Wording, read_answer
 from ..experiment.dry_run import CallCounter, DryRun, StageCost, times
 from ..graphs.adjudication import (
     SLOTS,
@@ -24,73 +25,97 @@ from ..graphs.adjudication import (
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
 from ..judges.structured import Question
-
-if TYPE_CHECKING:
-    from .job import AuditJob
+from ..records.ledger import Ledger
+from .classify import read_by_rule
+from .planned import Plan
+from .supplied import SuppliedAnswers
 
 _WORDS_TO_TOKENS = 4 / 3
 _CALLS_OF_A_VOTE = 2
 """A judge's reply, and its one repair."""
 
 
-def audit_dry_run(job: AuditJob) -> DryRun:
-    """Calls and cost of every stage and backend, after going through everything planned."""
-    stages = tuple(_Counts(job).stages())
-    if not job.judges:
-        return DryRun(stages)
-    differ = "every two judges differ, and " if len(job.judges) > 2 else ""
-    assumption = (
-        f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
-        "judge has to be repaired."
-    )
-    return DryRun(stages, (assumption,))
+@dataclass(frozen=True, slots=True)
+class AuditDryRun:
+    """What an audit would ask.
 
+    Attributes:
+        audit, options: which.
+        plan, wording: what is asked, and how.
+        targets, judges: whom.
+        supplied: answers that are there already, instead of targets.
+        ledger: the store of calls.
+    """
 
-class _Counts:
-    def __init__(self, job: AuditJob) -> None:
-        self.job = job
-        self.calls = CallCounter(job.ledger)
-        self.ask = {b.spec.name: StageCost("ask", b.spec.name) for b in job.targets}
-        self.judge = {b.spec.name: StageCost("classify", b.spec.name) for b in job.judges}
+    audit: Audit[Any]
+    options: Any
+    plan: Plan
+    wording: Wording
+    targets: tuple[Backend, ...]
+    judges: tuple[Backend, ...]
+    supplied: SuppliedAnswers | None
+    ledger: Ledger
+    _calls: CallCounter = field(init=False)
+    _stages: dict[tuple[str, str], StageCost] = field(init=False, default_factory=dict)
 
-    def stages(self) -> list[StageCost]:
-        job = self.job
-        for item, repeat in job.plan.askings():
-            if job.supplied is None:
-                for backend in job.targets:
+    def __post_init__(self) -> None:
+        """Begins with nothing counted."""
+        object.__setattr__(self, "_calls", CallCounter(self.ledger))
+
+    def counted(self) -> DryRun:
+        """Calls and cost of every stage and backend, after going through everything planned."""
+        for stage, backends in (("ask", self.targets), ("classify", self.judges)):
+            for backend in backends:
+                self._stage(stage, backend)
+        for item, repeat in self.plan.askings():
+            if self.supplied is None:
+                for backend in self.targets:
                     self._asking(item, repeat, backend)
                 continue
-            for name in job.target_names:
-                found = job.supplied.answer(item.item_id, name, repeat)
-                self._judging(item, job.read_by_rule(item, found), found.text)
-        return [*self.ask.values(), *self.judge.values()]
+            for name in self.supplied.respondents:
+                found = self.supplied.answer(item.item_id, name, repeat)
+                reading = read_by_rule(self.audit, self.options, item, found)
+                self._judging(item, reading, found.text)
+        stages = tuple(self._stages.values())
+        if not self.judges:
+            return DryRun(stages)
+        differ = "every two judges differ, and " if len(self.judges) > 2 else ""
+        assumption = (
+            f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
+            "judge has to be repaired."
+        )
+        return DryRun(stages, (assumption,))
+
+    def _stage(self, stage: str, backend: Backend) -> StageCost:
+        name = backend.spec.name
+        return self._stages.setdefault((stage, name), StageCost(stage, name))
 
     def _asking(self, item: AuditItem, repeat: int, backend: Backend) -> None:
-        job, stage = self.job, self.ask[backend.spec.name]
+        stage = self._stage("ask", backend)
         stage.planned += 1
-        request = job.wording.request(backend, item.prompt, repeat)
-        reply = self.calls.stored(request)
+        request = self.wording.request(backend, item.prompt, repeat)
+        reply = self._calls.stored(request)
         if reply is not None:
             stage.stored += 1
             answer = read_answer(reply)
-            self._judging(item, job.read_by_rule(item, answer), answer.text)
-        elif self.calls.is_first(request):
-            words = job.audit.likely_words(job.options)
+            reading = read_by_rule(self.audit, self.options, item, answer)
+            self._judging(item, reading, answer.text)
+        elif self._calls.is_first(request):
+            words = self.audit.likely_words(self.options)
             stage.add(backend, request, output_tokens=words * _WORDS_TO_TOKENS)
-            if job.judges and job.definition.takes_judges:
+            if self.judges and self.audit.definition.takes_judges:
                 self._unknown_judging(item, words)
 
     def _judging(self, item: AuditItem, reading: Reading | None, text: str) -> None:
         """Judges on an answer that is there."""
-        job = self.job
-        if not job.judges or reading is None or reading.status != "unclassified":
+        if not self.judges or reading is None or reading.status != "unclassified":
             return
-        question = job.audit.question(item, text, reading, job.options)
+        question = self.audit.question(item, text, reading, self.options)
         if question is None:
             return
-        found = [self._vote(question, slot) for slot in SLOTS[: min(2, len(job.judges))]]
+        found = [self._vote(question, slot) for slot in SLOTS[: min(2, len(self.judges))]]
         votes = [vote for vote in found if vote is not None]
-        if len(job.judges) < 3:
+        if len(self.judges) < 3:
             return
         if len(votes) < 2:
             self._perhaps(question, "third")
@@ -105,19 +130,18 @@ class _Counts:
         backend, stage = self._judge(slot)
         asked = self._asked(question, slot, earlier)
         tokens = question.output_tokens
-        found = self.calls.complete(stage, backend, asked, output_tokens=tokens)
+        found = self._calls.complete(stage, backend, asked, output_tokens=tokens)
         if found is None:
             return None
         return JudgeVote(slot, backend.spec.name, found.outcome, found.value or {})
 
     def _unknown_judging(self, item: AuditItem, words: int) -> None:
         """Judges on an answer that is not there yet: two would be asked, and perhaps a third."""
-        job = self.job
         reading = Reading("unclassified", {}, "assumed")
-        question = job.audit.question(item, "word " * words, reading, job.options)
+        question = self.audit.question(item, "word " * words, reading, self.options)
         if question is None:
             return
-        for slot in SLOTS[: len(job.judges)]:
+        for slot in SLOTS[: len(self.judges)]:
             if slot != "third":
                 backend, stage = self._judge(slot)
                 stage.planned += 1
@@ -133,15 +157,15 @@ class _Counts:
         stage.add_most(_CALLS_OF_A_VOTE, usd)
 
     def _judge(self, slot: Slot) -> tuple[Backend, StageCost]:
-        backend = self.job.judges[SLOTS.index(slot)]
-        return backend, self.judge[backend.spec.name]
+        backend = self.judges[SLOTS.index(slot)]
+        return backend, self._stage("classify", backend)
 
     def _asked(
         self, question: JudgeQuestion, slot: Slot, earlier: tuple[Mapping[str, Any], ...] = ()
     ) -> Question[dict[str, Any]]:
         return judge_question(
             question,
-            secret=self.job.ledger.secret,
-            repeat=earlier_askings(self.job.judges, slot),
+            secret=self.ledger.secret,
+            repeat=earlier_askings(self.judges, slot),
             earlier=earlier,
         )

@@ -18,8 +18,8 @@ from ..audits.answers_table import (
     read_rows,
     written_rows,
 )
-from ..audits.definition import Audit, AuditItem, Definition, Reading
-from ..audits.registry import find_audit, read_options
+from ..audits.definition import Audit, AuditItem, Definition
+from ..audits.registry import find_audit, is_builtin, read_options
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from
 from ..experiment.backends import backends_from, repeated_names, settings_of
@@ -33,8 +33,8 @@ from ..judges.models.backend import OFFLINE_RESPONDENT, Backend, BackendSpec
 from ..judges.models.client import Client
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
-from .classify import case_of, ruled_row, rulings, write_votes
-from .dry_run import audit_dry_run
+from .classify import answer_row, case_of, read_by_rule, ruled_row, rulings, write_votes
+from .dry_run import AuditDryRun
 from .planned import plan_items
 from .run import AuditRun, estimated
 from .supplied import SuppliedAnswers
@@ -71,36 +71,6 @@ def judges_from(models: Any, audit: Audit[Any]) -> tuple[Backend, ...]:
     if faults:
         raise InputError(faults, hint=f"Without a judge ({NO_JUDGE}) the rules alone classify.")
     return backends
-
-
-def answer_row(
-    item: AuditItem, target: str, repeat: int, answer: ModelAnswer, reading: Reading | None
-) -> dict[str, Any]:
-    """The row of an answer that no judge has seen yet."""
-    status = reading.status if reading is not None else answer.status
-    reason = reading.reason if reading is not None else answer.reason
-    return {
-        **item.fields,
-        **(reading.values if reading is not None else {}),
-        "item_id": item.item_id,
-        "unit": item.cluster,
-        "target": target,
-        "repeat": repeat,
-        "prompt_text": item.prompt,
-        "response_text": answer.text if reading is not None else None,
-        "status": status,
-        "by": "rule" if status == "classified" else "",
-        "reason": reason,
-        "is_cut_off": answer.is_cut_off,
-        "finish_reason": answer.finish_reason,
-        "answered_by": answer.answered_by,
-        "input_tokens": answer.usage.input_tokens,
-        "output_tokens": answer.usage.output_tokens,
-        "cost_usd": answer.cost_usd,
-        "judging": "",
-        "judge_calls": 0,
-        "judge_cost_usd": 0.0,
-    }
 
 
 _ASKED_FILE = f".{ANSWERS_FILE}.asked"
@@ -266,7 +236,10 @@ class AuditJob(Job[AuditRun]):
 
     async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
-        return audit_dry_run(self)
+        return AuditDryRun(
+            self.audit, self.options, self.plan, self.wording, self.targets, self.judges,
+            self.supplied, self.ledger,
+        ).counted()  # fmt: skip
 
     async def run_stages(self, client: Client) -> Estimates:
         """Asks, reads, classifies, estimates; every planned asking is a row of the answers."""
@@ -318,12 +291,6 @@ class AuditJob(Job[AuditRun]):
             for backend in self.targets:
                 yield Question(item, item.prompt, backend, repeat)
 
-    def read_by_rule(self, item: AuditItem, answer: ModelAnswer) -> Reading | None:
-        """What rules make of the answer; None where there is no reply to read."""
-        if answer.status in ("failed", "not_asked"):
-            return None
-        return self.audit.read(item, answer, self.options)
-
     def _sweep(self) -> None:
         """Removes what stood between two stages, and what a killed process left half written."""
         for name in (*_PARTS, *self.audit.table_files):
@@ -338,7 +305,7 @@ class AuditJob(Job[AuditRun]):
         with written_rows(out, self.columns) as writer:
             async with aclosing(self._answers(client)) as found:
                 async for item, target, repeat, answer in found:
-                    reading = self.read_by_rule(item, answer)
+                    reading = read_by_rule(self.audit, self.options, item, answer)
                     row = answer_row(item, target, repeat, answer, reading)
                     writer.write(row)
                     by_answer[answer.status] += 1
@@ -414,6 +381,7 @@ class AuditJob(Job[AuditRun]):
         return {
             "demonstration": self.is_demonstration,
             "audit": self.definition.model_dump(mode="json", exclude_defaults=True),
+            "is_builtin": is_builtin(self.audit),
             "seed": self.seed,
             "items": {
                 "n": self.plan.n_items,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -51,6 +51,17 @@ class AuditRun(JobRun):
             return Definition.model_validate(stored)
         audit, options = self._first()
         return audit.defined(options)
+
+    @property
+    def known_audit(self) -> tuple[Audit[Any], Any] | None:
+        """The audit and its options; None where it did not come with the package."""
+        try:
+            audit, options = self._first()
+        except InputError:
+            return None
+        # Earlier runs do not say it; an audit of another kind has other columns.
+        alike = self.definition.item_columns == audit.definition.item_columns
+        return (audit, options) if self.record.get("is_builtin", alike) else None
 
     @property
     def exit_code(self) -> int:
@@ -145,22 +156,25 @@ class AuditRun(JobRun):
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:
     """The estimates of an audit's answers: those of its definition, and its own after them."""
-    from ..audits.estimate import columns_of, estimate, status_counts
-
-    definition = audit.defined(options)
-    if definition.reads_answers:
-        found = estimate(
-            definition,
-            answers.frame(columns_of(definition)),
-            answers.targets,
-            votes=_with_questions(audit, options, answers),
-        )
-    else:  # there may be millions of answers, of which nothing but their class asks anything
-        found = status_counts(answers.counts())
+    votes = _with_questions(audit, options, answers)
+    found = estimated_by_definition(audit.defined(options), answers, votes)
     own = audit.own_estimates(answers, options)
     if own is not None:
         found.extend(own)
     return found
+
+
+def estimated_by_definition(
+    definition: Definition, answers: AnswersTable, votes: Iterable[Mapping[str, Any]] = ()
+) -> Estimates:
+    """The estimates that a definition names."""
+    from ..audits.estimate import columns_of, estimate, status_counts
+
+    if not definition.reads_answers:
+        # There may be millions of answers, of which nothing but their class asks anything.
+        return status_counts(answers.counts())
+    frame = answers.frame(columns_of(definition))
+    return estimate(definition, frame, answers.targets, votes=votes)
 
 
 def _with_questions(
