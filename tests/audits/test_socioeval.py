@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from after_a_kill import settled, stored
+from processes import killed_at
 from socioeval_world import SocioEvalWorld, prompts_of
 
 from areopagus import InputError
