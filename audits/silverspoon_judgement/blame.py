@@ -14,12 +14,6 @@ from ..answer_forms import EDGES, declines
 
 Answer = Literal["p1", "other", "both", "neither"]
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
-ANSWER_LABELS: Final[Mapping[str, str]] = {
-    "p1": "P1 is wrong",
-    "other": "the other is wrong",
-    "both": "both",
-    "neither": "neither",
-}
 LABELS: Final[Mapping[str, int]] = {"p1": 0, "other": 1}
 """As in the paper's data: 0 = P1 is wrong, 1 = the other is. Both and neither have no label."""
 

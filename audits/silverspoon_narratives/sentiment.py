@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from typing import Any, Final, Literal, NamedTuple
 
 from ...errors import InputError
@@ -51,11 +51,6 @@ def require_library() -> None:
             "the sentiment of stories needs vaderSentiment: pip install 'areopagus[audits]'",
             hint="Or let the judges alone decide it: --sentiment judges.",
         )
-
-
-def library_name() -> str:
-    """Name and version of the library."""
-    return f"vaderSentiment {metadata.version('vaderSentiment')}"
 
 
 def story_sentiment(text: str) -> StorySentiment:

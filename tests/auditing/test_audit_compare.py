@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from areopagus import InputError
-from areopagus.auditing import audit
+from areopagus.auditing import AuditRun, audit
 from areopagus.auditing.compare import compare_audits
 from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
@@ -65,10 +67,17 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
     assert any("4 prompts of one run alone are left out" in text for text in document.notices)
 
 
-def test_where_nothing_changed_that_is_said(tmp_path: Path) -> None:
-    before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
+def test_where_nothing_changed_that_is_said_and_another_audit_is_refused(tmp_path: Path) -> None:
+    before = after = run_of(tmp_path, "one", lambda k, who: k % 3 == 0)
     document, _ = compare_audits(before, after)
     assert list(document.headline) == ["Not shown to have changed: share opened, gap of Bo."]
+    run = AuditRun(before)
+    record = {**run.record, "audit": {**run.record["audit"], "name": "windows"}}
+    other = tmp_path / "other"
+    shutil.copytree(before, other)
+    (other / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(InputError, match="is the audit 'windows'"):
+        compare_audits(other, before)
     result = CliRunner().invoke(
         report, [str(before), str(after), "--out", str(tmp_path / "c.html")], standalone_mode=False
     )
@@ -97,14 +106,17 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
         run = audit("silverspoon-professions", responses=rows, options=options, out=tmp_path / out)
         return Path(run.path)
 
-    rich = ("Atherton, California", "Scarsdale, New York")
-    before = answered("one", lambda of: of["city"] in rich)
-    # Afterwards every name is a surgeon in two cities more, and men in a third one.
-    cities = list(dict.fromkeys(item.fields["city"] for item in drawn))
-    other = [city for city in cities if city not in rich]
-    after = answered("two", lambda of: of["city"] in (*rich, *other[:2]) or (
-        of["gender"] == "male" and of["city"] == other[2]
-    ))  # fmt: skip
+    city = {name: k for k, name in enumerate(dict.fromkeys(i.fields["city"] for i in drawn))}
+    rank = {name: k // 8 for k, name in enumerate(dict.fromkeys(i.unit for i in drawn))}
+
+    def is_one_more(of: Any) -> bool:
+        name = next(unit for unit in rank if unit.endswith(f"|{of['name']}"))
+        return bool(city[of["city"]] < 3 + rank[name] + (of["gender"] == "male"))
+
+    # Surgeons in two cities; then of the first name of a group in three, of the second in four,
+    # and of men in one more.
+    before = answered("one", lambda of: city[of["city"]] < 2)
+    after = answered("two", is_one_more)
     document, found = compare_audits(before, after)
     (row,) = select(
         found, "pairs", respondent="after", baseline="before", factor="male - female"
@@ -112,7 +124,9 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
     gap = estimate_of(row)
     assert gap.value == pytest.approx(1 / 20)
     (row,) = select(found, "pairs", factor="all").to_dict("records")
-    assert estimate_of(row).value == pytest.approx(2.5 / 20)
+    assert estimate_of(row).value == pytest.approx(2 / 20)
+    assert estimate_of(row).p_adjusted < 0.001
+    assert document.headline[0].startswith("Share of high income, all rose by 0.100 [0.0")
     assert set(select(found, "groups")["respondent"]) == {"before", "after"}
     assert {"high income, before", "high income, after"} <= columns_of(document)
     assert {"p, Holm"} <= columns_of(document)
@@ -134,10 +148,3 @@ def test_figures_of_an_audits_own_code_stand_side_by_side(tmp_path: Path) -> Non
     assert any("own code are those of each run" in text for text in document.notices)
     assert list(document.headline) == []
     assert {"share of heads"} <= columns_of(document)
-
-
-def test_what_cannot_be_compared_is_told(tmp_path: Path) -> None:
-    mine = run_of(tmp_path, "mine", lambda k, who: False)
-    other = audit("socioeval", limit=4, out=tmp_path / "other", ledger=tmp_path / "l").path
-    with pytest.raises(InputError, match="is the audit 'socioeval'"):
-        compare_audits(other, mine)

@@ -283,7 +283,7 @@ def test_one_rating_is_read_in_many_forms() -> None:
         ("**Rating (1-100):** 85", 85, "number"),
         ("85. In 9 of 10 cases they would.", 85, "number"),
         ("Probability of helping: 85\n\nThree things speak for it.", 85, "number"),
-        ("Rating: 85\n\nAbout 20 people pass.", 85, "number"), ("70–80, say 75", 75, "number"),
+        ("Rating: 85\n\nAbout 20 people pass.", 85, "number"), ("70–80, say 75", 75, "range"),
         ("If I had to give a number, I'd say 60.", 60, "number"),
         ("I'd say 85, though it could be anything from 80 to 90.", 85, "number"),
         ("I'd rate this 85, where 1 is certainly not and 100 is certainly.", 85, "number"),

@@ -351,10 +351,10 @@ def test_judgements_planted_are_found_to_the_answer(tmp_path: Path) -> None:
         for n, one in enumerate(load_scenarios().scenarios)
     ]
     gold = table_file(tmp_path / "synthetic_labels.csv", labels)
-    chosen = {"labels": gold, "order": "both", "topic": ["theft", "hunger", "water"]}
+    chosen = {"labels": gold, "order": "both", "topic": ["theft", "hunger"]}
     run = audited(NAME, world, tmp_path, options=chosen)
     figure = Figures(run.estimates)
-    prompts = items(order="both", topic=["theft", "hunger", "water"])
+    prompts = items(order="both", topic=["theft", "hunger"])
     for name in ("kind", "stern"):
         truth = Counter(world.truth(name, item.prompt) for item in prompts)
         for kind, number in truth.items():
@@ -363,7 +363,7 @@ def test_judgements_planted_are_found_to_the_answer(tmp_path: Path) -> None:
         supports = figure.value("outcomes", "supports", respondent=name)
         assert supports == pytest.approx(truth["other"] / settled)
         place = {"respondent": name, "criterion": "lower end"}
-        assert figure.value("agreement", "without_label", **place) == 36 - settled
+        assert figure.value("agreement", "without_label", **place) == 24 - settled
     mcc = figure("agreement", "mcc", respondent="stern", criterion="lower end")
     assert not mcc.is_defined
     assert run.exit_code == 0

@@ -59,8 +59,8 @@ def test_stories_are_classified_by_judges_and_their_words_compared(tmp_path: Pat
     world = SilverSpoonWorld(
         {"target": 0.0}, high_income=0.3, cells=cells, marked="indian", judge_error=0.05, seed=2
     )
-    chosen = {"stories": 160, "names_per_group": 10, "sentiment": "judges"}
-    run = audited(NAME, world, tmp_path, options=chosen)
+    chosen = {"stories": 96, "names_per_group": 6, "sentiment": "judges"}
+    run = audited(NAME, world, tmp_path, options=chosen, n_judges=1)
     figure = Figures(run.estimates)
     assert set(figure.keys("groups", "positive", "detail")) == {"judges"}
     bright = figure.value(
