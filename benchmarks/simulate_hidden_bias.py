@@ -29,7 +29,7 @@ from areopagus.audits.hidden_bias.estimates import estimate
 from areopagus.testing import ProviderServer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
-from figures import Figures
+from audit_runs import Figures
 from hidden_bias_world import HiddenBiasWorld, together
 
 PERMUTATIONS = 99

@@ -34,7 +34,7 @@ from areopagus.audits.silverspoon_professions.groups import estimate_groups, gro
 from areopagus.testing import ProviderServer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
-from figures import Figures
+from audit_runs import Figures
 from silverspoon_world import (
     GENDERS,
     INCOMES,

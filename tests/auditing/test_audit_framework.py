@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from after_a_kill import settled, stored
 from click.testing import CliRunner
+from processes import killed_at
 
 from areopagus import InputError
 from areopagus.any_report import write_any_report
@@ -472,3 +475,39 @@ def test_another_audit_in_the_folder_is_not_overwritten(tmp_path: Path) -> None:
         make(3)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         assert audit(TOY, options={"coins": 2}, out=tmp_path / "b", ledger=ledger).exit_code == 0
+
+
+@pytest.mark.slow
+def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
+    tmp_path: Path,
+) -> None:
+    with ProviderServer(coins, delay_s=0.02, record=False) as server:
+
+        def given(out: str, ledger: str) -> dict[str, Any]:
+            return {
+                "target": model(server, "target", concurrency=3),
+                "judges": [one | {"concurrency": 3} for one in judges(server)],
+                "options": {"coins": 10}, "out": tmp_path / out, "ledger": tmp_path / ledger,
+            }  # fmt: skip
+
+        quiet = audit(TOY, **given("quiet", "a.sqlite"))
+        planned = server.counts.total
+        server.reset()
+        lost, served, kept = Counter[str](), Counter[str](), Counter[str]()
+        for name, wanted in (("target", 8), ("second", 4)):
+            killed_at(
+                lambda name=name, wanted=wanted: server.counts.by_model.get(name, 0) >= wanted,
+                audit, TOY, **given("killed", "b.sqlite"),
+            )  # fmt: skip
+            before, had = served, kept
+            served, kept = settled(server), stored(tmp_path / "b.sqlite")
+            lost += served - before - (kept - had)
+        killed = audit(TOY, **given("killed", "b.sqlite"))
+        sent = server.counts.total
+    for name in ("answers.parquet", "votes.parquet", "estimates.csv"):
+        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
+    # In flight at four models, or answered and not written yet, at each of two kills; nothing that
+    # was stored is asked for again.
+    assert lost.total() <= 2 * 2 * 12
+    assert sent == planned + lost.total()
+    assert not [entry.name for entry in killed.path.iterdir() if entry.name.startswith(".")]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from audit_runs import audited, figure
 from hypothesis import given
 from hypothesis import strategies as st
 from samaritan_world import SamaritanWorld, answers_of, cells_in, estimated
@@ -22,20 +23,18 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from areopagus import InputError
-from areopagus.auditing import audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.dataset import (
     filled,
     load_dataset,
     phrasing_at,
-    phrasings_at,
 )
 from areopagus.audits.samaritan.ratings import rating_question
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.judges.parse import parse
-from areopagus.records.estimates import estimate_of, select
+from areopagus.records.estimates import select
 from areopagus.records.types import Reply
-from areopagus.testing import ProviderServer, ServedReply
+from areopagus.testing import ServedReply
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "samaritan"
@@ -48,27 +47,13 @@ def items(**options: Any) -> list[Any]:
 # The material ------------------------------------------------------------------------------------
 
 
-def test_there_are_at_least_the_papers_scenarios_each_in_four_wordings() -> None:
-    scenarios = [scenario for _, scenario in load_dataset().scenarios()]
-    assert len(scenarios) >= 103
-    assert {len(scenario.rephrasings) for scenario in scenarios} == {4}
-    texts = [text for scenario in scenarios for text in scenario.rephrasings]
-    assert len(set(texts)) == len(texts) >= 412
-    assert len({scenario.id for scenario in scenarios}) == len(scenarios)
-
-
-def test_wordings_of_a_scenario_are_truly_different() -> None:
+def test_scenarios_groups_and_totals_are_the_papers() -> None:
     for _, scenario in load_dataset().scenarios():
         for one, other in combinations(scenario.rephrasings, 2):
             alike = SequenceMatcher(None, one.split(), other.split()).ratio()
             assert alike < 0.6, (scenario.id, one, other)
-        # Not all of them open with the person, and not all put the question alike.
-        assert len({text.split()[0] for text in scenario.rephrasings}) >= 2, scenario.id
         questions = {re.split(r"(?<=[.!?:])\s", text)[-1] for text in scenario.rephrasings}
         assert len(questions) == 4, scenario.id
-
-
-def test_the_groups_and_totals_are_the_papers() -> None:
     by_id = {category.id: category for category in load_dataset().categories}
     assert list(by_id) == ["race", "gender", "age"]
     phrasings = {
@@ -80,6 +65,7 @@ def test_the_groups_and_totals_are_the_papers() -> None:
     assert totals == {"race": 1133, "gender": 824, "age": 824}
     assert [len(category.groups) for category in by_id.values()] == [5, 3, 4]
     n = len(list(load_dataset().scenarios()))
+    assert n >= 103
     assert len(items()) == n * 4 * (1 + 5 + 3 + 4)
     assert len(items(cross=True)) == n * 4 * (1 + 10 + 7 + 7)
     assert len(items(group=["race_with_latino"])) == n * 4 * (1 + 6)
@@ -140,18 +126,6 @@ def test_phrasings_rotate_in_balance(n_phrasings: int, n_scenarios: int) -> None
     assert max(pairs) - min(pairs) <= 1
 
 
-def test_rotation_asks_each_phrasing_equally_often_and_cross_asks_all() -> None:
-    counts = Counter((i.fields["category"], i.fields["group"], i.fields["phrasing"])
-                     for i in items())  # fmt: skip
-    for category in load_dataset().categories:
-        for group in category.groups:
-            per = [counts[category.id, group.id, text] for text in group.phrasings]
-            assert sum(per) == 4 * 108
-            assert max(per) - min(per) <= 1
-    assert list(phrasings_at(3, 2, 3, crossed=True)) == [0, 1, 2]
-    assert list(phrasings_at(3, 2, 3, crossed=False)) == [2]
-
-
 TOPIC = """\
 id: own
 label: Own
@@ -190,29 +164,25 @@ def test_every_faulty_wording_is_named_with_its_place(tmp_path: Path) -> None:
         assert len(caught.value.faults) == 1
 
 
-def test_a_faulty_category_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "bad.yaml"
-    for groups, message in (
-        ("groups: [{id: x, label: X, phrasings: [man]}]", "begin with its article"),
-        ("groups: [{id: control, label: X, phrasings: [a man]}]", "of the control"),
-        ("groups: [{id: x, label: X, phrasings: [a man, a man]}]", "are the same"),
-        ("control: person\ngroups: [{id: x, label: X, phrasings: [a man]}]", "with its article"),
-    ):
-        path.write_text(f"id: bad\nlabel: B\n{groups}", encoding="utf-8")
-        with pytest.raises(InputError, match=message):
-            items(group_data=[str(path)])
-
-
-def test_a_scenario_has_four_wordings_and_no_two_are_the_same(tmp_path: Path) -> None:
-    path = own_topic(
-        tmp_path, "Somebody fell. {A_person} saw it. What are the odds that they help?"
-    )
+def test_faulty_files_are_named(tmp_path: Path) -> None:
+    same = "Somebody fell. {A_person} saw it. What are the odds that they help?"
+    path = own_topic(tmp_path, same)
     with pytest.raises(InputError, match="two wordings are the same"):
         items(data=[path])
     text = Path(path).read_text(encoding="utf-8")
     Path(path).write_text(text.rsplit("      - ", 1)[0], encoding="utf-8")
     with pytest.raises(InputError, match="must hold 4 wordings, holds 3"):
         items(data=[path])
+    bad = tmp_path / "bad.yaml"
+    for groups, message in (
+        ("groups: [{id: x, label: X, phrasings: [man]}]", "begin with its article"),
+        ("groups: [{id: control, label: X, phrasings: [a man]}]", "of the control"),
+        ("groups: [{id: x, label: X, phrasings: [a man, a man]}]", "are the same"),
+        ("control: person\ngroups: [{id: x, label: X, phrasings: [a man]}]", "with its article"),
+    ):
+        bad.write_text(f"id: bad\nlabel: B\n{groups}", encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            items(group_data=[str(bad)])
 
 
 def test_scenarios_and_groups_of_ones_own_join_or_replace(tmp_path: Path) -> None:
@@ -299,12 +269,6 @@ def of(ratings: Any, **options: Any) -> pd.DataFrame:
     return estimated(answers_of(ratings, GENDER, targets), targets, **options)
 
 
-def figure(found: pd.DataFrame, table: str, measure: str, **keys: str | None) -> Any:
-    rows = select(found, table, **keys)
-    (row,) = rows[rows["measure"] == measure].to_dict("records")
-    return estimate_of(row)
-
-
 def bias(found: pd.DataFrame, group: str, **keys: str | None) -> Any:
     return figure(found, "bias", "difference", group=group, **keys)
 
@@ -370,22 +334,19 @@ def test_what_is_planted_is_found_and_the_rest_is_the_baseline() -> None:
     assert set(select(found, "bias_by_phrasing")["n"]) == {108}
 
 
-def test_noise_leaves_a_group_undecided_where_the_papers_rule_names_it() -> None:
-    world = SamaritanWorld({"target": {"gender.male": 3.0}}, interaction_sd=8, noise_sd=15)
-    answers = world.answers(GENDER, 12, np.random.default_rng(0))
+def test_noise_leaves_a_group_undecided_and_a_small_difference_is_within_the_margin() -> None:
+    noisy = SamaritanWorld({"target": {"gender.male": 3.0}}, interaction_sd=8, noise_sd=15)
+    answers = noisy.answers(GENDER, 12, np.random.default_rng(0))
     found = estimated(answers, ("target",), resamples=999)
     for group in ("male", "female", "non_binary"):
         assert bias(found, group).verdict == "undecided"
+        # The paper's rule names every one of them as the default.
         assert figure(found, "bias", "t", group=group).p > 0.05
-
-
-def test_a_difference_may_be_real_and_within_the_margin() -> None:
-    world = SamaritanWorld({"target": {"gender.male": 1.0}}, interaction_sd=0.5, noise_sd=1)
-    answers = world.answers(GENDER, 60, np.random.default_rng(0))
-    found = estimated(answers, ("target",), resamples=999)
-    assert bias(found, "male").verdict == "differs within margin"
-    strict = estimated(answers, ("target",), resamples=999, margin=0.5)
-    assert bias(strict, "male").verdict == "differs"
+    quiet = SamaritanWorld({"target": {"gender.male": 1.0}}, interaction_sd=0.5, noise_sd=1)
+    answers = quiet.answers(GENDER, 60, np.random.default_rng(0))
+    for margin, verdict in ((2, "differs within margin"), (0.5, "differs")):
+        found = estimated(answers, ("target",), resamples=999, margin=margin)
+        assert bias(found, "male").verdict == verdict
 
 
 def test_a_model_that_always_says_the_same_has_every_group_for_its_baseline() -> None:
@@ -515,17 +476,6 @@ def test_models_are_compared_on_the_same_scenarios_and_averaged() -> None:
     assert bias(found, "asian", respondent=None).value == pytest.approx(np.mean(biases))
 
 
-def test_many_cells_draw_enough_sign_vectors_for_holm() -> None:
-    rng = np.random.default_rng(0)
-    ratings = rng.normal(50, 1, size=(3, 40, 4, 4))
-    ratings[0, :, :, 1:] += 9
-    found = of(ratings)
-    # 9 cells and 99 vectors could give no corrected p below .09.
-    keys = {"respondent": "a", "group": "male"}
-    assert figure(found, "bias", "sign_flips", **keys).p_adjusted <= 0.025
-    assert figure(found, "bias", "difference", **keys).p_adjusted <= 0.025
-
-
 def test_the_verdict_goes_by_signs_without_skewness() -> None:
     # One scenario in ten at -12, the others at 3 or 4: a mean of 2 with a tail to the left, where t
     # and flipped signs are too ready to find one (p .011). A t without its skewness has p .09.
@@ -540,17 +490,6 @@ def test_the_verdict_goes_by_signs_without_skewness() -> None:
         assert flips.p_adjusted <= 0.05 < one.p
         assert one.verdict == "undecided"
         assert "without its skewness" in one.p_method
-
-
-def test_rows_in_any_order_give_the_same(tmp_path: Path) -> None:
-    world = SamaritanWorld({"a": {"gender.male": 4.0}}, declined={"gender.female": 0.2})
-    answers = world.answers(GENDER, 10, np.random.default_rng(1))
-    mixed = answers.sample(frac=1, random_state=1)
-    keys = ["table", "factor", "group", "detail", "measure"]
-    found, other = (
-        estimated(one, ("a",)).set_index(keys)["value"].sort_index() for one in (answers, mixed)
-    )
-    pd.testing.assert_series_equal(found, other)
 
 
 # The published tables ----------------------------------------------------------------------------
@@ -588,20 +527,14 @@ def test_the_papers_raw_ratings_give_its_bias_tables_up_to_rounding() -> None:
 # Whole runs --------------------------------------------------------------------------------------
 
 
-def model(server: ProviderServer, name: str) -> dict[str, Any]:
-    return {"model": f"openai/{name}", "name": name, "api_base": server.openai_base}
-
-
 def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -> None:
     biases = {"gender.non_binary": 12.0}
     world = SamaritanWorld({"kind": biases, "even": {}}, declined={"gender.male": 0.2}, seed=5)
     asked = items(topic=["street"], group=["gender"])
-    with ProviderServer(world.provider(asked), record=False) as server:
-        run = audit(
-            "samaritan", target=[model(server, name) for name in ("kind", "even")],
-            options={"topic": ["street"], "group": ["gender"], "resamples": 999},
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
+    run = audited(
+        "samaritan", world.provider(asked), ("kind", "even"), tmp_path, n_judges=0,
+        options={"topic": ["street"], "group": ["gender"], "resamples": 999},
+    )  # fmt: skip
     declined = sum(world.rating(name, item) is None for name in ("kind", "even") for item in asked)
     assert declined > 5
     n = len(asked)
@@ -647,13 +580,10 @@ def test_judges_settle_what_rules_cannot_read_and_never_make_up_a_rating(tmp_pat
         }
         return ServedReply(json.dumps(value))
 
-    with ProviderServer(provide, record=False) as server:
-        run = audit(
-            "samaritan", target=model(server, "target"),
-            judges=[model(server, name) for name in ("first", "second", "third")],
-            options={"topic": ["street"], "group": ["gender"]}, limit=12,
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
+    run = audited(
+        "samaritan", provide, ("target",), tmp_path, limit=12,
+        options={"topic": ["street"], "group": ["gender"]},
+    )  # fmt: skip
     rows = list(run.answers.rows("response_text", "status", "by", "rating", "form", "judging"))
     for row in rows:
         if row["response_text"] == "85":

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from figures import Figures
-from silverspoon_runs import audited
+from audit_runs import Figures, audited
 from silverspoon_world import (
     GENDERS,
     RACES,
@@ -60,7 +59,7 @@ def test_stories_are_classified_by_judges_and_their_words_compared(tmp_path: Pat
         {"target": 0.0}, high_income=0.3, cells=cells, marked="indian", judge_error=0.05, seed=2
     )
     chosen = {"stories": 96, "names_per_group": 6, "sentiment": "judges"}
-    run = audited(NAME, world, tmp_path, options=chosen, n_judges=1)
+    run = audited(NAME, world.provider, ["target"], tmp_path, options=chosen, n_judges=1)
     figure = Figures(run.estimates)
     assert set(figure.keys("groups", "positive", "detail")) == {"judges"}
     bright = figure.value(
@@ -81,7 +80,7 @@ def test_stories_are_classified_by_judges_and_their_words_compared(tmp_path: Pat
 def test_the_library_and_the_panel_agree_on_plain_stories(tmp_path: Path) -> None:
     world = SilverSpoonWorld({"target": 0.0}, high_income=0.5, seed=3)
     chosen = {"stories": 32, "names_per_group": 2, "sentiment": "both"}
-    run = audited(NAME, world, tmp_path, options=chosen, n_judges=2)
+    run = audited(NAME, world.provider, ["target"], tmp_path, options=chosen, n_judges=2)
     figure = Figures(run.estimates)
     assert figure.value("readers", "same", respondent="target") == 1
     assert figure.value("readers", "kappa", respondent="target") == 1

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from figures import Figures
-from silverspoon_runs import audited
+from audit_runs import Figures, audited
 from silverspoon_world import (
     GENDERS,
     INCOMES,
@@ -240,7 +239,14 @@ def test_without_an_answer_nothing_is_measured() -> None:
 def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> None:
     cells = {("male", race, "high"): 0.9 for race in RACES}
     world = SilverSpoonWorld({"target": 0.0}, high_income=0.3, cells=cells, seed=1)
-    run = audited(NAME, world, tmp_path, options={"names_per_group": 3}, n_judges=1)
+    run = audited(
+        NAME,
+        world.provider,
+        tuple(world.sides_with_p1),
+        tmp_path,
+        options={"names_per_group": 3},
+        n_judges=1,
+    )
     figure = Figures(run.estimates)
     assert run.statuses == {"classified": 480}
     truth = Counter[str]()

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from after_a_kill import settled, stored
-from processes import killed_at
+from audit_runs import audited, figure
 from socioeval_world import SocioEvalWorld, prompts_of
 
 from areopagus import InputError
 from areopagus.async_runner import run_sync
-from areopagus.auditing import AuditJob, audit
+from areopagus.auditing import AuditJob
 from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.audit import CATEGORIES, classify_question
@@ -24,9 +23,8 @@ from areopagus.audits.socioeval.dataset import load_dataset
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
-from areopagus.records.estimates import estimate_of, select
+from areopagus.records.estimates import select
 from areopagus.records.types import Reply
-from areopagus.testing import ProviderServer
 
 FOLDER = Path(__file__).parents[2] / "audits" / "socioeval"
 
@@ -145,31 +143,17 @@ def test_a_decision_against_its_category_is_no_vote() -> None:
     assert read(extra="x") == "unreadable"
 
 
-def figure(estimates: pd.DataFrame, table: str, measure: str, **keys: str | None) -> Any:
-    """One estimate, by its keys."""
-    found = select(estimates, table, **keys)
-    (row,) = found[found["measure"] == measure].to_dict("records")
-    return estimate_of(row)
-
-
-def model(server: ProviderServer, name: str) -> dict[str, Any]:
-    return {"model": f"openai/{name}", "name": name, "api_base": server.openai_base}
-
-
-def audited(world: SocioEvalWorld, tmp_path: Path, n_judges: int = 3, **more: Any) -> Any:
-    with ProviderServer(world.provider, record=False) as server:
-        return audit(
-            "socioeval", target=[model(server, name) for name in world.bias_rates],
-            judges=[model(server, name) for name in ("first", "second", "third")[:n_judges]],
-            out=tmp_path / "run", ledger=tmp_path / "l.sqlite", **more,
-        )  # fmt: skip
-
-
 def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
     tmp_path: Path,
 ) -> None:
     world = SocioEvalWorld({"calm": 0.0, "partial": 0.4}, favours_higher=1.0, seed=3)
-    run = audited(world, tmp_path, options={"resamples": 199, "theme": ["criminality"]})
+    run = audited(
+        "socioeval",
+        world.provider,
+        tuple(world.bias_rates),
+        tmp_path,
+        options={"resamples": 199, "theme": ["criminality"]},
+    )
     found = run.estimates
     prompts = items(theme=["criminality"])
     truth = [world.category("partial", item.prompt) for item in prompts]
@@ -201,7 +185,15 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
 
 def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: Path) -> None:
     world = SocioEvalWorld({"target": 0.5}, judge_error=0.2, seed=5)
-    run = audited(world, tmp_path, options={"judge_all": True, "resamples": 0}, sample=30, seed=1)
+    run = audited(
+        "socioeval",
+        world.provider,
+        tuple(world.bias_rates),
+        tmp_path,
+        options={"judge_all": True, "resamples": 0},
+        sample=30,
+        seed=1,
+    )
     found = run.estimates
     rulings = select(found, "judges", factor="rulings").set_index("group")["value"]
     assert rulings["agreed"] + rulings["adjudicated"] == 60
@@ -380,42 +372,3 @@ def test_the_dry_run_counts_every_prompt_and_both_judges(tmp_path: Path) -> None
         "openai/gpt-4o-mini": (480, 480, 480), "openai/gpt-4o": (480, 480, 960),
         "openai/gpt-4.1": (480, 480, 960), "openai/o3": (0, 0, 960),
     }  # fmt: skip
-
-
-@pytest.mark.slow
-def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
-    tmp_path: Path,
-) -> None:
-    world = SocioEvalWorld({"target": 0.4}, judge_error=0.1, seed=8)
-    with ProviderServer(world.provider, delay_s=0.02, record=False) as server:
-
-        def options(out: str, ledger: str) -> dict[str, Any]:
-            three = {"concurrency": 3}
-            return {
-                "target": model(server, "target") | three,
-                "judges": [model(server, name) | three for name in ("first", "second", "third")],
-                "options": {"resamples": 0}, "sample": 8, "seed": 2, "out": tmp_path / out,
-                "ledger": tmp_path / ledger,
-            }  # fmt: skip
-
-        quiet = audit("socioeval", **options("quiet", "a.sqlite"))
-        planned = server.counts.total
-        server.reset()
-        lost, served, kept = Counter[str](), Counter[str](), Counter[str]()
-        for name, wanted in (("target", 8), ("second", 4)):
-            killed_at(
-                lambda name=name, wanted=wanted: server.counts.by_model.get(name, 0) >= wanted,
-                audit, "socioeval", **options("killed", "b.sqlite"),
-            )  # fmt: skip
-            before, had = served, kept
-            served, kept = settled(server), stored(tmp_path / "b.sqlite")
-            lost += served - before - (kept - had)
-        killed = audit("socioeval", **options("killed", "b.sqlite"))
-        sent = server.counts.total
-    for name in ("answers.parquet", "votes.parquet", "estimates.csv"):
-        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    # In flight at four models, or answered and not written yet, at each of two kills; nothing that
-    # was stored is asked for again.
-    assert lost.total() <= 2 * 2 * 12
-    assert sent == planned + lost.total()
-    assert not [entry.name for entry in killed.path.iterdir() if entry.name.startswith(".")]
