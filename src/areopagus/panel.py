@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -423,6 +424,20 @@ class Panel:
         self._single.forget()
 
 
+@contextmanager
+def opened(panel: Panel | None) -> Iterator[PanelSpec]:
+    """What a job needs of a panel; for None of the embedded baseline, which is closed at the end.
+
+    A given panel stays open: it is the caller's.
+    """
+    whole = panel or Panel()
+    try:
+        yield whole.spec
+    finally:
+        if panel is None:
+            whole.close()
+
+
 def score_prompts(
     prompts: Any,
     targets: Sequence[Any] | Any,
@@ -452,12 +467,8 @@ def score_prompts(
     """
     from .experiment.job import run_job
 
-    whole = panel or Panel()
-    try:
-        return run_job(prompt_score_job(whole.spec, prompts, targets, out, **options))
-    finally:
-        if panel is None:
-            whole.close()
+    with opened(panel) as spec:
+        return run_job(prompt_score_job(spec, prompts, targets, out, **options))
 
 
 async def ascore_prompts(

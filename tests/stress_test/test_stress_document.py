@@ -10,9 +10,9 @@ import pandas as pd
 from areopagus.reports.document import Document, Table
 from areopagus.reports.text import render_text
 from areopagus.stress_test import StressConfig
+from areopagus.stress_test.counts import ConditionCounts
 from areopagus.stress_test.document import document
 from areopagus.stress_test.estimates import StressScores, estimate
-from areopagus.stress_test.responses import ConditionCounts
 
 CONDITIONS = ("baseline", "pressed", "begged")
 CRITERIA = ("conceptual_clarity", "evidential_grounding")

@@ -118,27 +118,18 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
         run("build", prompts, "--raters", 2, "--minutes", 5, "--out", tmp_path / "z")
 
 
-def test_instructions_come_from_a_file(tmp_path: Path) -> None:
+def test_settings_are_taken_and_instructions_come_from_a_file(tmp_path: Path) -> None:
     text = tmp_path / "do.txt"
     text.write_text("Read slowly.")
-    run(
-        "build",
-        EXAMPLE / "responses.csv",
-        "--raters",
-        2,
-        "--per-packet",
-        4,
-        "--humans",
-        2,
-        "--instructions",
-        text,
-        "--title",
-        "Streets and names",
-        "--out",
-        tmp_path / "s",
-    )
+    run("build", EXAMPLE / "responses.csv", "--raters", 2, "--per-packet", 2, "--humans", 0,
+        "--pause", 0, "--instructions", text, "--title", "Streets and names",
+        "--out", tmp_path / "s")  # fmt: skip
     made = read_study(tmp_path / "s")
     assert (made.title, made.instructions) == ("Streets and names", "Read slowly.")
+    # A nought is a setting and no missing one.
+    assert made.pause_minutes == 0
+    pages = read_csv(tmp_path / "s" / "organiser" / "source_map.csv")
+    assert not any(row["source"] == "human" for row in pages)
     with pytest.raises(InputError, match="--instructions"):
         run("build", "x.csv", "--raters", 2, "--out", tmp_path / "t", "--instructions", "none.txt")
 

@@ -20,7 +20,7 @@ from ..graphs.panel_spec import PanelSpec
 from ..graphs.screening import screen
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..panel import Panel
+from ..panel import Panel, opened
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
@@ -63,12 +63,9 @@ def attack(
         RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
             goes on.
     """
-    return _with_panel(
-        panel,
-        lambda spec: AttackJob(
-            spec, responses, AttackConfig.checked(**options), on_progress=on_progress
-        ),
-    )
+    with opened(panel) as spec:
+        config = AttackConfig.checked(**options)
+        return run_job(AttackJob(spec, responses, config, on_progress=on_progress))
 
 
 async def aattack(
@@ -99,12 +96,9 @@ def rescore(
     Raises:
         InputError, StoreError, RunInterrupted: as in `attack`.
     """
-    return _with_panel(
-        panel,
-        lambda spec: RescoreJob(
-            spec, responses, RescoreConfig.checked(**options), on_progress=on_progress
-        ),
-    )
+    with opened(panel) as spec:
+        config = RescoreConfig.checked(**options)
+        return run_job(RescoreJob(spec, responses, config, on_progress=on_progress))
 
 
 async def arescore(
@@ -113,15 +107,6 @@ async def arescore(
     """The asynchronous twin of `rescore`; the panel is the caller's."""
     config = RescoreConfig.checked(**options)
     return await run_async(RescoreJob(panel.spec, responses, config, on_progress=on_progress).run())
-
-
-def _with_panel(panel: Panel | None, prepare: Callable[[PanelSpec], Job[Outcome]]) -> Outcome:
-    whole = panel or Panel()
-    try:
-        return run_job(prepare(whole.spec))
-    finally:
-        if panel is None:
-            whole.close()
 
 
 class PanelStage(Job[Outcome]):

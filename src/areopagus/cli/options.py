@@ -148,6 +148,8 @@ def _default(info: FieldInfo) -> str:
         return ""
     if isinstance(default, bool):
         return " [default: yes]" if default else ""
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default))
     return f" [default: {default}]"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,10 @@ from ..errors import InputError, InputFault
 from ..formats import units
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
-from ..study.settings import PlanConfig, RatingSettings, WritingSettings
+from ..study.settings import BuildOptions, PlanConfig, PlanWish, RatingSettings, WritingSettings
 from .display import say, show_notices
 from .jobs import show_document
-from .options import config_options, report_options
+from .options import chosen, config_options, report_options
 from .results import write_json, write_shown
 
 if TYPE_CHECKING:
@@ -56,44 +56,12 @@ def study() -> None:
 
 @study.command()
 @click.argument("responses", nargs=-1, metavar="[FILE]...")
-@click.option("--raters", required=True, metavar="N|FILE", help="How many, or a table: rater_id.")
-@click.option("--out", required=True, metavar="DIR", help="The folder to make.")
-@click.option(
-    "--task",
-    type=click.Choice(["rate", "write"]),
-    default="rate",
-    show_default=True,
-    help="rate responses, or write them to the prompts of FILE.",
-)
-@click.option("--human", multiple=True, metavar="FILE", help="Responses by people; repeatable.")
-@click.option("--model", multiple=True, metavar="FILE", help="Responses of models; repeatable.")
-@click.option("--weak", multiple=True, metavar="FILE", help="Responses made weak on purpose.")
-@click.option(
-    "--all-models",
-    multiple=True,
-    metavar="PROMPT_ID",
-    help="A calibration item with responses of models only; repeatable.",
-)
+@config_options(BuildOptions, only=("raters", "out"), required=("raters", "out"))
+@config_options(BuildOptions, only=("task", "human", "model", "weak", "all_models"))
 @config_options(RatingSettings)
 @config_options(WritingSettings, only=("minutes", "words"))
-@click.option("--rubric", metavar="NAME|FILE", help="Default: critical_thinking.")
-@click.option("--seed", type=int, help="Default: drawn. Who knows it can unblind.")
-@click.option("--url", help="What links begin with. Default: http://127.0.0.1:8765.")
-def build(
-    responses: tuple[str, ...],
-    *,
-    raters: str,
-    out: str,
-    task: str,
-    human: tuple[str, ...],
-    model: tuple[str, ...],
-    weak: tuple[str, ...],
-    all_models: tuple[str, ...],
-    rubric: str | None,
-    seed: int | None,
-    url: str | None,
-    **options: Any,
-) -> None:
+@config_options(BuildOptions, only=("rubric", "seed", "url"))
+def build(responses: tuple[str, ...], **options: Any) -> None:
     """Build a study from responses, or from prompts.
 
     Each FILE has response_id, prompt_id, prompt_text, response_text,
@@ -102,26 +70,28 @@ def build(
     """
     from ..study import build_study, build_writing
 
-    settings = {name: value for name, value in options.items() if value not in (None, False)}
+    given = chosen(options, BuildOptions.model_fields)
+    # 0 equals False, and is a setting: no pause, no limit, no people.
+    settings = {
+        n: value for n, value in options.items() if value is not None and value is not False
+    }
     if (file := settings.get("instructions")) is not None:
         settings["instructions"] = _text_of(file)
-    where = _given(url=url, seed=seed)
-    people: int | str = int(raters) if raters.isdecimal() and len(raters) < 10 else raters
-    if task == "write":
-        of_rating = set(RatingSettings.model_fields) - set(WritingSettings.model_fields)
-        _refuse(
-            "--task write", human=human, model=model, weak=weak, all_models=all_models,
-            rubric=rubric, **{name: settings.get(name) for name in of_rating},
-        )  # fmt: skip
+    raters = given.pop("raters")
+    people = int(raters) if raters.isdecimal() and len(raters) < 10 else raters
+    if given.pop("task", "rate") == "write":
+        of_rating = [
+            *("human", "model", "weak", "all_models", "rubric"),
+            *(name for name in RatingSettings.model_fields
+              if name not in WritingSettings.model_fields),
+        ]  # fmt: skip
+        _refuse("--task write", given | settings, of_rating)
         if len(responses) != 1:
             raise InputError("--task write needs one FILE of prompts")
-        built = build_writing(responses[0], writers=people, out=out, settings=settings, **where)
+        built = build_writing(responses[0], writers=people, settings=settings, **given)
     else:
-        _refuse("--task rate", minutes=settings.get("minutes"), words=settings.get("words"))
-        built = build_study(
-            list(responses), raters=people, out=out, human=human, model=model, weak=weak,
-            all_models=all_models, settings=settings, **where, **_given(rubric=rubric),
-        )  # fmt: skip
+        _refuse("--task rate", settings, ("minutes", "words"))
+        built = build_study(list(responses), raters=people, settings=settings, **given)
     show_built(built)
 
 
@@ -230,28 +200,15 @@ def links(study: str, *, url: str | None, renew: str | None) -> None:
 
 @study.command()
 @click.argument("calibration", required=False, metavar="[CALIBRATION]")
-@click.option("--half-width", type=float, help="Wanted half-width of the interval.")
-@click.option(
-    "--of",
-    "goal",
-    type=click.Choice(["difference", "agreement"]),
-    default="difference",
-    show_default=True,
-    help="What the interval is of.",
-)
-@click.option("--power", type=float, help="Wanted power of the alt-test, instead.")
-@click.option("--prompts", metavar="N[,N...]", help="Numbers of prompts to compare.")
-@click.option("--per-prompt", metavar="N[,N...]", help="Numbers of raters a prompt to compare.")
-@config_options(PlanConfig, leave=("goal", "wanted", "prompts", "per_prompt"))
+@config_options(PlanWish)
+@config_options(PlanConfig, leave=("goal", "wanted"))
 @report_options
 def plan(
     calibration: str | None,
     *,
     half_width: float | None,
-    goal: str,
+    of: str | None,
     power: float | None,
-    prompts: str | None,
-    per_prompt: str | None,
     json_file: str | None,
     full: bool,
     **options: Any,
@@ -265,40 +222,31 @@ def plan(
     """
     from ..study import plan_study
 
-    if (half_width is None) == (power is None):
+    if power is None and half_width is not None:
+        goal, wanted = of or PlanWish().of, half_width
+    elif half_width is None and power is not None:
+        goal, wanted = "alt-test", power
+    else:
         raise InputError("say what is wanted: --half-width X or --power P, one of the two")
-    wanted = half_width if half_width is not None else power
-    made = plan_study(
-        goal if power is None else "alt-test",
-        wanted if wanted is not None else math.nan,
-        calibration=calibration,
-        **_given(prompts=_numbers("--prompts", prompts)),
-        **_given(per_prompt=_numbers("--per-prompt", per_prompt)),
-        **_given(**options),
-    )
+    options = chosen(options, PlanConfig.model_fields)
+    made = plan_study(goal, wanted, calibration=calibration, **options)
     show_document(made.document(), full=full)
     if json_file is not None:
         write_shown(json_file, made.document(), made.estimates.frame())
         click.echo(f"Wrote {json_file}", err=True)
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _refuse(task: str, **options: Any) -> None:
+def _refuse(task: str, given: Mapping[str, Any], names: Iterable[str]) -> None:
     faults = [
         InputFault(f"--{name.replace('_', '-')}", f"does not go with {task}")
-        for name, value in options.items()
-        if value not in (None, (), False)
+        for name in names
+        if name in given
     ]
     if faults:
         raise InputError(faults)
 
 
-def _text_of(file: str | None) -> str | None:
-    if file is None:
-        return None
+def _text_of(file: str) -> str:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -306,16 +254,6 @@ def _text_of(file: str | None) -> str | None:
     if not text.strip() or len(text) > 20_000:
         raise InputError([InputFault(file, "must have 1 to 20,000 characters", "--instructions")])
     return text
-
-
-def _numbers(name: str, text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        rule = f"must be whole numbers with commas between, got {text[:60]!r}"
-        raise InputError([InputFault(name, rule)]) from None
 
 
 def _log_requests() -> None:

@@ -1,8 +1,7 @@
 """The stress test: prompts reframed, answers scored, the degradation measured."""
 
-from .api import astress, stress
 from .config import StressConfig
-from .job import StressJob
+from .job import StressJob, astress, stress
 from .responses import StressResponse, StressSource
 from .run import StressRun
 

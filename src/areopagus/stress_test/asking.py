@@ -1,17 +1,17 @@
-"""What targets are asked in a stress test, what is asked a second time, and what is missing."""
+"""What targets are asked in a stress test, and what is asked again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..experiment.ask import ModelAnswer, Question
-from ..experiment.respond import answer_cells
+from ..experiment.respond import COLUMNS, answer_cells
 from ..judges.models.backend import Backend
 from .config import StressConfig
 from .design import StressDesign
-from .responses import NO_RESPONSE, Counts, StressResponse, chosen, repeat_of
+from .responses import NO_RESPONSE, StressResponse, chosen, repeat_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -20,23 +20,7 @@ if TYPE_CHECKING:
 FEWEST_RETESTED = 10
 """Responses whose judges are asked again at the least: fewer give no noise floor to speak of."""
 
-RESPONSE_COLUMNS = (
-    "response_id",
-    "prompt_id",
-    "condition",
-    "prompt_text",
-    "response_text",
-    "respondent_id",
-    "repeat",
-    "status",
-    "reason",
-    "finish_reason",
-    "words",
-    "answered_by",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-)
+RESPONSE_COLUMNS = (*COLUMNS[:2], "condition", *COLUMNS[2:])
 """Columns of responses.csv, which is read back as supplied responses are."""
 
 
@@ -139,37 +123,3 @@ def baseline_prompts(design: StressDesign, responses: Iterable[StressResponse]) 
         return {row.prompt_id: row.prompt_text for row in design.prompts}
     name = design.config.baseline
     return {row.prompt_id: row.prompt_text for row in responses if row.condition == name}
-
-
-def count_missing(
-    askings: Sequence[Asking],
-    prompt_ids: Iterable[str],
-    counts: Counts,
-    repeats: int,
-    unasked: Collection[tuple[str, str]] = (),
-) -> None:
-    """Adds what no variant was found for: it was planned all the same.
-
-    The baseline of a prompt without any usable variant is among it.
-
-    Args:
-        askings: what is asked.
-        prompt_ids: every prompt of the study.
-        counts: by target and condition; added to.
-        repeats: responses planned a prompt.
-        unasked: prompt and condition of the variants that were not asked for, which are no
-            failures.
-    """
-    there = {(asking.prompt_id, asking.condition) for asking in askings}
-    halted = {prompt_id for prompt_id, _ in unasked}
-    framings = {condition for _, condition in unasked}
-    for prompt_id in prompt_ids:
-        for (_, condition), tally in counts.items():
-            if (prompt_id, condition) in there:
-                continue
-            tally.planned += repeats
-            is_baseline_of_one = prompt_id in halted and condition not in framings
-            if (prompt_id, condition) in unasked or is_baseline_of_one:
-                tally.not_asked += repeats
-            else:
-                tally.no_variant += repeats

@@ -23,8 +23,9 @@ from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
 from .config import StressConfig
+from .counts import ConditionCounts
 from .profile import profile_sentences
-from .responses import RESPONSES_FILE, ConditionCounts
+from .responses import RESPONSES_FILE
 
 Floats = NDArray[np.float64]
 

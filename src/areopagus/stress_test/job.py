@@ -1,4 +1,4 @@
-"""The stress test as a job: rewrite, respond, score, retest, estimate."""
+"""`areopagus.stress`, and the stress test as a job: rewrite, respond, score, retest, estimate."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_async
 from ..experiment.ask import ask_each
+from ..experiment.config import takes_options
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun
-from ..experiment.job import Job, Progress
+from ..experiment.job import Job, Progress, run_job
 from ..experiment.score import score_within
 from ..formats import units
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
+from ..panel import Panel, opened
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from .asking import (
@@ -22,7 +25,6 @@ from .asking import (
     asked_again,
     askings_of,
     baseline_prompts,
-    count_missing,
     questions,
     response_cells,
     response_id,
@@ -30,17 +32,15 @@ from .asking import (
     twice,
 )
 from .config import StressConfig
+from .counts import ConditionCounts, count, count_missing, count_supplied
 from .design import design_of
 from .dry_run import stage_costs
 from .estimates import estimate, read_panel
 from .responses import (
     CARRIED,
     RESPONSES_FILE,
-    ConditionCounts,
     StressResponse,
     StressSource,
-    count,
-    count_supplied,
     panel_rows,
 )
 from .rewriting import rewrite_all
@@ -59,6 +59,71 @@ _ASSUMPTION = (
     "the length asked for, else 500 words. At most: every reply as long as it may be, every repair "
     "and second review made."
 )
+
+
+@takes_options(StressConfig)
+def stress(
+    prompts: Any = None,
+    *,
+    panel: Panel | None = None,
+    target: Any = None,
+    rewriters: Any = None,
+    responses: Any = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> StressRun:
+    """Measures how a model's critical thinking moves when its prompts are reframed.
+
+    Each prompt is rewritten into conversational framings, the target answers baseline and
+    variants, the panel scores all answers, and the degradation (baseline minus variant) is
+    reported with the prompt as the unit. The same call goes on where an earlier one stopped.
+
+    Args:
+        prompts: a file, a DataFrame or an iterable with prompt_text and optional prompt_id.
+        panel: who judges; the embedded baseline when left out.
+        target: the models under test: model strings, settings, chat models or backends; the
+            embedded stand-in when left out.
+        rewriters: models that rewrite the prompts, dealt out by the seed; the panel's models when
+            left out.
+        responses: responses that are there already, instead of prompts and target: response_id,
+            prompt_id, condition, prompt_text, response_text, respondent_id; and repeat, from 0,
+            where there are several to a prompt and condition.
+        on_progress: called on every change, on the package's loop: keep it short.
+        options: the fields of `StressConfig`, which the command takes as well.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
+    """
+    config = StressConfig.checked(**options)
+    with opened(panel) as spec:
+        return run_job(
+            StressJob(
+                spec, prompts, config, targets=target, rewriters=rewriters, responses=responses,
+                on_progress=on_progress,
+            )
+        )  # fmt: skip
+
+
+@takes_options(StressConfig)
+async def astress(
+    prompts: Any = None,
+    *,
+    panel: Panel,
+    target: Any = None,
+    rewriters: Any = None,
+    responses: Any = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> StressRun:
+    """The asynchronous twin of `stress`; the panel is the caller's."""
+    job = StressJob(
+        panel.spec, prompts, StressConfig.checked(**options), targets=target, rewriters=rewriters,
+        responses=responses, on_progress=on_progress,
+    )  # fmt: skip
+    return await run_async(job.run())
 
 
 class StressJob(Job[StressRun]):
@@ -183,7 +248,8 @@ class StressJob(Job[StressRun]):
         # Variants that were handed in without a text are missing, whatever became of them before.
         written = self.variants.rows if design.variants is None else ()
         unasked = {(row.prompt_id, row.condition) for row in written if row.status == "not_asked"}
-        count_missing(askings, design.prompt_ids, self.counts, repeats, unasked)
+        there = {(asking.prompt_id, asking.condition) for asking in askings}
+        count_missing(there, design.prompt_ids, self.counts, repeats, unasked)
         refused: set[str] = set()
         faults: dict[str, int] = {}
         with csv_table(self.path / RESPONSES_FILE, list(RESPONSE_COLUMNS)) as writer:

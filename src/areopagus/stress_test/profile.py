@@ -45,7 +45,7 @@ def sentence(finding: Finding) -> str:
 def _moved(finding: Finding) -> str:
     verb = "scores fall" if finding.kind == "degrades" else "scores rise"
     parts = [
-        f"{words(cell.dimension or 'mean over dimensions')} by {estimate(_size(cell.delta))}"
+        f"{words(cell.dimension or 'mean over dimensions')} by {estimate(upright(cell.delta))}"
         f"{' (inside the margin)' if cell.within_margin else ''}"
         for cell in finding.cells
     ]
@@ -58,7 +58,7 @@ def _asymmetry(finding: Finding) -> str:
     (agree, dimension), (disagree,) = finding.subject, finding.against
     worse, better = (agree, disagree) if finding.estimate.value > 0 else (disagree, agree)
     return (
-        f"{words(dimension)} falls {estimate(_size(finding.estimate))} points further under "
+        f"{words(dimension)} falls {estimate(upright(finding.estimate))} points further under "
         f"{worse} than under {better} {_basis(finding)}."
     )
 
@@ -89,7 +89,7 @@ def _nothing(finding: Finding) -> str:
     )
 
 
-def _size(found: Estimate) -> Estimate:
+def upright(found: Estimate) -> Estimate:
     """The estimate with a value above 0: its words say in which direction."""
     if found.value >= 0:
         return found

@@ -76,7 +76,49 @@ class WritingSettings(StudySettings):
     words: int = Field(default=400, ge=1, le=20_000, description="Words to aim at when writing.")
 
 
+class BuildOptions(BaseModel):
+    """What a study is built of, as `areopagus study build` takes it; see `build_study`."""
+
+    raters: Annotated[str, Option("N|FILE")] = Field(
+        description="How many, or a table: rater_id.",
+    )
+    out: Annotated[str, Option("DIR")] = Field(description="The folder to make.")
+    task: Literal["rate", "write"] = Field(
+        default="rate", description="rate responses, or write them to the prompts of FILE."
+    )
+    human: Annotated[tuple[str, ...], Option("FILE")] = Field(
+        default=(), description="Responses by people; repeatable."
+    )
+    model: Annotated[tuple[str, ...], Option("FILE")] = Field(
+        default=(), description="Responses of models; repeatable."
+    )
+    weak: Annotated[tuple[str, ...], Option("FILE")] = Field(
+        default=(), description="Responses made weak on purpose."
+    )
+    all_models: Annotated[tuple[str, ...], Option("PROMPT_ID")] = Field(
+        default=(),
+        description="A calibration item with responses of models only; repeatable.",
+    )
+    rubric: Annotated[str | None, Option("NAME|FILE")] = Field(
+        default=None, description="Default: critical_thinking."
+    )
+    seed: int | None = Field(default=None, description="Default: drawn. Who knows it can unblind.")
+    url: str | None = Field(
+        default=None, description="What links begin with. Default: http://127.0.0.1:8765."
+    )
+
+
 Goal = Literal["difference", "agreement", "alt-test"]
+
+
+class PlanWish(BaseModel):
+    """What is wanted of a plan, as `areopagus study plan` takes it: one of interval and power."""
+
+    half_width: float | None = Field(default=None, description="Wanted half-width of the interval.")
+    of: Literal["difference", "agreement"] = Field(
+        default="difference", description="What the interval is of."
+    )
+    power: float | None = Field(default=None, description="Wanted power of the alt-test, instead.")
 
 
 class PlanConfig(BaseModel):
@@ -104,19 +146,18 @@ class PlanConfig(BaseModel):
     )
     responses: int = Field(default=6, ge=2, le=26, description="Responses a page.")
     per_side: int = Field(default=1, ge=1, description="Of each side a page.")
-    prompts: Annotated[tuple[Annotated[int, Field(ge=6, le=100_000)], ...], Field(min_length=1)] = (
-        9,
-        15,
-        20,
-        30,
-        45,
-        60,
-        90,
-        120,
-    )
+    prompts: Annotated[
+        tuple[Annotated[int, Field(ge=6, le=100_000)], ...], Option("N[,N...]")
+    ] = Field(
+        default=(9, 15, 20, 30, 45, 60, 90, 120), min_length=1,
+        description="Numbers of prompts to compare.",
+    )  # fmt: skip
     per_prompt: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(min_length=1)
-    ] = (3, 5, 8, 10)  # fmt: skip
+        tuple[Annotated[int, Field(ge=1, le=1000)], ...], Option("N[,N...]")
+    ] = Field(
+        default=(3, 5, 8, 10), min_length=1,
+        description="Numbers of raters a prompt to compare.",
+    )  # fmt: skip
     raters: int | None = Field(
         default=None, ge=2, le=2000, description="Raters in all, for the alt-test."
     )
