@@ -40,10 +40,7 @@ from .prompt_writing import (
 )
 
 FilterJudges = Literal["others", "all"]
-FILTER_JUDGES: tuple[FilterJudges, ...] = get_args(FilterJudges)
-
 EquivalenceRule = Literal["both", "either"]
-EQUIVALENCE_RULES: tuple[EquivalenceRule, ...] = get_args(EquivalenceRule)
 
 QualityOutcome = Literal["passed", "failed", "undecided", "not_checked", "not_asked"]
 QUALITY_OUTCOMES: tuple[QualityOutcome, ...] = get_args(QualityOutcome)
@@ -71,11 +68,6 @@ class Pair(NamedTuple):
 
     one: PromptRef
     other: PromptRef
-
-    @property
-    def is_within(self) -> bool:
-        """Whether one generator wrote both."""
-        return self.one.generator == self.other.generator
 
 
 def quality_judges(
@@ -169,7 +161,6 @@ provider declined. `unreadable`: no prompt could be used, after one repair. `fai
 BUNDLE_STATUSES: tuple[BundleStatus, ...] = get_args(BundleStatus)
 
 DiversityOf = Literal["generated", "passed", "none"]
-DIVERSITY_OF: tuple[DiversityOf, ...] = get_args(DiversityOf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def test_all_pairs_within_and_a_drawn_share_across() -> None:
     usable = {"a": [1, 2, 3], "b": [1, 2], "c": [4]}
     pairs = planned_pairs(usable, cross_pairs=25, scenario_id="s", seed=1)
     assert len(pairs) == len(set(pairs)) == (3 + 1) + (6 + 3 + 2)
-    assert sum(pair.is_within for pair in pairs) == 4
+    assert sum(pair.one.generator == pair.other.generator for pair in pairs) == 4
     some = planned_pairs(usable, cross_pairs=2, scenario_id="s", seed=1)
     assert len(some) == 4 + 6
     assert set(some) <= set(pairs)

@@ -85,7 +85,7 @@ def areas(frame: pd.DataFrame) -> dict[str | None, dict[str, Estimate]]:
 
 @pytest.mark.pictures
 def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_path: Path) -> None:
-    world = PromptWorld(n=3)
+    world = PromptWorld(n=2)
     with ProviderServer(world) as server:
         options: dict[str, Any] = {
             "models": [model(server, name) for name in MODELS],
@@ -97,22 +97,22 @@ def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_pat
         job = PromptJob(world.scenarios(), **options)
         planned = {item.stage: item.calls for item in job.estimate().stages}
         run = construct_prompts(world.scenarios(), **options)
-        assert planned["embed"] == len(embedder.texts) == 3 + 45
+        assert planned["embed"] == len(embedder.texts) == 2 + 30
         stage = run.record["stages"]["embed"]
-        assert (stage["texts"], stage["embedded"], stage["failed"]) == (48, 48, 0)
-        # 48 texts of 7 tokens at a dollar a million, and votes at unknown prices.
-        assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(48 * 7e-6)
+        assert (stage["texts"], stage["embedded"], stage["failed"]) == (32, 32, 0)
+        # 32 texts of 7 tokens at a dollar a million, and votes at unknown prices.
+        assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(32 * 7e-6)
         construct_prompts(world.scenarios(), **options)
-        assert len(embedder.texts) == 48
+        assert len(embedder.texts) == 32
     with (run.path / "map.csv").open(newline="", encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 48
+        assert len(list(csv.DictReader(file))) == 32
     hulls = areas(run.estimates)
     assert list(hulls) == list(MODELS)
     assert max(one["normalised_area"].value for one in hulls.values()) == 1.0
-    assert {one["prompts"].value for one in hulls.values()} == {15}
+    assert {one["prompts"].value for one in hulls.values()} == {10}
     drawing = (run.path / "figures" / "map.svg").read_text(encoding="utf-8")
     assert "in s" in drawing, "the angles of the prompts farthest out"
-    assert "48 of 48 texts embedded by openai/embedder" in run.text
+    assert "32 of 32 texts embedded by openai/embedder" in run.text
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Map of the prompts" in page
     assert 'aria-label="Where the prompts lie' in page

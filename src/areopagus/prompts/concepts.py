@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..yaml_files import read_document, reject
-from .scenarios import CONCEPTS, Funnel, FunnelStep, Scenario
+from .scenarios import CONCEPTS, Funnel, FunnelStep, Scenario, any_of
 
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=80)]
@@ -83,13 +83,8 @@ class TechnologyTerms(BaseModel):
     terms: tuple[Text, ...] = Field(min_length=1)
 
     def pattern(self) -> re.Pattern[str]:
-        """One pattern for all of them: whole words, case ignored, a final * taking any ending."""
-        parts = (
-            re.escape(term.removesuffix("*")).replace(r"\ ", r"[\s-]+")
-            + (r"\w*" if term.endswith("*") else "")
-            for term in self.terms
-        )
-        return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
+        """One pattern for all of them; a hyphen may stand for a space."""
+        return any_of(self.terms, gap=r"[\s-]+")
 
 
 def load_technology_terms(path: str | Path | None = None) -> TechnologyTerms:

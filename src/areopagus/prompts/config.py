@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from ..experiment.config import InputConfig, JobConfig, Option
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from ..graphs.prompt_construction import Design
 
 Projection = Literal["pca", "umap"]
+Files = Annotated[
+    tuple[str | Path, ...],
+    AfterValidator(lambda given: tuple(map(str, given))),
+    Option("FILE"),
+]
 MOST_PROMPTS = 10
 
 
@@ -90,7 +95,7 @@ class ScenariosConfig(JobConfig):
     similarity: Annotated[float, Option("SHARE")] = Field(
         default=0.8, ge=0, le=1, description="Least share of words that a wording keeps."
     )
-    beside: Annotated[tuple[str | Path, ...], Option("FILE")] = Field(
+    beside: Files = Field(
         default=(),
         description="Scenarios that stand already, beside which these are written: none of them "
         "comes again; repeatable.",
@@ -98,11 +103,6 @@ class ScenariosConfig(JobConfig):
     effort: Annotated[str | None, Option("LEVEL")] = Field(
         default=None, description="Reasoning effort of the writer; none sends none."
     )
-
-    @field_validator("beside")
-    @classmethod
-    def _as_text(cls, given: tuple[str | Path, ...]) -> tuple[str, ...]:
-        return tuple(map(str, given))
 
     @field_validator("topics")
     @classmethod
@@ -121,7 +121,7 @@ class ScenariosConfig(JobConfig):
 class ConceptPairsConfig(InputConfig):
     """What `concept-pairs` takes."""
 
-    beside: Annotated[tuple[str | Path, ...], Option("FILE")] = Field(
+    beside: Files = Field(
         default=(),
         description="Concept pairs that stand already (.jsonl), beside which these are made: none "
         "of them comes again; repeatable.",
@@ -129,8 +129,3 @@ class ConceptPairsConfig(InputConfig):
     effort: Annotated[str | None, Option("LEVEL")] = Field(
         default=None, description="Reasoning effort of the models; none sends none."
     )
-
-    @field_validator("beside")
-    @classmethod
-    def _as_text(cls, given: tuple[str | Path, ...]) -> tuple[str, ...]:
-        return tuple(map(str, given))

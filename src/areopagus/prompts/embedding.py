@@ -13,10 +13,13 @@ import numpy.typing as npt
 from ..errors import InputError, InputFault, ProviderError
 from ..experiment.backends import checked_models
 from ..judges.models.backend import BackendSpec
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_calls import complete
 from ..judges.models.litellm_setup import litellm_module
 from ..judges.models.provider_errors import one_attempt
+from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Request
 from ..records.types import Reply, Usage
 
@@ -115,6 +118,22 @@ def embedding_request(backend: EmbeddingBackend, text: str) -> Request:
         purpose="classify",
         labels={"job": "prompts", "what": "embedding"},
     )
+
+
+async def vector_of(client: Client, backend: EmbeddingBackend, text: str) -> Vector | str:
+    """The vector of a text, or why there is none."""
+    reservation = client.reservation()
+    try:
+        answer = await client.ask(backend, embedding_request(backend, text), reservation)
+        return unpacked(answer.reply.text or "")
+    except ProviderError as error:
+        return error.fault
+    except BudgetSpentError:
+        return "budget"
+    except StoppedError:
+        return "interrupted"
+    finally:
+        reservation.close()
 
 
 def packed(vector: Vector) -> str:

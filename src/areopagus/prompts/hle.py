@@ -21,7 +21,7 @@ from ..errors import InputError, InputFault
 from ..records.readers.cells import ColumnMap, is_missing
 from ..records.readers.dispatch import open_table
 from ..yaml_files import read_document, reject
-from .scenarios import HLE, MAX_SCENARIO_CHARS, Funnel, FunnelStep, Scenario
+from .scenarios import HLE, MAX_SCENARIO_CHARS, Funnel, FunnelStep, Scenario, any_of
 
 PUBLISHED = (2_500, 219, 81, 33)
 """The paper's funnel, with lists that it does not publish."""
@@ -81,7 +81,7 @@ class HleFilters(BaseModel):
     @cached_property
     def keyword_patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
         """Group id to one pattern for all of its terms."""
-        return tuple((group.id, _any_of(group.terms)) for group in self.keywords)
+        return tuple((group.id, any_of(group.terms)) for group in self.keywords)
 
     @cached_property
     def exclusion_patterns(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
@@ -108,7 +108,6 @@ def read_hle(
     *,
     filters: HleFilters | None = None,
     columns: Mapping[str, str] | None = None,
-    format: str | None = None,  # noqa: A002
 ) -> tuple[list[Scenario], Funnel]:
     """The scenarios of an HLE table, and what became of every row. Answers are never read.
 
@@ -117,7 +116,6 @@ def read_hle(
             question, category and raw_subject.
         filters: what to keep; our own when left out.
         columns: our column name to theirs.
-        format: the file's format where its suffix does not say it.
 
     Raises:
         InputError: a source that cannot be read, or without the columns.
@@ -131,7 +129,7 @@ def read_hle(
     hits: Counter[str] = Counter()
     seen: dict[str, str] = {}
     kept: list[Scenario] = []
-    with open_table(source, format=format) as table:
+    with open_table(source) as table:
         for line, raw in table.rows(malformed):
             if counts["read"] == 0:
                 needed = ("id", "question", "category")
@@ -185,15 +183,6 @@ def read_hle(
     odd = [*malformed, *odd]
     funnel = Funnel("question", n_read, tuple(odd), steps, PUBLISHED, groups_kept, tuple(notes))
     return kept, funnel
-
-
-def _any_of(terms: Sequence[str]) -> re.Pattern[str]:
-    alternatives = "|".join(
-        re.escape(term.removesuffix("*")).replace(r"\ ", r"\s+")
-        + (r"\w*" if term.endswith("*") else "")
-        for term in terms
-    )
-    return re.compile(rf"\b(?:{alternatives})\b", re.IGNORECASE)
 
 
 def _checked(ours: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:

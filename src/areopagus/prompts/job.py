@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
-from ..errors import ProviderError
 from ..experiment.backends import require_access, settings_of
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun, StageCost
@@ -29,16 +28,15 @@ from ..graphs.prompt_template import load_prompt_template
 from ..graphs.prompt_writing import Material
 from ..judges.factory import is_made_of_settings
 from ..judges.models.backend import Backend
-from ..judges.models.budget import Budget, BudgetSpentError
+from ..judges.models.budget import Budget
 from ..judges.models.client import Client
-from ..judges.models.rate_limit import StoppedError
 from ..records.estimates import Estimates
 from .concepts import load_technology_terms
 from .config import PromptsConfig
 from .dry_run import ASSUMPTION, most_per_scenario, stage_costs
-from .embedding import EmbeddingBackend, Vector, embedding_from, embedding_request, unpacked
+from .embedding import EmbeddingBackend, embedding_from
 from .estimates import SET, estimate
-from .map import Embedded, map_estimates, require_projection, write_map
+from .map import Embedded, embed_all, map_estimates, require_projection, write_map
 from .models import Models, model_notices, models_from
 from .result import PromptRun
 from .scenarios import (
@@ -180,7 +178,11 @@ class PromptJob(Job[PromptRun]):
         self.over_budget = is_short_of_money(found)
         estimates = self._write_set(found)
         if self.embedding is not None:
-            self.outcome["embed"], placed = await self._embed_all(client, self.embedding, found)
+            texts = self._texts(found)
+            self.begin("embed", total=len(texts), unit="texts")
+            self.outcome["embed"], placed = await embed_all(
+                client, self.embedding, texts, lambda troubled: self.step(is_troubled=troubled)
+            )
             coordinates, areas = map_estimates(
                 placed, self.config.projection, seed=self.config.seed
             )
@@ -270,52 +272,6 @@ class PromptJob(Job[PromptRun]):
             self.config.design,
             self.technology,
         )
-
-    async def _embed_all(
-        self, client: Client, backend: EmbeddingBackend, outcomes: Sequence[Constructed]
-    ) -> tuple[dict[str, Any], list[tuple[Embedded, Vector]]]:
-        """The stage's outcome for run.json, and the texts that could be embedded.
-
-        Raises:
-            StoreError: the ledger cannot be written.
-        """
-        items = self._texts(outcomes)
-        self.begin("embed", total=len(items), unit="texts")
-        slots = asyncio.Semaphore(backend.spec.concurrency + 4)
-
-        async def one(item: Embedded) -> Vector | str:
-            async with slots:
-                found = await _embed(client, backend, item.text)
-                self.step(is_troubled=isinstance(found, str))
-                return found
-
-        tasks = [asyncio.create_task(one(item)) for item in items]
-        try:
-            vectors = await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        reasons = Counter(found for found in vectors if isinstance(found, str))
-        sizes = Counter(len(found) for found in vectors if not isinstance(found, str))
-        if len(sizes) > 1:
-            reasons["vectors of different lengths"] = sum(sizes.values())
-        placed = [
-            (item, vector)
-            for item, vector in zip(items, vectors, strict=True)
-            if not isinstance(vector, str) and len(sizes) == 1
-        ]
-        unasked = reasons["budget"] + reasons["interrupted"]
-        outcome = {
-            "model": backend.spec.model,
-            "texts": len(items),
-            "embedded": len(placed),
-            "failed": len(items) - len(placed) - unasked,
-            "not_asked": unasked,
-            "not_asked_for_budget": reasons["budget"],
-            "reasons": dict(reasons),
-        }
-        return outcome, placed
 
     def _texts(self, outcomes: Sequence[Constructed]) -> list[Embedded]:
         """The scenarios and all usable prompts."""
@@ -431,22 +387,6 @@ def is_short_of_money(outcomes: list[Constructed]) -> bool:
 
 def _asked(outcome: Constructed) -> list[CallOutcome]:
     return [*(vote.asked for vote in outcome.votes), *(vote.asked for vote in outcome.pairs)]
-
-
-async def _embed(client: Client, backend: EmbeddingBackend, text: str) -> Vector | str:
-    """The vector, or why there is none."""
-    reservation = client.reservation()
-    try:
-        answer = await client.ask(backend, embedding_request(backend, text), reservation)
-        return unpacked(answer.reply.text or "")
-    except ProviderError as error:
-        return error.fault
-    except BudgetSpentError:
-        return "budget"
-    except StoppedError:
-        return "interrupted"
-    finally:
-        reservation.close()
 
 
 def construct_prompts(scenarios: Any, **options: Any) -> PromptRun:

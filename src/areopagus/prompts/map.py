@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,13 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
+from ..async_runner import ordered_map
 from ..errors import InputError
+from ..judges.models.client import Client
 from ..records.estimates import Estimates
 from ..records.readers.dispatch import open_table
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from .config import Projection
-from .embedding import Vector
+from .embedding import EmbeddingBackend, Vector, vector_of
 
 Points = npt.NDArray[np.float64]
 
@@ -57,6 +61,52 @@ class Embedded:
     generator: str
     text: str
     angle: str = ""
+
+
+async def embed_all(
+    client: Client,
+    backend: EmbeddingBackend,
+    items: Sequence[Embedded],
+    step: Callable[[bool], None],
+) -> tuple[dict[str, Any], list[tuple[Embedded, Vector]]]:
+    """What became of embedding them, for run.json, and the texts that could be embedded.
+
+    Args:
+        client, backend: who is asked, over whom.
+        items: the texts.
+        step: called for each of them, with whether there is no vector.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+
+    async def one(item: Embedded) -> Vector | str:
+        found = await vector_of(client, backend, item.text)
+        step(isinstance(found, str))
+        return found
+
+    reasons: Counter[str] = Counter()
+    placed: list[tuple[Embedded, Vector]] = []
+    async with aclosing(ordered_map(items, one, at_once=backend.spec.concurrency + 4)) as each:
+        async for item, found in each:
+            if isinstance(found, str):
+                reasons[found] += 1
+            else:
+                placed.append((item, found))
+    if len({len(vector) for _, vector in placed}) > 1:
+        reasons["vectors of different lengths"] = len(placed)
+        placed = []
+    unasked = reasons["budget"] + reasons["interrupted"]
+    outcome = {
+        "model": backend.spec.model,
+        "texts": len(items),
+        "embedded": len(placed),
+        "failed": len(items) - len(placed) - unasked,
+        "not_asked": unasked,
+        "not_asked_for_budget": reasons["budget"],
+        "reasons": dict(reasons),
+    }
+    return outcome, placed
 
 
 def map_estimates(

@@ -31,11 +31,6 @@ class Models:
     judges: tuple[Backend, ...]
 
     @property
-    def backends(self) -> tuple[Backend, ...]:
-        """All of them; a generator and its judge are one model behind one name."""
-        return (*self.generators, *self.judges)
-
-    @property
     def asked_judges(self) -> tuple[Backend, ...]:
         """The judges that can be asked at all: embedded stand-ins judge nothing."""
         return tuple(judge for judge in self.judges if not judge.spec.is_offline)

@@ -202,6 +202,24 @@ def _share(found: Estimate) -> str:
     return f"{percent(found.value)}{limits}"
 
 
+def _table(
+    estimates: pd.DataFrame,
+    table: str,
+    *,
+    measures: Sequence[Measure],
+    caption: str,
+    label: str,
+    keys: Mapping[str, str] = _BY,
+    where: Mapping[str, str | None] | None = None,
+) -> list[Part]:
+    """A table of the estimates, if they have any; "all" for all sources together."""
+    made = estimates_table(
+        estimates, table, keys=keys, measures=measures, where=where, caption=caption, label=label,
+        named={"group": {None: "all"}},
+    )  # fmt: skip
+    return [] if made is None else [made]
+
+
 _SHARES = {"yield": "yield", "pass_rate": "pass rate", "diversity": "diversity"}
 
 
@@ -222,7 +240,9 @@ def _summary(estimates: pd.DataFrame, whole: str | None, level: float) -> Iterat
         axis="share",
         scale=(0.0, 1.0),
     )
-    table = estimates_table(
+    if chart is not None:
+        yield chart
+    yield from _table(
         estimates,
         GENERATORS,
         keys={"respondent": "generator"},
@@ -236,7 +256,6 @@ def _summary(estimates: pd.DataFrame, whole: str | None, level: float) -> Iterat
         "Diversity: share of pairs of prompts that demand different work.",
         label="By model",
     )
-    yield from (one for one in (chart, table) if one is not None)
 
 
 def _statistics(estimates: pd.DataFrame) -> Iterator[Part]:
@@ -246,11 +265,9 @@ def _statistics(estimates: pd.DataFrame) -> Iterator[Part]:
         for name in BUNDLE_STATUSES
         if name == "complete" or (counts[counts["measure"] == name]["value"] > 0).any()
     ]
-    table = estimates_table(
+    yield from _table(
         estimates,
         GENERATORS,
-        keys=_BY,
-        named={"group": {None: "all"}},
         measures=[
             Measure("scenarios", is_count=True),
             *(Measure(name, is_count=True) for name in used),
@@ -263,16 +280,12 @@ def _statistics(estimates: pd.DataFrame) -> Iterator[Part]:
         "bundle came to an end. Coverage: share of scenarios with every prompt wanted.",
         label="Bundles, yield and coverage",
     )
-    if table is not None:
-        yield table
 
 
 def _quality(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Part]:
-    outcomes = estimates_table(
+    yield from _table(
         estimates,
         GENERATORS,
-        keys=_BY,
-        named={"group": {None: "all"}},
         measures=[
             *(
                 Measure(f"prompts_{name}", words(name), is_count=True)
@@ -286,11 +299,9 @@ def _quality(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Par
         "passed.",
         label="Quality",
     )
-    criteria = estimates_table(
+    yield from _table(
         estimates,
         GENERATORS,
-        keys=_BY,
-        named={"group": {None: "all"}},
         measures=[
             Measure("votes_read", is_count=True),
             *(
@@ -303,11 +314,10 @@ def _quality(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Par
         caption="Votes that find a criterion missed.",
         label="Votes by criterion",
     )
-    agreement = estimates_table(
+    yield from _table(
         estimates,
         AGREEMENT,
         keys={"group": "source", "detail": "about"},
-        named={"group": {None: "all"}},
         measures=[
             Measure("agreement", digits=3),
             Measure("judged", "cases", is_count=True),
@@ -316,7 +326,6 @@ def _quality(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Par
         "say the same, where two or more were.",
         label="Agreement of judges",
     )
-    yield from (one for one in (outcomes, criteria, agreement) if one is not None)
 
 
 def _diversity(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Part]:
@@ -334,34 +343,30 @@ def _diversity(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[P
         Measure("diversity", "scenarios", "n_of"),
         Measure("judges_a_pair", is_count=True),
     ]
-    within = estimates_table(
+    yield from _table(
         estimates,
         GENERATORS,
-        keys=_BY,
-        named={"group": {None: "all"}},
         measures=measures,
         caption=f"Within a model. FD is 1 minus the share of equivalent pairs among the prompts "
         f"{chosen['diversity_of']}, mean over scenarios. A pair is equivalent where {rule} of two "
         "judges that wrote neither prompt say so; beside it the other rule.",
         label="Functional diversity within a model",
     )
-    across = estimates_table(
+    yield from _table(
         estimates,
         ACROSS,
         keys={"group": "source", "respondent": "generator", "baseline": "and", "detail": "of"},
-        named={"group": {None: "all"}},
         measures=measures,
         caption="Across two models: the same of pairs of which each wrote one.",
         label="Functional diversity across models",
     )
-    yield from (one for one in (within, across) if one is not None)
 
 
 def _gaps(record: Mapping[str, Any], estimates: pd.DataFrame) -> Iterator[Part]:
     refused = record["stages"].get("construct", {}).get("refused", {})
     for name, scenarios in refused.items():
         yield Paragraph(f"Refused by {name}: {listed(scenarios, most=12)}")
-    table = estimates_table(
+    yield from _table(
         estimates,
         REFUSALS,
         keys={"respondent": "generator", "group": "source", "detail": "stratum"},
@@ -369,8 +374,6 @@ def _gaps(record: Mapping[str, Any], estimates: pd.DataFrame) -> Iterator[Part]:
         caption="Scenarios for which a model declined to write anything.",
         label="Refusals",
     )
-    if table is not None:
-        yield table
 
 
 def _map(
@@ -381,10 +384,9 @@ def _map(
         return
     projection = (record["plan"] if "plan" in record else record["config"])["projection"]
     yield _chart(record, placed, f"Embedded by {record['embedding']}, projection {projection}")
-    areas = estimates_table(
+    yield from _table(
         estimates,
         MAP_TABLE,
-        keys=_BY,
         measures=[
             Measure("prompts", is_count=True),
             Measure("normalised_area", "hull, largest 1", field="value"),
@@ -394,8 +396,6 @@ def _map(
         caption="Areas of hulls. They grow with the number of prompts and with a single outlier.",
         label="Hull areas",
     )
-    if areas is not None:
-        yield areas
 
 
 def _chart(record: Mapping[str, Any], placed: Sequence[Mapping[str, Any]], how: str) -> Chart:

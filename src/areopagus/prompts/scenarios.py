@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +105,6 @@ def read_scenarios(
     *,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
-    format: str | None = None,  # noqa: A002
 ) -> ScenarioSet:
     """The scenarios of a file, a data frame or an iterable of mappings.
 
@@ -113,7 +113,6 @@ def read_scenarios(
             other column is carried through.
         columns: our column name to theirs.
         limit: only the first so many.
-        format: the file's format where its suffix does not say it.
 
     Raises:
         InputError: with every fault of every row.
@@ -121,7 +120,7 @@ def read_scenarios(
     if limit is not None and limit < 1:
         raise InputError([InputFault("limit", f"must be at least 1, got {limit}")])
     names = ColumnMap(SCENARIO_COLUMNS, columns)
-    with open_table(source, format=format) as table:
+    with open_table(source) as table:
         return _read(table, names, limit)
 
 
@@ -267,3 +266,18 @@ def funnel_tables(estimates: pd.DataFrame) -> Iterator[Table]:
         is_short=True,
     )
     yield from (found for found in (steps, kept) if found is not None)
+
+
+def any_of(terms: Iterable[str], *, gap: str = r"\s+") -> re.Pattern[str]:
+    """One pattern for words of a list: whole words, case ignored, a final * taking any ending.
+
+    Args:
+        terms: words, or several with spaces between.
+        gap: what may stand for such a space.
+    """
+    alternatives = "|".join(
+        re.escape(term.removesuffix("*")).replace(r"\ ", gap)
+        + (r"\w*" if term.endswith("*") else "")
+        for term in terms
+    )
+    return re.compile(rf"\b(?:{alternatives})\b", re.IGNORECASE)

@@ -47,6 +47,14 @@ class ReturnedPage:
     time: str = ""
     where: str = "server"
 
+    def sums(self, labels: Sequence[str], dimensions: Sequence[str]) -> dict[str, int]:
+        """The sum of each response that has a score on every criterion."""
+        return {
+            label: sum(self.scores[label][name] for name in dimensions)
+            for label in labels
+            if all(name in self.scores.get(label, {}) for name in dimensions)
+        }
+
 
 def from_store(pages: Iterable[SavedPage]) -> list[ReturnedPage]:
     """Returns the pages of the server's store that were saved."""
