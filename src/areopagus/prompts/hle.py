@@ -108,6 +108,7 @@ def read_hle(
     *,
     filters: HleFilters | None = None,
     columns: Mapping[str, str] | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> tuple[list[Scenario], Funnel]:
     """The scenarios of an HLE table, and what became of every row. Answers are never read.
 
@@ -116,6 +117,7 @@ def read_hle(
             question, category and raw_subject.
         filters: what to keep; our own when left out.
         columns: our column name to theirs.
+        format: the file's format where its suffix does not say it.
 
     Raises:
         InputError: a source that cannot be read, or without the columns.
@@ -129,7 +131,7 @@ def read_hle(
     hits: Counter[str] = Counter()
     seen: dict[str, str] = {}
     kept: list[Scenario] = []
-    with open_table(source) as table:
+    with open_table(source, format=format) as table:
         for line, raw in table.rows(malformed):
             if counts["read"] == 0:
                 needed = ("id", "question", "category")

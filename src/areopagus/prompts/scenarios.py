@@ -105,6 +105,7 @@ def read_scenarios(
     *,
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> ScenarioSet:
     """The scenarios of a file, a data frame or an iterable of mappings.
 
@@ -113,6 +114,7 @@ def read_scenarios(
             other column is carried through.
         columns: our column name to theirs.
         limit: only the first so many.
+        format: the file's format where its suffix does not say it.
 
     Raises:
         InputError: with every fault of every row.
@@ -120,7 +122,7 @@ def read_scenarios(
     if limit is not None and limit < 1:
         raise InputError([InputFault("limit", f"must be at least 1, got {limit}")])
     names = ColumnMap(SCENARIO_COLUMNS, columns)
-    with open_table(source) as table:
+    with open_table(source, format=format) as table:
         return _read(table, names, limit)
 
 
