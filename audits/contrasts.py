@@ -16,7 +16,7 @@ of two groups over their own units are compared by Welch's t.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
@@ -47,31 +47,6 @@ ALL: Final = ""
 """All respondents together: the mean over them, of the units that each has a value for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """One value a unit of every group and reference of every respondent.
-
-    Attributes:
-        values: (units, cells); nan is missing.
-        cells: (respondent, factor, group) of each column, respondents in their order, references
-            before groups.
-        units: their names.
-    """
-
-    values: Floats
-    cells: tuple[Cell, ...]
-    units: tuple[str, ...]
-
-    def column(self, cell: Cell) -> Floats:
-        """The values of one cell."""
-        found: Floats = self.values[:, self.cells.index(cell)]
-        return found
-
-    def of_respondent(self, respondent: str) -> list[int]:
-        """Places of a respondent's cells."""
-        return [place for place, cell in enumerate(self.cells) if cell[0] == respondent]
-
-
 def add_contrast(
     found: Estimates,
     definition: Definition,
@@ -91,9 +66,9 @@ def add_contrast(
     """
     unit, prepared = definition.unit_word, prepare(contrast, frame, definition.outcomes)
     means = with_all(cells_of(over_wordings(contrast, prepared), "value", respondents), respondents)
-    for place, cell in enumerate(means.cells):
+    for cell, values in means.items():
         keys = _keys(cell)
-        found.add(name, "mean", _mean(means.values[:, place], unit, _MEAN), **keys)
+        found.add(name, "mean", _mean(values, unit, _MEAN), **keys)
         found.add(name, "answered", _answered(prepared, cell, unit), **keys)
     columns = differences(contrast, prepared, respondents)
     ends = [differences(contrast, filled, respondents) for filled in _at_ends(contrast, prepared)]
@@ -122,18 +97,17 @@ def differences(
     wordings = over_wordings(contrast, prepared)
     if contrast.paired:
         gaps = cells_of(less_reference(contrast, wordings), "gap", respondents)
-        whole = with_all(gaps, respondents)
-        return {cell: (whole.column(cell),) for cell in whole.cells}
+        return {cell: (values,) for cell, values in with_all(gaps, respondents).items()}
     whole = with_all(cells_of(wordings, "value", respondents), respondents)
     groups = wordings[~wordings["is_reference"]].drop_duplicates(["factor", "group"])
     reference = groups.set_index(["factor", "group"])["reference"]
-    return {
-        (who, factor, group): (
-            whole.column((who, factor, group)), whole.column((who, "", reference[factor, group])),
-        )
-        for who, factor, group in whole.cells
-        if (factor, group) in reference.index
-    }  # fmt: skip
+    found = {}
+    for (who, factor, group), values in whole.items():
+        if (factor, group) in reference.index:
+            none = np.full_like(values, np.nan)
+            other = whole.get((who, "", reference[factor, group]), none)
+            found[who, factor, group] = (values, other)
+    return found
 
 
 def _value(columns: Columns) -> tuple[float, int]:
@@ -213,38 +187,34 @@ def less_reference(
     return found.assign(gap=found["value"] - found["_reference"])
 
 
-def cells_of(
-    rows: pd.DataFrame, value: str, respondents: Sequence[str], *, how: str = "mean"
-) -> Cells:
-    """One value a unit of every cell: by default the mean of what is known.
+def cells_of(rows: pd.DataFrame, value: str, respondents: Sequence[str]) -> dict[Cell, Floats]:
+    """The mean of every unit in every cell, respondents in their order; nan where there is none.
 
     Units that have no value in any cell are there as well: signs are drawn for every unit.
     """
-    by = rows.groupby(["target", "factor", "group", "_unit"], sort=False)[value].agg(how)
     units = list(dict.fromkeys(rows["_unit"]))
     order = dict.fromkeys(zip(rows["factor"], rows["group"], strict=True))
-    cells = [(who, *cell) for who in respondents for cell in order]
-    values = np.full((len(units), len(cells)), np.nan)
+    found = {(who, *cell): np.full(len(units), np.nan) for who in respondents for cell in order}
     at_unit = {name: k for k, name in enumerate(units)}
-    at_cell = {cell: k for k, cell in enumerate(cells)}
-    for row in by.reset_index(name="_figure").to_dict("records"):
-        cell = (row["target"], row["factor"], row["group"])
-        if cell in at_cell:
-            values[at_unit[row["_unit"]], at_cell[cell]] = row["_figure"]
-    return Cells(values, tuple(cells), tuple(units))
+    by = rows.groupby(["target", "factor", "group", "_unit"], sort=False)[value].mean()
+    for (who, factor, group, unit), mean in zip(by.index.tolist(), by.tolist(), strict=True):
+        if (who, factor, group) in found:
+            found[who, factor, group][at_unit[unit]] = mean
+    return found
 
 
-def with_all(given: Cells, respondents: Sequence[str]) -> Cells:
+def with_all(given: Mapping[Cell, Floats], respondents: Sequence[str]) -> dict[Cell, Floats]:
     """The cells with those of the mean over all respondents after them, where there are several."""
     if len(respondents) < 2:
-        return given
-    mine = [given.values[:, given.of_respondent(who)] for who in respondents]
-    order = [cell[1:] for cell in given.cells if cell[0] == respondents[0]]
-    return Cells(
-        np.concatenate([given.values, np.mean(mine, axis=0)], axis=1),
-        (*given.cells, *((ALL, *cell) for cell in order)),
-        given.units,
-    )
+        return dict(given)
+    order = [cell[1:] for cell in given if cell[0] == respondents[0]]
+    return {
+        **given,
+        **{
+            (ALL, *cell): np.mean([given[who, *cell] for who in respondents], axis=0)
+            for cell in order
+        },
+    }
 
 
 def _effects(
@@ -373,28 +343,23 @@ def _add_parts(
                 if len(levels) < 2:
                     continue
                 for level in levels:
-                    part = with_all(
-                        cells_of(mine[mine[column] == level], "gap", respondents), respondents
-                    )
-                    for cell in part.cells:
-                        found.add(
-                            table, "difference", _mean(part.column(cell), unit, what),
-                            **_keys(cell), detail=str(level),
-                        )  # fmt: skip
+                    part = cells_of(mine[mine[column] == level], "gap", respondents)
+                    for cell, values in with_all(part, respondents).items():
+                        keys = _keys(cell) | {"detail": str(level)}
+                        found.add(table, "difference", _mean(values, unit, what), **keys)
             continue
         # A column of units: within each value, all respondents together.
         level_of = prepared.drop_duplicates("_unit").set_index("_unit")[column]
-        cells = cells_of(less_reference(contrast, whole), "gap", respondents)
-        mean = np.mean([cells.values[:, cells.of_respondent(who)] for who in respondents], axis=0)
-        order = [cell[1:] for cell in cells.cells if cell[0] == respondents[0]]
-        levels_of_units = np.asarray([level_of[one] for one in cells.units], dtype=object)
-        for level in dict.fromkeys(levels_of_units):
-            here = levels_of_units == level
-            for place, (factor, group) in enumerate(order):
-                found.add(
-                    table, "difference", _mean(mean[here, place], unit, what), factor=factor,
-                    group=group, detail=str(level),
-                )  # fmt: skip
+        rows = less_reference(contrast, whole)
+        cells = with_all(cells_of(rows, "gap", respondents), respondents)
+        of_all = ALL if len(respondents) > 1 else respondents[0]
+        of_unit = level_of.reindex(list(dict.fromkeys(rows["_unit"]))).to_numpy(dtype=object)
+        for level in dict.fromkeys(of_unit):
+            for (who, factor, group), values in cells.items():
+                if who == of_all:
+                    keys = {"factor": factor, "group": group, "detail": str(level)}
+                    mean = _mean(values[of_unit == level], unit, what)
+                    found.add(table, "difference", mean, **keys)
 
 
 def _add_models(

@@ -19,7 +19,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Final
 
@@ -263,44 +263,21 @@ def _add_parts(
                     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ByModel:
-    """One outcome of all respondents on the same prompts.
+def by_model(
+    outcome: Outcome, frame: pd.DataFrame, respondents: Sequence[str]
+) -> tuple[Floats, list[str]]:
+    """The outcome, (respondents, prompts, repeats) with nan where it is missing; units of prompts.
 
-    Attributes:
-        values: (respondents, prompts, repeats); nan is missing.
-        units: one a prompt.
+    Prompts stand in the order of the answers.
     """
-
-    values: Floats
-    units: tuple[str, ...]
-
-    @property
-    def first(self) -> Floats:
-        """(respondents, prompts): the first asking."""
-        return self.values[:, :, 0]
-
-    @property
-    def means(self) -> Floats:
-        """(respondents, prompts): means over the repeats that have a value."""
-        known = (~np.isnan(self.values)).sum(axis=2)
-        total = np.nansum(self.values, axis=2)
-        found: Floats = np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0)
-        return found
-
-
-def by_model(outcome: Outcome, frame: pd.DataFrame, respondents: Sequence[str]) -> ByModel:
-    """The outcome of all respondents, prompts in the order of the answers."""
     items, names = pd.factorize(frame["item_id"])
     places = frame["target"].map({name: k for k, name in enumerate(respondents)})
     is_asked = places.notna().to_numpy()
     repeats = frame["repeat"].to_numpy(dtype=np.int64)
-    shape = (len(respondents), len(names), int(repeats.max(initial=0)) + 1)
-    values = np.full(shape, np.nan)
+    values = np.full((len(respondents), len(names), int(repeats.max(initial=0)) + 1), np.nan)
     at = (places[is_asked].to_numpy(dtype=np.int64), items[is_asked], repeats[is_asked])
     values[at] = values_of(outcome, frame)[is_asked]
-    units = frame.drop_duplicates("item_id")["_unit"]
-    return ByModel(values, tuple(units))
+    return values, frame.drop_duplicates("item_id")["_unit"].tolist()
 
 
 def _compare_shares(
@@ -317,10 +294,12 @@ def _compare_shares(
     the permutations take the shares over repeats.
     """
     unit, resamples = definition.unit_word, definition.resamples
-    given = by_model(outcome, frame, respondents)
-    counts = np.stack(
-        [np.nansum(given.values, axis=(1, 2)), np.nansum(1 - given.values, axis=(1, 2))], axis=1
-    )
+    values, units = by_model(outcome, frame, respondents)
+    counts = np.stack([np.nansum(values, axis=(1, 2)), np.nansum(1 - values, axis=(1, 2))], axis=1)
+    known = (~np.isnan(values)).sum(axis=2)
+    means = np.full(known.shape, np.nan)
+    np.divide(np.nansum(values, axis=2), known, out=means, where=known > 0)
+    first = values[:, :, 0]
     whole = chi_square_test(counts, resamples=resamples)
     chi = _tested(
         whole.statistic, whole.p, n=whole.n, unit="answer", reason=whole.reason,
@@ -328,38 +307,39 @@ def _compare_shares(
     )  # fmt: skip
     found.add("models", "chi_square", chi, factor=name)
     found.add("models", "chi_square_df", whole.df, factor=name)
-    paired = cochran_q(given.first, resamples=0)
+    paired = cochran_q(first, resamples=0)
     q = _tested(
         paired.q, paired.p_chi2, n=paired.n, unit="prompt", reason=paired.reason,
         method="Cochran's Q", p_method=f"chi-square, {paired.df} df",
     )  # fmt: skip
     found.add("models", "cochran_q", q, factor=name)
-    clustered = cochran_q(given.means, clusters=given.units, resamples=resamples)
+    clustered = cochran_q(means, clusters=units, resamples=resamples)
     permuted = _tested(
         clustered.q, clustered.p_permutation, n=clustered.n_clusters, unit=unit,
         reason=clustered.reason or (None if resamples else "no permutations asked for"),
         method="Cochran's Q", p_method=f"{clustered.resamples:,} permutations of whole {unit}s",
     )  # fmt: skip
     found.add("models", "cochran_q_units", permuted, factor=name)
-    _compare_pairs(found, definition, name, given, counts, respondents)
+    _compare_pairs(found, definition, name, first, means, units, counts, respondents)
 
 
 def _compare_pairs(
     found: Estimates,
     definition: Definition,
     name: str,
-    given: ByModel,
+    first: Floats,
+    means: Floats,
+    units: Sequence[str],
     counts: Floats,
     respondents: Sequence[str],
 ) -> None:
     unit = definition.unit_word
     pairs = list(combinations(range(len(respondents)), 2))
     found.add("models", "alpha_bonferroni", ALPHA / len(pairs), factor=name)
-    tests = [mcnemar_test(given.first[a], given.first[b]) for a, b in pairs]
+    tests = [mcnemar_test(first[a], first[b]) for a, b in pairs]
     mid = np.asarray([test.p_mid for test in tests])
     gaps = [
-        unit_difference(given.means[a] - given.means[b], given.units, unit, definition.resamples)
-        for a, b in pairs
+        unit_difference(means[a] - means[b], units, unit, definition.resamples) for a, b in pairs
     ]
     independent = np.asarray([chi_square_test(counts[[a, b]], resamples=0).p for a, b in pairs])
     family = f"{len(pairs)} pairs"

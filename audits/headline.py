@@ -175,7 +175,7 @@ def _levels_told(
     """The first outcome of every model, or of those at the two ends."""
     ranked = sorted(known, key=lambda who: -known[who].value)
     shown = ranked if len(ranked) <= MOST_NAMED else [*ranked[:2], *ranked[-2:]]
-    said = ", ".join(f"{who} {_with_chance(known[who], outcome.digits)}" for who in shown)
+    said = ", ".join(f"{who} {_with_test(known[who], outcome.digits)}" for who in shown)
     told = f"{outcome.said}: {said}"
     if len(ranked) > len(shown):
         told += f" (the two highest and the two lowest of {len(ranked)} models)"
@@ -186,13 +186,10 @@ def _levels_told(
     return sentence(told)
 
 
-def _with_chance(found: Estimate, digits: int) -> str:
-    """The figure; where it has a test of its own, whether chance may explain it."""
+def _with_test(found: Estimate, digits: int) -> str:
+    """The figure, with the p of its own test where it has one."""
     said = estimate(found, digits)
-    if found.p != found.p:
-        return said
-    more = "more than chance explains" if found.p <= ALPHA else "which chance alone may explain"
-    return f"{said}, {more} (p {p_told(found.p)})"
+    return said if found.p != found.p else f"{said} (test that there is none: p {p_told(found.p)})"
 
 
 def side(outcome: Outcome, found: Estimate) -> str:

@@ -62,18 +62,17 @@ def _add_brittleness(
     reference = rows.drop_duplicates(["factor", "group"]).set_index(["factor", "group"])[
         "reference"
     ]
-    controls = np.stack(
-        [own.column((who, "", reference[factor, group])) for who, factor, group in own.cells],
-        axis=1,
-    )
-    change = with_all(type(own)(own.values - controls, own.cells, own.units), respondents)
-    whole = with_all(own, respondents)
-    for place, (who, factor, group) in enumerate(whole.cells):
+    change = {
+        (who, factor, group): values - own[who, "", reference[factor, group]]
+        for (who, factor, group), values in own.items()
+    }
+    change = with_all(change, respondents)
+    for (who, factor, group), values in with_all(own, respondents).items():
         keys = {"respondent": who, "factor": factor, "group": group}
-        sd = t_interval(whole.values[:, place], unit=UNIT).of("mean SD over rephrasings")
+        sd = t_interval(values, unit=UNIT).of("mean SD over rephrasings")
         found.add("brittleness", "brittleness", sd, **keys)
         if factor:
-            less = t_interval(change.values[:, place], unit=UNIT)
+            less = t_interval(change[who, factor, group], unit=UNIT)
             less = less.of("mean SD over rephrasings, group less control")
             found.add("brittleness", "change", less, **keys)
 

@@ -102,7 +102,6 @@ class AuditJob(Job[AuditRun]):
         self.options = read_options(self.audit, options or {})
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
-        self.seed = config.seed
         wants_people = config.readings is not None or config.for_people is not None
         if wants_people and not self.definition.people:
             raise InputError(f"{self.definition.name}: names no column that people could check")
@@ -195,16 +194,6 @@ class AuditJob(Job[AuditRun]):
         }
 
     @property
-    def is_demonstration(self) -> bool:
-        """Whether an embedded stand-in takes part."""
-        return bool(self.stand_ins)
-
-    @property
-    def stand_ins(self) -> tuple[str, ...]:
-        """The embedded targets."""
-        return tuple(sorted({b.spec.model for b in self.targets if b.spec.is_offline}))
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before anything is spent."""
         warning = self.definition.warning
@@ -263,10 +252,11 @@ class AuditJob(Job[AuditRun]):
         if self.definition.people:
             from ..audits.people import people_estimates, write_for_people
 
-            if self.chosen.for_people is not None:
-                write_for_people(self.definition, answers, self.chosen.for_people, self.seed)
-            if self.chosen.readings is not None:
-                found.extend(people_estimates(self.definition, answers, self.chosen.readings))
+            chosen = self.chosen
+            if chosen.for_people is not None:
+                write_for_people(self.definition, answers, chosen.for_people, chosen.seed)
+            if chosen.readings is not None:
+                found.extend(people_estimates(self.definition, answers, chosen.readings))
         self.result["limitations"] = list(self.audit.limitations(found.frame(), self.options))
         return found
 
@@ -382,7 +372,7 @@ class AuditJob(Job[AuditRun]):
             "demonstration": self.is_demonstration,
             "audit": self.definition.model_dump(mode="json", exclude_defaults=True),
             "is_builtin": is_builtin(self.audit),
-            "seed": self.seed,
+            "seed": self.chosen.seed,
             "items": {
                 "n": self.plan.n_items,
                 "units": self.plan.n_units,
