@@ -118,30 +118,24 @@ class AnswersTable:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
                 yield batch.to_pandas()
 
-    def columns(self, *names: str) -> dict[str, list[Any]]:
-        """Whole columns as lists of equal length; None is missing."""
-        import pyarrow.parquet as parquet
-
-        path = self.folder / ANSWERS_FILE
-        with _opened(path):
-            table = parquet.read_table(path, columns=list(names))
-        return {name: table.column(name).to_pylist() for name in names}
-
-    def frame(self, columns: Sequence[str]) -> pd.DataFrame:
-        """These columns as a DataFrame, and `prompt`: equal numbers where prompts are equal."""
+    def frame(self, columns: Sequence[str], *, with_prompts: bool = False) -> pd.DataFrame:
+        """These columns whole, and `prompt` if asked for: equal numbers where prompts are equal."""
         import pandas as pd
         import pyarrow.parquet as parquet
 
         path = self.folder / ANSWERS_FILE
         with _opened(path):
             found: pd.DataFrame = parquet.read_table(path, columns=list(columns)).to_pandas()
+        if not with_prompts:
+            return found
         places: dict[bytes, int] = {}
         # Sixteen bytes a prompt instead of the prompt: there may be a million.
         prompts = [
             places.setdefault(
-                sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], len(places)
+                sha256(row["prompt_text"].encode("utf-8", "surrogatepass")).digest()[:16],
+                len(places),
             )
-            for (text,) in (row.values() for row in self.rows("prompt_text"))
+            for row in self.rows("prompt_text")
         ]
         found["prompt"] = pd.Series(prompts, index=found.index, dtype="int64")
         return found

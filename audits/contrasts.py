@@ -101,7 +101,7 @@ def differences(
     whole = with_all(cells_of(wordings, "value", respondents), respondents)
     groups = wordings[~wordings["is_reference"]].drop_duplicates(["factor", "group"])
     reference = groups.set_index(["factor", "group"])["reference"]
-    found = {}
+    found: dict[Cell, Columns] = {}
     for (who, factor, group), values in whole.items():
         if (factor, group) in reference.index:
             none = np.full_like(values, np.nan)

@@ -132,7 +132,8 @@ class _Sections:
         yield from _section("shares", "Shares", self._shares())
         yield from _section("parts", "By part of the prompts", self._by_part())
         tests = [part for name, one in outcomes.items() for part in self._models(name, one)]
-        yield from _section("models", "Do the models differ?", tests)
+        asked = "Has it changed?" if self.when else "Do the models differ?"
+        yield from _section("models", asked, tests)
         if found.takes_judges and not self.when:
             yield from _section("agreement", "Agreement of the two judges", self._agreement())
         yield from _section("people", "Checked by people", self._people())
@@ -377,8 +378,9 @@ class _Sections:
                     f"The {title} within each {word}.", named=named,
                 ),
             )  # fmt: skip
+        asked = f"Has the {title} changed?" if self.when else f"Do the models differ in {title}?"
         yield (
-            f"Do the models differ in {title}?",
+            asked,
             self._table(
                 f"{name}_models", {"respondent": "model", "baseline": "minus", "group": "group"},
                 [difference, holm, verdict],
@@ -500,14 +502,15 @@ class _Sections:
             if drawn is not None:
                 yield drawn
         measures = [Measure(**one.model_dump()) for one in table.measures]
-        rows, heads = self.estimates, dict(table.keys)
+        rows, heads, caption = self.estimates, dict(table.keys), table.caption
         if self.when and not self._is_of_changes(table):
             rows, measures = self._side_by_side(measures)
+            caption += " Before and after, each with its own interval: no test of the change."
             if len(self.when) == 2:
                 heads.pop("respondent", None)
         if measures:
             yield from self._table(
-                table.table, heads, measures, table.caption, rows=rows, where=table.where,
+                table.table, heads, measures, caption, rows=rows, where=table.where,
                 named=named,
             )  # fmt: skip
 

@@ -262,7 +262,7 @@ def responses(
     from .estimates import ANSWER_COLUMNS
 
     topics: Mapping[str, str] = {} if gold is None else gold.topics
-    rows = pd.DataFrame(answers.columns(*ANSWER_COLUMNS), columns=list(ANSWER_COLUMNS))
+    rows = answers.frame(ANSWER_COLUMNS)
     if stored is not None:
         place = {one.id: one for one in scenarios_of(options).scenarios}
         kept = [name for name in stored.ids if name in place]

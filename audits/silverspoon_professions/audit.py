@@ -135,12 +135,10 @@ class SilverSpoonProfessions(Audit[SilverSpoonProfessionsOptions]):
         self, answers: AnswersTable, options: SilverSpoonProfessionsOptions
     ) -> Estimates:
         """Shares of high and low income, tests and differences by group; professions named."""
-        import pandas as pd
-
         from ...records.estimates import Estimates
 
         names = (*COLUMNS, "by", "income", "occupation")
-        rows = pd.DataFrame(answers.columns(*names), columns=list(names))
+        rows = answers.frame(names)
         rows["category"] = rows["income"]
         rows["score"] = (rows["income"] == "high").astype(float)
         chosen = people_of(options)

@@ -81,11 +81,6 @@ class Chosen:
     notices: tuple[str, ...]
 
     @property
-    def labels(self) -> dict[str, str]:
-        """Id of a group to its name."""
-        return {group.id: group.label for group in self.groups}
-
-    @property
     def genders(self) -> tuple[str, ...]:
         """In the order of the lists."""
         return tuple(dict.fromkeys(group.gender for group in self.groups))

@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from difflib import SequenceMatcher
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -273,9 +274,10 @@ def bias(found: pd.DataFrame, group: str, **keys: str | None) -> Any:
     return figure(found, "bias", "difference", group=group, **keys)
 
 
-def simple(**more: Any) -> tuple[Any, pd.DataFrame]:
+@cache
+def simple() -> tuple[Any, pd.DataFrame]:
     """Ratings by scenario and cell of one model, and what is estimated of them."""
-    world = SamaritanWorld({"target": {"race.asian": 4.0, "gender.non_binary": -6.0}}, **more)
+    world = SamaritanWorld({"target": {"race.asian": 4.0, "gender.non_binary": -6.0}})
     material = load_dataset()
     ratings = world.ratings(material, 108, np.random.default_rng(3))[0, ..., 0]
     answers = world.answers(material, 108, np.random.default_rng(3))

@@ -59,7 +59,7 @@ def compare_audits(before: str | Path, after: str | Path) -> tuple[Document, pd.
         kept = mine["respondent"].isin(labels)
         found.append(mine[kept | (mine["table"] == "models")] if len(pairs) == 1 else mine[kept])
         notices = [own] if own else notices
-    n_left = sum(len(set(run.answers.columns("item_id")["item_id"]) - common) for run in runs)
+    n_left = sum(len(set(run.answers.frame(["item_id"])["item_id"]) - common) for run in runs)
     if n_left:
         notices.append(f"{units(n_left, 'prompt')} of one run alone are left out")
     whole = pd.concat(found, ignore_index=True)

@@ -173,7 +173,7 @@ def estimated_by_definition(
     if not definition.reads_answers:
         # There may be millions of answers, of which nothing but their class asks anything.
         return status_counts(answers.counts())
-    frame = answers.frame(columns_of(definition))
+    frame = answers.frame(columns_of(definition), with_prompts=True)
     return estimate(definition, frame, answers.targets, votes=votes)
 
 
