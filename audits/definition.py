@@ -33,6 +33,7 @@ from importlib import resources
 from typing import (
     TYPE_CHECKING,
     Annotated,
+    Any,
     ClassVar,
     Generic,
     Literal,
@@ -302,8 +303,35 @@ class TableView(_Part):
     keys: Mapping[str, str] = Field(default={}, description="key column to its head")
     measures: tuple[MeasureColumn, ...] = ()
     where: Mapping[str, str | None] = Field(default={}, description="only rows with these keys")
+    each: Mapping[str, Mapping[str, str]] = Field(
+        default={},
+        max_length=1,
+        description="one such table for each value of a key column; what the value is called "
+        "stands for {each} in section, caption and titles",
+    )
     audience: Literal["summary", "detail", "appendix"] = "detail"
     chart: ChartView | None = None
+
+    @property
+    def one_by_one(self) -> tuple[TableView, ...]:
+        """The tables that it stands for."""
+        plain = self.model_copy(update={"each": {}})
+        return tuple(
+            _named(plain, said).model_copy(update={"where": {**self.where, column: value}})
+            for column, values in self.each.items()
+            for value, said in values.items()
+        ) or (self,)
+
+
+def _named(view: Any, said: str) -> Any:
+    """A part of a definition with its texts filled in."""
+    if isinstance(view, str):
+        return view.replace("{each}", said)
+    if isinstance(view, tuple):
+        return tuple(_named(one, said) for one in view)
+    if isinstance(view, BaseModel):
+        return view.model_copy(update={name: _named(value, said) for name, value in view})
+    return view
 
 
 class Definition(_Part):
@@ -380,6 +408,11 @@ class Definition(_Part):
     def reads_answers(self) -> bool:
         """Whether anything is estimated from columns of the answers, and not by the class alone."""
         return any((self.read_outcomes, self.shares, self.changes, self.contrasts, self.agreement))
+
+    @property
+    def table_views(self) -> tuple[TableView, ...]:
+        """The tables of what the class estimates, one by one."""
+        return tuple(one for table in self.tables for one in table.one_by_one)
 
     @property
     def unit_word(self) -> str:

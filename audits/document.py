@@ -483,7 +483,7 @@ class _Sections:
 
     def _own_sections(self) -> Iterator[Section]:
         sections: dict[tuple[str, str], list[Part]] = {}
-        for table in self.definition.tables:
+        for table in self.definition.table_views:
             sections.setdefault((table.section, table.audience), []).extend(self._own(table))
         for place, ((title, audience), parts) in enumerate(sections.items()):
             yield from _section(f"own-{place}", title, parts, audience=audience)

@@ -249,7 +249,7 @@ def changes_told(view: AuditView) -> Iterator[str]:
         for row in view.rows(f"{name}_models", "difference").to_dict("records"):
             what = f"{contrast.title} of {names.get(row['group'], row['group'])}{_whose(row)}"
             said.append((what, estimate_of(row), contrast.digits))
-    for table in definition.tables:
+    for table in definition.table_views:
         if "baseline" not in table.keys:
             continue
         for one in table.measures:
