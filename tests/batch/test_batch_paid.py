@@ -91,27 +91,6 @@ def test_results_that_come_late_are_not_bought_again(tmp_path: Path, personas: l
     assert run.n_scored == 12
 
 
-def test_an_answer_that_nobody_can_read_was_paid(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server:
-        server.line_fault = lambda name, n: "unreadable" if n % 4 == 0 else None
-        with Panel(models(server), personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-    assert len(server.online) == 6
-    assert run.state == "complete"
-    assert _session(tmp_path / "run")["possibly_spent_usd"] > 0
-
-
-@pytest.mark.parametrize("fault", ["error", "expired", "missing"])
-def test_a_request_that_was_refused_costs_nothing(
-    fault: Any, tmp_path: Path, personas: list[str]
-) -> None:
-    with BatchServer() as server:
-        server.line_fault = lambda name, n: fault if n % 4 == 0 else None
-        with Panel(models(server), personas=personas) as panel:
-            run_batch(panel, tmp_path / "run")
-    assert _session(tmp_path / "run")["possibly_spent_usd"] == 0
-
-
 @pytest.mark.parametrize("status", [401, 302])
 def test_trouble_with_one_backend_leaves_the_results_of_another(
     status: int, tmp_path: Path, personas: list[str]

@@ -16,28 +16,6 @@ from areopagus.batch import open_batches
 from areopagus.experiment.job import run_job
 
 
-def test_a_second_run_submits_nothing(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server:
-        for _ in range(2):
-            with Panel(models(server), personas=personas) as panel:
-                run = run_batch(panel, tmp_path / "run")
-        assert len(server.batches) == 2
-        assert server.online == []
-    assert run.state == "complete"
-
-
-def test_a_creation_whose_answer_is_lost_is_found_again(
-    tmp_path: Path, personas: list[str]
-) -> None:
-    with BatchServer() as server:
-        server.create_then_break = True
-        with Panel(models(server)[:1], personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-    assert len(server.batches) == 1
-    assert server.online == []
-    assert run.state == "complete"
-
-
 def test_a_creation_that_nobody_can_find_again_is_counted_and_asked_online(
     tmp_path: Path, personas: list[str]
 ) -> None:

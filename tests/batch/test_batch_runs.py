@@ -46,8 +46,8 @@ def test_a_run_through_batches_has_the_tables_of_an_online_run(
     "settings",
     [
         {},
-        {"structured": "prompt", "temperature": 0.5},
-        {"prefix_first": "off"},  # else what other judges read too is marked for Anthropic's cache
+        # Else what other judges read too is marked for Anthropic's cache.
+        {"structured": "prompt", "temperature": 0.5, "prefix_first": "off"},
     ],
 )
 def test_every_line_is_byte_for_byte_what_is_sent_online(
@@ -100,13 +100,16 @@ def test_no_key_and_no_text_is_left_in_the_run_folder(tmp_path: Path, personas: 
     assert "What is owed" not in written
 
 
-@pytest.mark.parametrize("fault", ["error", "expired", "missing", "garbage"])
-def test_what_a_batch_does_not_answer_is_asked_online(
-    fault: Any, tmp_path: Path, personas: list[str]
+@pytest.mark.parametrize(
+    ("faults", "is_paid"),
+    [(("error", "expired", "missing"), False), (("garbage", "unreadable", "garbage"), True)],
+)
+def test_what_a_batch_does_not_answer_is_asked_online_and_may_have_been_paid(
+    faults: Any, is_paid: bool, tmp_path: Path, personas: list[str]
 ) -> None:
     said: list[str] = []
     with BatchServer() as server:
-        server.line_fault = lambda name, n: fault if n % 4 == 0 else None
+        server.line_fault = lambda name, n: faults[n // 4] if n % 4 == 0 else None
         with Panel(models(server), personas=personas) as panel:
             run = run_batch(panel, tmp_path / "run", said=said)
     # 12 lines in each of two batches, of which numbers 0, 4 and 8 have no answer.
@@ -114,18 +117,19 @@ def test_what_a_batch_does_not_answer_is_asked_online(
     assert run.n_scored == run.n_planned == 24
     assert [(item["answered"], item["failed"]) for item in book(tmp_path / "run")] == [(9, 3)] * 2
     assert sum("3 of the 12 requests" in sentence for sentence in said) == 2
+    assert (run.record["sessions"][-1]["possibly_spent_usd"] > 0) is is_paid
 
 
 def test_with_only_what_a_batch_does_not_answer_has_failed(
     tmp_path: Path, personas: list[str]
 ) -> None:
     with BatchServer() as server:
-        server.line_fault = lambda name, n: "error" if n == 0 else "expired" if n == 1 else None
+        faults: dict[int, Any] = {0: "error", 1: "expired", 2: "refused"}
+        server.line_fault = lambda name, n: faults.get(n)
         with Panel(models(server), personas=personas) as panel:
             run = run_batch(panel, tmp_path / "run", batch=BatchSettings(poll_s=0.005, only=True))
     assert server.online == []
-    assert run.counts["failed"] == 4
-    assert run.counts["scored"] == 20
+    assert [run.counts[name] for name in ("failed", "refused", "scored")] == [4, 2, 18]
     assert run.exit_code == 3
     reasons = sorted(
         vote["reason"] for vote in read_judgments(run.path) if vote["status"] == "failed"
@@ -316,12 +320,3 @@ def test_responses_that_the_screen_closes_and_repeated_ones_are_not_in_a_batch_t
             run = run_batch(panel, tmp_path / "run", source=source)
     assert len(server.asked_in_batches) == 6
     assert run.counts["scored"] == 8
-
-
-def test_a_refusal_in_a_batch_is_a_refusal(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server:
-        server.line_fault = lambda name, n: "refused" if n == 0 else None
-        with Panel(models(server)[:1], personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-    assert run.counts["refused"] == 1
-    assert server.online == []

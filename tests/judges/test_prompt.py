@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import combinations, takewhile
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from areopagus.judges import prompt as prompt_module
 from areopagus.judges.prompt import (
-    DEFAULT_ORDER,
     ECHO_CHARACTERS,
     NONCE_DIGITS,
     NONCE_LINE,
@@ -49,40 +47,47 @@ def texts(judge_prompt: JudgePrompt, persona: Persona) -> tuple[str, str]:
     return system["content"], user["content"]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("rationale", ["none", "before"])
 def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
-    rubric: Rubric, personas: list[Persona], mode: Any, order: Any, rationale: Any
+    rubric: Rubric, personas: list[Persona]
 ) -> None:
-    judge_prompt = JudgePrompt(rubric, mode=mode, order=order, rationale=rationale)
-    system, user = texts(judge_prompt, personas[0])
-    assert system.endswith(judge_prompt.form())
-    assert PROMPT not in system
-    assert RESPONSE not in system
-    assert NONCE not in system
-    assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{delimited('PROMPT', PROMPT, NONCE)}\n\n")
-    assert delimited("RESPONSE", RESPONSE, NONCE) in user
-    assert user.count(NONCE) == 7
-    assert ("rationale" in judge_prompt.schema.keys) == (rationale == "before")
+    for rationale in ("none", "before"):
+        for mode in MODES:
+            for order in ORDERS:
+                judge_prompt = JudgePrompt(rubric, mode=mode, order=order, rationale=rationale)
+                system, user = texts(judge_prompt, personas[0])
+                assert system.endswith(judge_prompt.form())
+                assert PROMPT not in system
+                assert RESPONSE not in system
+                assert NONCE not in system
+                assert user.startswith(
+                    f"{NONCE_LINE}{NONCE}\n\n{delimited('PROMPT', PROMPT, NONCE)}\n\n"
+                )
+                assert delimited("RESPONSE", RESPONSE, NONCE) in user
+                assert user.count(NONCE) == 7
+                assert ("rationale" in judge_prompt.schema.keys) == (rationale == "before")
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
-    rubric: Rubric, personas: list[Persona], mode: Any
+    rubric: Rubric, personas: list[Persona]
 ) -> None:
-    system, user = texts(JudgePrompt(rubric, mode=mode), personas[0])
-    if mode == "no_rubric":
-        for dimension in rubric.dimensions:
-            for piece in (dimension.id, dimension.label, dimension.definition, dimension.question):
-                assert piece.lower() not in (system + user).lower()
-        for piece in (rubric.label, rubric.purpose, *rubric.anchors.values()):
-            assert piece not in system + user
-    else:
-        assert rubric_text(rubric, load_template()) in system
-        assert all(dimension.definition in system for dimension in rubric.dimensions)
-    assert f"from {rubric.scale.low} (very poor) to {rubric.scale.high}" in system
-    assert ("give one overall score" in system) == (mode == "holistic")
+    for mode in MODES:
+        system, user = texts(JudgePrompt(rubric, mode=mode), personas[0])
+        if mode == "no_rubric":
+            for dimension in rubric.dimensions:
+                for piece in (
+                    dimension.id,
+                    dimension.label,
+                    dimension.definition,
+                    dimension.question,
+                ):
+                    assert piece.lower() not in (system + user).lower()
+            for piece in (rubric.label, rubric.purpose, *rubric.anchors.values()):
+                assert piece not in system + user
+        else:
+            assert rubric_text(rubric, load_template()) in system
+            assert all(dimension.definition in system for dimension in rubric.dimensions)
+        assert f"from {rubric.scale.low} (very poor) to {rubric.scale.high}" in system
+        assert ("give one overall score" in system) == (mode == "holistic")
 
 
 def test_each_mode_asks_for_its_own_keys(rubric: Rubric) -> None:
@@ -143,30 +148,30 @@ def test_the_same_name_with_another_text_is_another_persona(
         assert texts(judge_prompt, personas[0]) != texts(judge_prompt, changed)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_examples_lexicon_and_provenance_are_never_shown_to_a_judge(
-    rubric: Rubric, order: Any
-) -> None:
-    persona = Persona.model_validate(
-        {
-            "id": "tester",
-            "label": "Tester",
-            "axis": "own",
-            "description": "You read as somebody who tests what is written here.",
-            "version": "1",
-            "provenance": "canary-provenance",
-            "lexicon": {"canary lexicon": 2.0},
-            "examples": [
-                {
-                    "prompt": "canary-prompt",
-                    "response": "canary-response",
-                    "expect": {"overall": [1, 2]},
-                }
-            ],
-        }
-    )
-    for mode in MODES:
-        assert "canary" not in "".join(texts(JudgePrompt(rubric, mode=mode, order=order), persona))
+def test_examples_lexicon_and_provenance_are_never_shown_to_a_judge(rubric: Rubric) -> None:
+    for order in ORDERS:
+        persona = Persona.model_validate(
+            {
+                "id": "tester",
+                "label": "Tester",
+                "axis": "own",
+                "description": "You read as somebody who tests what is written here.",
+                "version": "1",
+                "provenance": "canary-provenance",
+                "lexicon": {"canary lexicon": 2.0},
+                "examples": [
+                    {
+                        "prompt": "canary-prompt",
+                        "response": "canary-response",
+                        "expect": {"overall": [1, 2]},
+                    }
+                ],
+            }
+        )
+        for mode in MODES:
+            assert "canary" not in "".join(
+                texts(JudgePrompt(rubric, mode=mode, order=order), persona)
+            )
 
 
 @given(response=st.text(max_size=300))
@@ -186,10 +191,7 @@ def test_a_repair_continues_the_conversation_and_quotes_no_more_than_the_reply(
     judge_prompt = JudgePrompt(rubric)
     messages = judge_prompt.messages(personas[0], PROMPT, RESPONSE, NONCE)
     repair = continued(
-        messages,
-        "  " + "x" * 5_000,
-        judge_prompt.repair_request("not_json"),
-        ECHO_CHARACTERS,
+        messages, "  " + "x" * 5_000, judge_prompt.repair_request("not_json"), ECHO_CHARACTERS
     )
     assert repair[:2] == messages
     assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
@@ -198,32 +200,23 @@ def test_a_repair_continues_the_conversation_and_quotes_no_more_than_the_reply(
     assert RESPONSE not in repair[3]["content"]
 
 
-@pytest.mark.parametrize("text", [None, "", " \n "])
-def test_a_repair_of_nothing_says_so(
-    rubric: Rubric, personas: list[Persona], text: str | None
-) -> None:
-    # Several endpoints refuse an assistant message without content.
-    messages = JudgePrompt(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
-    assert continued(messages, text, "Again.", 100)[2]["content"] == "(no text)"
+def test_a_repair_of_nothing_says_so(rubric: Rubric, personas: list[Persona]) -> None:
+    for text in (None, "", " \n "):
+        # Several endpoints refuse an assistant message without content.
+        messages = JudgePrompt(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
+        assert continued(messages, text, "Again.", 100)[2]["content"] == "(no text)"
 
 
-def test_the_default_order_is_one_of_the_two() -> None:
-    assert DEFAULT_ORDER in ORDERS
-    assert set(ORDERS) == {"response_first", "persona_first"}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("rationale", ["none", "before"])
-def test_the_form_names_every_key_and_holds_no_number_but_the_scale(
-    rubric: Rubric, mode: Any, rationale: Any
-) -> None:
-    judge_prompt = JudgePrompt(rubric, mode=mode, rationale=rationale)
-    for text in (judge_prompt.form(), judge_prompt.repair_request("not_json")):
-        assert all(f'"{key}"' in text for key in judge_prompt.schema.keys)
-        assert set(re.findall(r"\d+", text)) == {"1", "10"}
-        assert re.search(r'": \d', text) is None
-    assert ("rationale" in judge_prompt.form()) == (rationale == "before")
-    assert ("abstained" in judge_prompt.form()) == (mode == "dimensions")
+def test_the_form_names_every_key_and_holds_no_number_but_the_scale(rubric: Rubric) -> None:
+    for rationale in ("none", "before"):
+        for mode in MODES:
+            judge_prompt = JudgePrompt(rubric, mode=mode, rationale=rationale)
+            for text in (judge_prompt.form(), judge_prompt.repair_request("not_json")):
+                assert all(f'"{key}"' in text for key in judge_prompt.schema.keys)
+                assert set(re.findall(r"\d+", text)) == {"1", "10"}
+                assert re.search(r'": \d', text) is None
+            assert ("rationale" in judge_prompt.form()) == (rationale == "before")
+            assert ("abstained" in judge_prompt.form()) == (mode == "dimensions")
 
 
 def test_each_repairable_problem_is_named_differently(rubric: Rubric) -> None:
@@ -247,17 +240,6 @@ def test_a_nonce_is_hexadecimal_repeatable_and_absent_from_the_judged_texts(
     assert nonce == nonce_for(secret, prompt, response)
     assert nonce not in prompt.casefold()
     assert nonce not in response.casefold()
-
-
-@given(response=judged_texts)
-def test_no_text_can_close_its_marker(response: str) -> None:
-    nonce = nonce_for(b"secret", "Why?", response)
-    block = delimited("RESPONSE", response, nonce)
-    closing = f"<<<END RESPONSE {nonce}>>>"
-    assert block.count(closing) == 1
-    assert block.endswith(f"\n{closing}")
-    assert block.count(nonce) == 2
-    assert block.removeprefix(f"<<<RESPONSE {nonce}>>>\n").removesuffix(f"\n{closing}") == response
 
 
 def test_another_secret_or_another_text_gives_another_nonce() -> None:

@@ -43,25 +43,23 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize(("settings", "keys"), KEYS.items())
-def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_version(
-    settings: tuple[Any, Any, Any], keys: tuple[str, str]
-) -> None:
-    mode, order, response_format = settings
-    judge_prompt = JudgePrompt(
-        load_rubric("critical_thinking"),
-        mode=mode,
-        order=order,
-        rationale="before" if mode == "holistic" else "none",
-        template=load_template(FIRST),
-    )
-    backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
-    score_mode: Any = "expected" if mode == "no_rubric" else "integer"
-    judge = Judge(load_persona("historian"), backend, judge_prompt, score_mode)
-    question = judge.question(SAMPLE, secret=b"secret", repeat=1)
-    repair = question.repaired("seven", "truncated")
-    found = [each.request(backend, response_format).key() for each in (question, repair)]
-    assert [key[:16] for key in found] == list(keys)
+def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_version() -> None:
+    for settings, keys in KEYS.items():
+        mode, order, response_format = settings
+        judge_prompt = JudgePrompt(
+            load_rubric("critical_thinking"),
+            mode=mode,
+            order=order,
+            rationale="before" if mode == "holistic" else "none",
+            template=load_template(FIRST),
+        )
+        backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
+        score_mode: Any = "expected" if mode == "no_rubric" else "integer"
+        judge = Judge(load_persona("historian"), backend, judge_prompt, score_mode)
+        question = judge.question(SAMPLE, secret=b"secret", repeat=1)
+        repair = question.repaired("seven", "truncated")
+        found = [each.request(backend, response_format).key() for each in (question, repair)]
+        assert [key[:16] for key in found] == list(keys)
 
 
 def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
@@ -173,20 +171,15 @@ def test_all_faults_of_a_template_come_together(tmp_path: Path) -> None:
     assert all(fault.where.startswith(f"{path}:") for fault in caught.value.faults)
 
 
-@pytest.mark.parametrize(
-    ("user", "rule"),
-    [
+def test_a_user_message_keeps_the_judged_texts_marked_and_unaltered(tmp_path: Path) -> None:
+    for user, rule in [
         ("{nonce}\n{prompt}\n{prompt}\n{response}\n{nonce}\n{persona}", "must hold {prompt} once"),
         ("{nonce}\n  {prompt}\n{response}\n{nonce}\n{persona}", "must not indent {prompt}"),
         ("{prompt}\n{response}\n{nonce}\n{persona}", "before the first judged text"),
-    ],
-)
-def test_a_user_message_keeps_the_judged_texts_marked_and_unaltered(
-    tmp_path: Path, user: str, rule: str
-) -> None:
-    with pytest.raises(InputError, match="user: ") as caught:
-        load_template(own(tmp_path, user=user))
-    assert rule in str(caught.value)
+    ]:
+        with pytest.raises(InputError, match="user: ") as caught:
+            load_template(own(tmp_path, user=user))
+        assert rule in str(caught.value)
 
 
 def test_the_embedded_baseline_refuses_markers_that_it_cannot_read(tmp_path: Path) -> None:
@@ -202,19 +195,16 @@ def test_what_is_put_in_is_not_looked_at_again() -> None:
     assert fill("x\n  {anchors}", {"anchors": ["1: a", "2: b"]}) == "x\n  1: a\n  2: b"
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
+def test_a_placeholder_with_nothing_to_say_takes_its_line_with_it() -> None:
+    for text, left in [
         ("a\n\n{x}\n\nb", "a\n\nb"),
         ("{x}\n\nb", "b"),
         ("a\n\n{x}", "a"),
         ("a\n  {x}\nb", "a\nb"),
         ("a{x} b", "a b"),
-    ],
-)
-def test_a_placeholder_with_nothing_to_say_takes_its_line_with_it(text: str, left: str) -> None:
-    assert without(text, "x") == left
-    assert fill("<\n{response}\n>", {"response": ""}) == "<\n\n>"
+    ]:
+        assert without(text, "x") == left
+        assert fill("<\n{response}\n>", {"response": ""}) == "<\n\n>"
 
 
 def test_the_built_in_templates_are_listed_and_their_schema_is_current() -> None:

@@ -12,7 +12,6 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.records.types import Reply
-from areopagus.testing import Fault, ProviderServer, constant
 
 SCHEMA = {
     "type": "object",
@@ -90,13 +89,14 @@ ANSWERS: dict[str, Any] = {
     "ollama_chat/x": OLLAMA,
     "gemini/gemini-2.5-flash": GEMINI,
 }
-# Texts that a writer of JSON, or a translation between providers, might treat differently.
-TEXTS = (
-    "Plain words.",
-    'Quotes " and \\ backslashes \\n, braces {"overall": 10}, </script>',
-    "Zeile\nfür Zeile\ttab\r\n — “curly” … ελληνικά 日本語 🙂 \u2028 \x7f end",
-    "<<<RESPONSE 0123456789abcdef>>>\nImage https://example.org/a.png data:image/png;base64,AAAA",
-    "x" * 20_000,
+# What a writer of JSON, or a translation between providers, might treat differently, in one text.
+ODD_TEXT = "\n\n".join(
+    (
+        'Quotes " and \\ backslashes \\n, braces {"overall": 10}, </script>',
+        "Zeile\nfür Zeile\ttab\r\n — “curly” … ελληνικά 日本語 🙂 \u2028 \x7f end",
+        "<<<RESPONSE 0123456789abcdef>>>\nImage https://a.example/a.png data:image/png;base64,AAAA",
+        "x" * 20_000,
+    )
 )
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -152,6 +152,14 @@ ODD: dict[str, Any] = {
     "priority service": {**OPENAI, "service_tier": "priority"},
 }
 
+# The ways on which a call goes out: translated by us for one protocol or the other, and by
+# litellm's own call through either of its two kinds of client.
+WAYS = (
+    ("openai/x", "auto"),
+    ("anthropic/claude-sonnet-4-5", "auto"),
+    ("openai/x", "litellm"),
+    ("hosted_vllm/x", "litellm"),
+)
 PROTOCOLS = {
     "openai/x": "openai",
     "hosted_vllm/x": "openai",
@@ -228,38 +236,3 @@ def comparable(found: Any) -> Any:
     fault, detail, status, billed, after = found
     # Running numbers of requests and times stand in some texts.
     return (fault, status, billed, None if after is None else round(after), detail[:12])
-
-
-async def same_on_the_wire(
-    recorder: Recorder, one: LitellmBackend, other: LitellmBackend, changes: dict[str, Any]
-) -> None:
-    """Both send the same bytes for every text, and read the answer alike."""
-    for text in TEXTS:
-        recorder.raw.clear()
-        reply = await one.send(request(one, text, **alone(changes, text)))
-        other_reply = await other.send(request(other, text, **alone(changes, text)))
-        ours, litellms = recorder.raw
-        assert ours[0] == litellms[0]  # method and path, query and all
-        assert sorted(ours[1]) == sorted(litellms[1])  # every header, the key too
-        assert ours[2] == litellms[2]
-        assert CANARY in str(ours[1])
-        assert lasting(reply) == lasting(other_reply)
-        assert reply.text == VOTE
-
-
-async def same_fault(
-    server: ProviderServer, one: LitellmBackend, other: LitellmBackend, fault: Fault
-) -> None:
-    """Both ask once and come to the same fault, which shows no key."""
-    server.judge = constant(fault)
-    server.reset()
-    found = await outcome(one)
-    assert server.counts.total == 1, "one send is one request"
-    other_found = await outcome(other)
-    assert server.counts.total == 2
-    if fault == Fault.RATE_LIMIT_RETRY_AFTER_DATE:
-        # A date has whole seconds: two answers a moment apart may differ by one.
-        assert abs(found[4] - other_found[4]) <= 1.01
-        found, other_found = (*found[:4], None), (*other_found[:4], None)
-    assert comparable(found) == comparable(other_found)
-    assert CANARY not in str(found)

@@ -58,15 +58,15 @@ def test_the_built_in_panel_is_five_disciplines_and_five_ideologies_in_order():
     assert [persona.axis for persona in panel] == ["disciplinary"] * 5 + ["ideological"] * 5
 
 
-@pytest.mark.parametrize("name", BUILTIN)
-def test_a_built_in_persona_is_complete(name):
-    persona = load_persona(name)
-    assert persona.id == name
-    assert 60 <= len(persona.description.split()) <= 120
-    assert 15 <= len(persona.lexicon) <= 30
-    # Each says what it looks for, what it is wary of, and what it credits all the same.
-    for part in ("look for", "wary of", "credit"):
-        assert part in persona.description
+def test_a_built_in_persona_is_complete():
+    for name in BUILTIN:
+        persona = load_persona(name)
+        assert persona.id == name
+        assert 60 <= len(persona.description.split()) <= 120
+        assert 15 <= len(persona.lexicon) <= 30
+        # Each says what it looks for, what it is wary of, and what it credits all the same.
+        for part in ("look for", "wary of", "credit"):
+            assert part in persona.description
 
 
 def test_no_two_built_in_personas_share_a_sentence_or_a_hash():
@@ -103,10 +103,6 @@ def test_a_persona_in_the_home_is_found_by_name_and_joins_no_panel_unasked(folde
     (folder / "economist.yaml").rename(own / "economist.yaml")
     assert load_persona("economist").label == "Behavioural Economist"
     assert tuple(persona.id for persona in load_personas()) == BUILTIN
-
-
-def test_the_listing_begins_with_the_built_in_ones_in_panel_order(folder):
-    assert [found.name for found in list_personas([folder])] == [*BUILTIN, "economist"]
 
 
 def test_named_personas_come_in_the_order_named_from_names_paths_and_objects(folder):
@@ -176,26 +172,6 @@ def test_every_fault_of_a_persona_is_said_with_its_line(tmp_path):
         assert any(fault.startswith(expected) for fault in faults), (expected, faults)
 
 
-def test_terms_that_could_not_be_found_and_a_placeholder_are_refused(tmp_path):
-    path = tmp_path / "economist.yaml"
-    path.write_text(
-        ECONOMIST.replace("You read as", PLACEHOLDER)
-        + "lexicon:\n  cost: 1\n  Trade-Off: 1\n  '?!': 1\n",
-        encoding="utf-8",
-    )
-    assert [fault.split(", got")[0] for fault in faults_of(path)] == [
-        (
-            "economist.yaml:4: description: must describe the perspective: the scaffold's "
-            f"{PLACEHOLDER} still stands there"
-        ),
-        "economist.yaml:11: lexicon.Trade-Off: must be in lower case with single spaces",
-        (
-            "economist.yaml:12: lexicon.?!: must be a word or a phrase of at most five words "
-            "and 60 characters"
-        ),
-    ]
-
-
 def test_an_example_band_must_be_in_order(tmp_path):
     path = tmp_path / "economist.yaml"
     path.write_text(
@@ -230,15 +206,15 @@ def test_the_hash_follows_the_text(folder):
 # The scaffold
 
 
-@pytest.mark.parametrize("name", ["labour_lawyer", "null", "no", "true"])
-def test_a_scaffold_is_refused_for_its_placeholder_alone_and_in_order_without_it(tmp_path, name):
-    path = tmp_path / f"{name}.yaml"
-    path.write_text(scaffold(name), encoding="utf-8")
-    (fault,) = faults_of(path)
-    assert f"description: must describe the perspective: the scaffold's {PLACEHOLDER}" in fault
-    path.write_text(scaffold(name).replace(PLACEHOLDER, "A labour lawyer"), encoding="utf-8")
-    (persona,) = read_persona_files([path])
-    assert persona.id == name
+def test_a_scaffold_is_refused_for_its_placeholder_alone_and_in_order_without_it(tmp_path):
+    for name in ["labour_lawyer", "null", "no", "true"]:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(scaffold(name), encoding="utf-8")
+        (fault,) = faults_of(path)
+        assert f"description: must describe the perspective: the scaffold's {PLACEHOLDER}" in fault
+        path.write_text(scaffold(name).replace(PLACEHOLDER, "A labour lawyer"), encoding="utf-8")
+        (persona,) = read_persona_files([path])
+        assert persona.id == name
 
 
 def test_the_optional_parts_of_a_scaffold_work_once_uncommented(tmp_path):
@@ -257,10 +233,10 @@ def test_the_optional_parts_of_a_scaffold_work_once_uncommented(tmp_path):
     assert persona.examples[0].expect == {"overall": (1, 4)}
 
 
-@pytest.mark.parametrize("name", ["", "Labour", "1st", "a b", "../x", "a\n", "x" * 65])
-def test_a_scaffold_needs_a_name_that_can_be_an_id(name):
-    with pytest.raises(InputError, match="name must be lower-case"):
-        scaffold(name)
+def test_a_scaffold_needs_a_name_that_can_be_an_id():
+    for name in ["", "Labour", "1st", "a b", "../x", "a\n", "x" * 65]:
+        with pytest.raises(InputError, match="name must be lower-case"):
+            scaffold(name)
 
 
 # The page about personas

@@ -242,43 +242,40 @@ def test_no_run_an_unknown_kind_and_a_run_that_has_not_ended_are_said(
         export_run(run.path, "csv", tmp_path / "nowhere" / "x.csv")
 
 
-@pytest.mark.parametrize("value", [None, 1, 1.5, True, "plain", "a=b", ""])
-def test_what_no_spreadsheet_would_take_for_a_formula_is_left_alone(value: Any) -> None:
-    assert spreadsheet_safe(value) == value
+def test_what_no_spreadsheet_would_take_for_a_formula_is_left_alone() -> None:
+    for value in [None, 1, 1.5, True, "plain", "a=b", ""]:
+        assert spreadsheet_safe(value) == value
 
 
-@pytest.mark.parametrize(
-    ("text", "length"), [("", 0), ("abc", 3), ("äß日", 3), ("😀", 2), ("a𠮷\ud800", 4)]
-)
-def test_length_is_counted_in_utf16_units(text: str, length: int) -> None:
-    assert cell_length(text) == length
+def test_length_is_counted_in_utf16_units() -> None:
+    for text, length in [("", 0), ("abc", 3), ("äß日", 3), ("😀", 2), ("a𠮷\ud800", 4)]:
+        assert cell_length(text) == length
 
 
-@pytest.mark.parametrize("text", ["x" * WORKBOOK_TEXT, "😀" * 16_383, "😀" * 16_383 + "x"])
-def test_what_fits_stays_whole(text: str) -> None:
-    assert cut_for_cell(text) == text
+def test_what_fits_stays_whole() -> None:
+    for text in ["x" * WORKBOOK_TEXT, "😀" * 16_383, "😀" * 16_383 + "x"]:
+        assert cut_for_cell(text) == text
 
 
-@pytest.mark.parametrize("start", ["", "x"])
-@pytest.mark.parametrize("letter", ["x", "日", "😀"])
-def test_a_text_is_cut_between_characters_and_marked(start: str, letter: str) -> None:
-    cut = cut_for_cell(start + letter * 40_000)
-    assert WORKBOOK_TEXT - 1 <= cell_length(cut) <= WORKBOOK_TEXT
-    assert cut.endswith(f"{letter} … [cut off]")
-    assert cut.encode("utf-8")
+def test_a_text_is_cut_between_characters_and_marked() -> None:
+    for letter in ["x", "日", "😀"]:
+        for start in ["", "x"]:
+            cut = cut_for_cell(start + letter * 40_000)
+            assert WORKBOOK_TEXT - 1 <= cell_length(cut) <= WORKBOOK_TEXT
+            assert cut.endswith(f"{letter} … [cut off]")
+            assert cut.encode("utf-8")
 
 
-@pytest.mark.parametrize("letter", ["x", "日", "😀"])
-def test_a_long_text_of_a_run_is_marked_as_cut_off(tmp_path: Path, letter: str) -> None:
+def test_a_long_text_of_a_run_is_marked_as_cut_off(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("xlsxwriter")
-    text = letter * 20_000 * (1 if letter == "😀" else 2)
+    text = "😀" * 20_000
     assert _write_xlsx(tmp_path / "o.xlsx", [{"rationale": text}]) == 1
     book = openpyxl.load_workbook(tmp_path / "o.xlsx")
     value = book.active["A2"].value
     book.close()
     assert value == cut_for_cell(text)
-    assert value.endswith(f"{letter} … [cut off]")
+    assert value.endswith("😀 … [cut off]")
 
 
 def test_a_cell_that_the_library_would_cut_or_leave_out_is_an_error(tmp_path: Path) -> None:

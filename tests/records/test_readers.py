@@ -93,7 +93,7 @@ def test_the_line_of_a_row_is_the_line_on_which_it_starts(tmp_path: Path) -> Non
     assert [row.line for row in read_rows(path)] == [2, 5]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cells=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
 def test_csv_brings_back_what_the_csv_module_wrote(
     tmp_path: Path, cells: list[tuple[str, str]]
@@ -105,7 +105,7 @@ def test_csv_brings_back_what_the_csv_module_wrote(
     assert [row.values for row in read_rows(path)] == expected
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.dictionaries(
@@ -123,7 +123,7 @@ def test_json_lines_bring_back_what_json_wrote(
     assert [row.values for row in read_rows(path)] == rows
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(min_size=1, max_size=200), suffix=st.sampled_from([".csv", ".jsonl", ".gz"]))
 def test_arbitrary_bytes_end_in_rows_or_faults_and_nothing_else(
     tmp_path: Path, data: bytes, suffix: str
@@ -177,18 +177,15 @@ def test_without_a_list_the_first_fault_is_raised(tmp_path: Path) -> None:
     assert len(raised.value.faults) == 1
 
 
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
+def test_headers_that_do_not_serve(tmp_path: Path) -> None:
+    for header, message in [
         ("a,a,b", "t.csv:1: a: the name stands twice in the header (columns 1, 2)"),
         (",b", "t.csv:1: column 1 of the header has no name"),
         ("a,\0b", "t.csv:1: "),
-    ],
-)
-def test_headers_that_do_not_serve(tmp_path: Path, header: str, message: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"{header}\n1,2,3\n")
-    assert message in faults_of(path)[0]
+    ]:
+        path = tmp_path / "t.csv"
+        path.write_text(f"{header}\n1,2,3\n")
+        assert message in faults_of(path)[0]
 
 
 def test_semicolons_are_understood_where_the_header_has_no_comma(tmp_path: Path) -> None:
@@ -255,12 +252,12 @@ def test_files_that_are_not_there_or_hold_nothing(tmp_path: Path) -> None:
             list(read_rows(tmp_path / name))
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.xlsx", "t.csv.gz", "t.jsonl.gz"])
-def test_a_file_that_is_not_what_its_suffix_says(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"t\.(parquet|xlsx|csv\.gz|jsonl\.gz)"):
-        list(read_rows(path))
+def test_a_file_that_is_not_what_its_suffix_says(tmp_path: Path) -> None:
+    for name in ["t.parquet", "t.xlsx", "t.csv.gz", "t.jsonl.gz"]:
+        path = tmp_path / name
+        path.write_text("a,b\n1,2\n")
+        with pytest.raises(InputError, match=r"t\.(parquet|xlsx|csv\.gz|jsonl\.gz)"):
+            list(read_rows(path))
 
 
 def test_a_cut_gzip_file_is_a_fault(tmp_path: Path) -> None:
@@ -301,17 +298,17 @@ def test_cells_come_without_a_header(tmp_path: Path) -> None:
     assert [row.values for row in read_cells(path)] == [["1", "2"], ["3", "4"]]
 
 
-def test_a_hundred_thousand_rows_stream_in_constant_memory(tmp_path: Path) -> None:
+def test_rows_stream_in_constant_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,b\n" + "".join(f"{i},{'x' * 50}\n" for i in range(100_000)))
+    path.write_text("a,b\n" + "".join(f"{i},{'x' * 50}\n" for i in range(20_000)))
     tracemalloc.start()
     try:
         count = sum(1 for _ in read_rows(path))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert count == 100_000
-    assert peak < 2_000_000
+    assert count == 20_000
+    assert peak < 1_000_000
 
 
 def test_a_header_of_a_hundred_thousand_columns_is_refused_in_a_second(tmp_path: Path) -> None:
@@ -327,10 +324,10 @@ def test_a_header_of_a_hundred_thousand_columns_is_refused_in_a_second(tmp_path:
 
 
 def test_packed_blank_lines_are_refused_in_a_second(tmp_path: Path) -> None:
-    # 300 kB unpack to 300 MB of line ends: minutes of reading that found no row.
+    # 300 kB unpack to 300 MB of line ends: minutes of reading that found no row. Here a tenth.
     path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"\n" * 300_000_000, 6))
-    assert path.stat().st_size < 310_000
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"\n" * 30_000_000, 6))
+    assert path.stat().st_size < 31_000
     started = time.perf_counter()
     (fault,) = faults_of(path)
     assert fault == f"{path}:200003: more than 200,000 blank lines stand here; is this a table?"

@@ -317,12 +317,10 @@ def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "wrong", [7, {"response_id": "r1"}, ["text"], [{1: "x"}], [{"a": object()}]]
-)
-def test_sources_of_another_kind_are_refused(wrong: object) -> None:
-    with pytest.raises(InputError):
-        ResponseSource(wrong)
+def test_sources_of_another_kind_are_refused() -> None:
+    for wrong in [7, {"response_id": "r1"}, ["text"], [{1: "x"}], [{"a": object()}]]:
+        with pytest.raises(InputError):
+            ResponseSource(wrong)
 
 
 def test_no_rows_are_a_fault(tmp_path: Path) -> None:
@@ -361,7 +359,7 @@ def test_data_frames_bring_numbers_gaps_and_dates() -> None:
     assert [row.extra["when"] for row in rows] == ["2024-01-02T00:00:00", None]
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     ids=st.lists(
         st.text(
@@ -392,13 +390,23 @@ def test_hostile_ids_and_texts_come_back_unaltered(
     assert {row.response_text for row in back} == {text.replace("\0", "")}
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    ["../../etc/passwd", "/", "..", "-rf", "A", "a", "e\u0301", "\u00e9", "=1+1", "\u202e"],
-)
-def test_ids_are_told_apart_byte_by_byte(hostile: str) -> None:
-    with ResponseSource([record(response_id=hostile), record(response_id=hostile + "x")]) as source:
-        assert source.check().n_responses == 2
+def test_ids_are_told_apart_byte_by_byte() -> None:
+    for hostile in [
+        "../../etc/passwd",
+        "/",
+        "..",
+        "-rf",
+        "A",
+        "a",
+        "e\u0301",
+        "\u00e9",
+        "=1+1",
+        "\u202e",
+    ]:
+        with ResponseSource(
+            [record(response_id=hostile), record(response_id=hostile + "x")]
+        ) as source:
+            assert source.check().n_responses == 2
 
 
 def test_prompts_stand_once(tmp_path: Path) -> None:
@@ -421,11 +429,11 @@ def test_faults_do_not_fill_the_memory() -> None:
     assert len(raised.value.faults) == 1000
 
 
-def test_twenty_thousand_responses_are_checked_in_little_memory(tmp_path: Path) -> None:
+def test_five_thousand_responses_are_checked_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text(
         HEADER
-        + "".join(f"r{i},p{i // 10},Q{i // 10},answer {i},m{i % 9},x\n" for i in range(20_000))
+        + "".join(f"r{i},p{i // 10},Q{i // 10},answer {i},m{i % 9},x\n" for i in range(5_000))
     )
     import numpy as np
 
@@ -437,9 +445,9 @@ def test_twenty_thousand_responses_are_checked_in_little_memory(tmp_path: Path) 
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-    assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (20_000, 2_000, 9)
-    # A million would take fifty times this, still far below 300 MB.
-    assert peak < 4_000_000
+    assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (5_000, 500, 9)
+    # A million would take two hundred times this, still far below 300 MB.
+    assert peak < 1_200_000
 
 
 def test_a_prompt_set_is_told_from_responses(tmp_path: Path) -> None:

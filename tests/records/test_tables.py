@@ -176,19 +176,19 @@ def _dimensions() -> tuple[str, ...]:
     return SCRUB_DIMENSIONS
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
-    with writer(tmp_path, (f"col {text}",)) as tables:
-        hostile = dict.fromkeys(("prompt_id", "respondent_id", "rationale", "detail"), text)
-        tables.add(verdict(text, **hostile), *TEXTS, {f"col {text}": text})
-        tables.add(verdict("after"), *TEXTS, {})
-    row, after = read_scores(tmp_path)
-    assert (row["response_id"], row["prompt_id"], row["respondent_id"]) == (text, text, text)
-    assert row[f"col {text}"] == text
-    assert after["response_id"] == "after"
-    first, second, *_ = read_judgments(tmp_path)
-    assert (first["response_id"], first["rationale"]) == (text, text)
-    assert second["detail"] == text
+def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path) -> None:
+    for text in HOSTILE:
+        with writer(tmp_path, (f"col {text}",)) as tables:
+            hostile = dict.fromkeys(("prompt_id", "respondent_id", "rationale", "detail"), text)
+            tables.add(verdict(text, **hostile), *TEXTS, {f"col {text}": text})
+            tables.add(verdict("after"), *TEXTS, {})
+        row, after = read_scores(tmp_path)
+        assert (row["response_id"], row["prompt_id"], row["respondent_id"]) == (text, text, text)
+        assert row[f"col {text}"] == text
+        assert after["response_id"] == "after"
+        first, second, *_ = read_judgments(tmp_path)
+        assert (first["response_id"], first["rationale"]) == (text, text)
+        assert second["detail"] == text
 
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", " =1", "\t=1", "\rx", "＝1",

@@ -89,37 +89,33 @@ ROWS = [
 ]
 
 
-def test_a_scored_run_holds_its_texts_and_its_report_shows_them(tmp_path: Path) -> None:
-    run = Panel(personas=["historian"], ledger=tmp_path / "ledger").score_many(
-        ROWS, out=tmp_path / "run"
-    )
-    texts = read_texts(run.path, [row["response_id"] for row in ROWS])
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.suffix != ".json" and path.is_file()
+    }
+
+
+def test_a_run_holds_its_texts_and_one_that_breaks_off_leaves_those_that_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = Panel(personas=["historian"], ledger=tmp_path / "ledger")
+    folder = tmp_path / "run"
+    run = panel.score_many(ROWS, out=folder)
+    texts = read_texts(folder, [row["response_id"] for row in ROWS])
     assert texts == {row["response_id"]: (row["prompt_text"], row["response_text"]) for row in ROWS}
     source = run.report_path.read_text(encoding="utf-8")
     packed = source.partition('id="responses-table">')[2].partition("<")[0]
     assert json.loads(gzip.decompress(base64.b64decode(packed)))["kept"]["texts"] == len(ROWS)
-
-
-def test_what_a_killed_run_left_is_swept_and_the_rerun_is_whole(tmp_path: Path) -> None:
-    panel = Panel(personas=["historian"], ledger=tmp_path / "ledger")
-    folder = tmp_path / "run"
-    panel.score_many(ROWS, out=folder)
+    # What a killed run left is swept, and the rerun is whole.
     whole = (folder / TEXTS_FILE).read_bytes()
     (folder / TEXTS_FILE).unlink()
     (folder / f".{TEXTS_FILE}.0badc0de").write_bytes(whole[:40])
     panel.score_many(ROWS, out=folder)
     assert (folder / TEXTS_FILE).read_bytes() == whole
     assert not list(folder.glob(f".{TEXTS_FILE}.*"))
-
-
-def test_a_run_that_breaks_off_leaves_the_texts_that_were_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    panel = Panel(personas=["historian"], ledger=tmp_path / "ledger")
-    folder = tmp_path / "run"
-    panel.score_many(ROWS, out=folder)
-    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
-              and path.is_file()}  # fmt: skip
+    before = files(folder)
 
     def full(self: RunTables, *row: object) -> None:
         raise StoreError("the disk is full")
@@ -127,9 +123,7 @@ def test_a_run_that_breaks_off_leaves_the_texts_that_were_there(
     monkeypatch.setattr(RunTables, "add", full)
     with pytest.raises(StoreError, match="the disk is full"):
         panel.score_many(ROWS, out=folder)
-    after = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
-             and path.is_file()}  # fmt: skip
-    assert after == before
+    assert files(folder) == before
 
 
 def test_texts_without_a_letter_are_not_held_either(

@@ -59,7 +59,6 @@ STRUCTURED = {
 }
 MODELS = (
     "openai/x",
-    "hosted_vllm/x",
     "anthropic/claude-sonnet-4-5",  # output_format
     "anthropic/x",  # forced tool
     "ollama_chat/x",
@@ -152,7 +151,7 @@ async def test_a_schema_comes_back_filled_and_usage_is_counted(ask, server, mode
     assert (request.forced_tool is not None) == (model == "anthropic/x")
 
 
-@pytest.mark.parametrize("model", [*MODELS, "ollama/x"])
+@pytest.mark.parametrize("model", ["openai/x", "anthropic/x", "ollama_chat/x", "ollama/x"])
 async def test_free_text_goes_both_ways(ask, server, model):
     server.judge = respondent(lambda prompt: f"You said: {prompt[-20:]}")
     reply = await ask(model)
@@ -161,7 +160,7 @@ async def test_free_text_goes_both_ways(ask, server, model):
     assert server.requests[0].schema is None
 
 
-@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x", "ollama_chat/x"])
+@pytest.mark.parametrize("model", ["openai/x", "ollama_chat/x"])
 async def test_json_object_is_told_from_a_schema(ask, server, model):
     reply = await ask(model, response_format={"type": "json_object"})
     assert server.requests[0].structured == "json_object"
@@ -207,38 +206,32 @@ PROVIDERS = ("openai/x", "hosted_vllm/x", "anthropic/x", "ollama_chat/x")
 
 
 @pytest.mark.parametrize("fault", RAISED)
-@pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_fault_becomes_the_exception_that_litellm_has_for_it(
-    ask, litellm, server, provider, fault
-):
-    server.judge = constant(fault)
-    expected = RAISED[fault][PROVIDERS.index(provider)].split()
-    with pytest.raises(litellm.openai.OpenAIError) as caught:
-        await ask(provider, response_format=STRUCTURED)
-    assert type(caught.value).__name__ in expected
-    headers = getattr(caught.value, "litellm_response_headers", None) or {}
-    if fault is Fault.RATE_LIMIT_RETRY_AFTER:
-        assert headers["retry-after"] == "3"
-    elif fault is Fault.RATE_LIMIT_RETRY_AFTER_DATE:
-        assert headers["retry-after"].endswith("GMT")
-    elif fault is Fault.RATE_LIMIT:
-        assert "retry-after" not in headers
-    elif fault is Fault.UNAUTHORIZED_ECHOING_KEY:
-        assert "test-key" in str(caught.value)
-    elif fault is Fault.RESET_BEFORE_ANSWER:
-        # Up to 1.106 litellm's own HTTP client sends a second time, whatever max_retries says.
-        assert server.counts.broken in ((1,) if provider == "openai/x" else (1, 2))
-
-
-def test_every_http_fault_is_held_to_an_exception():
+async def test_a_fault_becomes_the_exception_that_litellm_has_for_it(ask, litellm, server, fault):
     assert set(RAISED) >= HTTP_FAULTS
+    server.judge = constant(fault)
+    for provider, expected in zip(PROVIDERS, RAISED[fault], strict=True):
+        server.reset()
+        with pytest.raises(litellm.openai.OpenAIError) as caught:
+            await ask(provider, response_format=STRUCTURED)
+        assert type(caught.value).__name__ in expected.split(), provider
+        headers = getattr(caught.value, "litellm_response_headers", None) or {}
+        if fault is Fault.RATE_LIMIT_RETRY_AFTER:
+            assert headers["retry-after"] == "3"
+        elif fault is Fault.RATE_LIMIT_RETRY_AFTER_DATE:
+            assert headers["retry-after"].endswith("GMT")
+        elif fault is Fault.RATE_LIMIT:
+            assert "retry-after" not in headers
+        elif fault is Fault.UNAUTHORIZED_ECHOING_KEY:
+            assert "test-key" in str(caught.value)
+        elif fault is Fault.RESET_BEFORE_ANSWER:
+            # Up to 1.106 litellm's own HTTP client sends a second time, whatever max_retries says.
+            assert server.counts.broken in ((1,) if provider == "openai/x" else (1, 2))
 
 
-@pytest.mark.parametrize("model", PROVIDERS)
-async def test_an_endpoint_that_hangs_runs_into_the_callers_timeout(ask, litellm, server, model):
+async def test_an_endpoint_that_hangs_runs_into_the_callers_timeout(ask, litellm, server):
     server.judge = constant(Fault.HANG)
     with pytest.raises(litellm.exceptions.Timeout):
-        await ask(model, timeout=0.2)
+        await ask("openai/x", timeout=0.2)
     await asyncio.to_thread(wait_until_idle, server)  # the client's close is on its way
     assert server.counts.abandoned == 1
     assert server.in_flight == 0
@@ -313,20 +306,20 @@ async def test_a_broken_envelope_reaches_the_client(ask, litellm, server):
                 await ask(model)
 
 
-async def test_two_hundred_calls_are_served_at_once(ask, server):
-    server.delay_s = 0.5
-    texts = [f"Text {number}." for number in range(200)]
+async def test_a_hundred_calls_are_served_at_once(ask, server):
+    server.delay_s = 0.4
+    texts = [f"Text {number}." for number in range(100)]
     replies = await asyncio.gather(
         *(
             ask("openai/x", [{"role": "user", "content": text}], response_format=STRUCTURED)
             for text in texts
         )
     )
-    assert len({reply.id for reply in replies}) == 200
+    assert len({reply.id for reply in replies}) == 100
     counts = server.counts
-    assert (counts.total, counts.answered, counts.in_flight) == (200, 200, 0)
-    assert counts.by_status == {200: 200}
-    assert counts.by_model == {"x": 200}
+    assert (counts.total, counts.answered, counts.in_flight) == (100, 100, 0)
+    assert counts.by_status == {200: 100}
+    assert counts.by_model == {"x": 100}
     assert counts.peak_in_flight > 50
 
 
@@ -371,10 +364,10 @@ def test_votes_follow_the_text_and_not_the_nonce_or_the_order(server):
 
 
 def test_hashed_scores_are_spread_over_the_whole_scale(server):
-    scores = [json.loads(content_of(post(server, chat(f"t{n}"))[2]))["overall"] for n in range(300)]
+    scores = [json.loads(content_of(post(server, chat(f"t{n}"))[2]))["overall"] for n in range(200)]
     assert set(scores) == set(range(1, 11))
-    # 30 expected each; 3.5 standard deviations of a binomial(300, 0.1) are about 18.
-    assert all(12 <= scores.count(score) <= 48 for score in range(1, 11))
+    # 20 expected each; 3.5 standard deviations of a binomial(200, 0.1) are about 15.
+    assert all(5 <= scores.count(score) <= 35 for score in range(1, 11))
 
 
 def test_a_sequence_ends_in_its_last_answer(server):
@@ -425,7 +418,7 @@ def test_a_rate_limit_says_when_to_come_back():
 
 @pytest.mark.parametrize(("when_full", "rejected"), [("reject", 4), ("queue", 0)])
 def test_a_full_server_rejects_or_queues(when_full, rejected):
-    with ProviderServer(delay_s=0.2, max_concurrent=2, when_full=when_full) as server:
+    with ProviderServer(delay_s=0.1, max_concurrent=2, when_full=when_full) as server:
         statuses = []
         threads = [
             threading.Thread(target=lambda: statuses.append(post(server, chat())[0]))
@@ -466,18 +459,15 @@ def test_a_judge_that_raises_is_told_apart_from_a_scripted_fault(server):
     assert [type(error) for error in server.errors] == [ZeroDivisionError]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
+def test_a_malformed_request_gets_a_400_and_no_vote(server):
+    for path, body in (
         ("/v1/chat/completions", {"messages": []}),
         ("/v1/chat/completions", {"model": "x", "messages": []}),
         ("/v1/chat/completions", chat(stream=True)),
         ("/v1/messages", chat()),  # Anthropic demands max_tokens
         ("/api/chat", [1, 2]),
-    ],
-)
-def test_a_malformed_request_gets_a_400_and_no_vote(server, path, body):
-    assert post(server, body, path=path)[0] == 400
+    ):
+        assert post(server, body, path=path)[0] == 400
     assert server.counts.total == 0
 
 

@@ -223,8 +223,10 @@ class Keyed(FakeListChatModel):
         return f"You sent {said}."
 
 
-@pytest.mark.parametrize("wrap", ["plain", "bound", "fallback"])
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    ("wrap", "fails"),
+    [("plain", False), ("plain", True), ("bound", True), ("fallback", True), ("fallback", False)],
+)
 async def test_a_key_in_a_models_field_is_taken_out_of_answers_and_errors(
     *, fails: bool, wrap: str
 ) -> None:

@@ -31,11 +31,18 @@ from areopagus.testing import (
 )
 
 LONG = "Much is owed to those who waited, because promises bind. " * 40
-DELAY_S = 0.4  # long enough that calls sent together meet on a busy machine
+DELAY_S = 0.25  # long enough that calls sent together meet on a busy machine
 
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
+    with ProviderServer(by_hash(1, 10)) as running:
+        yield running
+
+
+@pytest.fixture
+def caching() -> Iterator[ProviderServer]:
+    """A server that takes its time, and caches what it has answered."""
     judge = prefix_cached(by_hash(1, 10), answered_after_s=DELAY_S)
     with ProviderServer(judge, delay_s=DELAY_S) as running:
         yield running
@@ -52,41 +59,40 @@ def went_alone(server: ProviderServer) -> bool:
     return second - first >= DELAY_S
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"model": "openai/gpt-4o-mini"}, USUAL_MINIMUM),
-        ({"model": "anthropic/claude-sonnet-4-5"}, USUAL_MINIMUM),
-        ({"model": "anthropic/claude-haiku-4-5"}, 4096),
-        ({"model": "anthropic/claude-opus-4-6"}, 4096),
-        ({"model": "bedrock/us.anthropic.claude-3-5-haiku-20241022-v1:0"}, 2048),
-        ({"model": "gemini/gemini-2.5-flash"}, 2048),
-        ({"model": "vertex_ai/gemini-2.5-flash"}, 2048),
-        ({"model": "vertex_ai/claude-sonnet-4-5"}, USUAL_MINIMUM),
-        ({"model": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"}, USUAL_MINIMUM),
-        ({"model": "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0"}, 4096),
-        # Kept only where it is marked, and nobody marks it.
-        ({"model": "bedrock/amazon.nova-pro-v1:0"}, None),
-        ({"model": "databricks/databricks-claude-sonnet-4"}, None),
-        ({"model": "openai/nobody-knows-it"}, None),
-        ({"model": "hosted_vllm/x"}, None),
-        ({"model": "ollama_chat/x"}, None),
-        ({"model": "hosted_vllm/x", "prices": Prices(input=2, output=2, cached_input=1)}, 1024),
-        ({"model": "openai/gpt-4o-mini", "prices": Prices(input=2, output=2)}, None),
-        ({"model": "offline/lexical"}, None),
-    ],
-)
-def test_a_beginning_is_worth_sharing_where_cached_input_is_cheaper(
-    settings: dict[str, Any], expected: int | None
-) -> None:
-    assert LitellmBackend(BackendSpec(**settings)).prefix_minimum == expected
+MINIMA: list[tuple[dict[str, Any], int | None]] = [
+    ({"model": "openai/gpt-4o-mini"}, USUAL_MINIMUM),
+    ({"model": "anthropic/claude-sonnet-4-5"}, USUAL_MINIMUM),
+    ({"model": "anthropic/claude-haiku-4-5"}, 4096),
+    ({"model": "anthropic/claude-opus-4-6"}, 4096),
+    ({"model": "bedrock/us.anthropic.claude-3-5-haiku-20241022-v1:0"}, 2048),
+    ({"model": "gemini/gemini-2.5-flash"}, 2048),
+    ({"model": "vertex_ai/gemini-2.5-flash"}, 2048),
+    ({"model": "vertex_ai/claude-sonnet-4-5"}, USUAL_MINIMUM),
+    ({"model": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"}, USUAL_MINIMUM),
+    ({"model": "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0"}, 4096),
+    # Kept only where it is marked, and nobody marks it.
+    ({"model": "bedrock/amazon.nova-pro-v1:0"}, None),
+    ({"model": "databricks/databricks-claude-sonnet-4"}, None),
+    ({"model": "openai/nobody-knows-it"}, None),
+    ({"model": "hosted_vllm/x"}, None),
+    ({"model": "ollama_chat/x"}, None),
+    ({"model": "hosted_vllm/x", "prices": Prices(input=2, output=2, cached_input=1)}, 1024),
+    ({"model": "openai/gpt-4o-mini", "prices": Prices(input=2, output=2)}, None),
+    ({"model": "offline/lexical"}, None),
+]
+
+
+def test_a_beginning_is_worth_sharing_where_cached_input_is_cheaper() -> None:
+    for settings, expected in MINIMA:
+        assert LitellmBackend(BackendSpec(**settings)).prefix_minimum == expected, settings
     assert prefix_minimum(BackendSpec(model="x/y"), None) is None
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"])
 def test_one_judge_goes_first_and_the_others_read_what_it_left(
-    server: ProviderServer, model: str
+    caching: ProviderServer, model: str
 ) -> None:
+    server = caching
     with Panel(spec(server, model)) as panel:
         verdict = panel.score("What is owed?", LONG)
     assert went_alone(server)
@@ -104,8 +110,9 @@ def test_one_judge_goes_first_and_the_others_read_what_it_left(
 
 
 def test_the_first_of_a_response_is_told_apart_from_one_that_was_paid_before(
-    server: ProviderServer,
+    caching: ProviderServer,
 ) -> None:
+    server = caching
     some = ["historian", "ethicist", "sociologist"]
     with Panel(spec(server, "openai/gpt-4o-mini"), personas=some[:1]) as panel:
         panel.score("What is owed?", LONG)
@@ -117,19 +124,20 @@ def test_the_first_of_a_response_is_told_apart_from_one_that_was_paid_before(
 
 
 @pytest.mark.parametrize(
-    ("settings", "panel_settings", "text"),
+    ("settings", "panel_settings"),
     [
-        ({"prefix_first": "off"}, {}, LONG),
-        ({}, {"order": "persona_first"}, LONG),
-        ({"model": "openai/nobody-knows-it"}, {}, LONG),
+        ({"prefix_first": "off"}, {}),
+        ({}, {"order": "persona_first"}),
+        ({"model": "openai/nobody-knows-it"}, {}),
     ],
 )
 def test_where_it_does_not_pay_all_go_at_once(
-    server: ProviderServer, settings: dict[str, Any], panel_settings: dict[str, Any], text: str
+    caching: ProviderServer, settings: dict[str, Any], panel_settings: dict[str, Any]
 ) -> None:
+    server = caching
     given = spec(server, settings.pop("model", "openai/gpt-4o-mini"), **settings)
     with Panel(given, personas=["historian", "ethicist"], **panel_settings) as p:
-        p.score("What is owed?", text)
+        p.score("What is owed?", LONG)
     assert len(server.requests) == server.counts.peak_in_flight == 2
 
 
@@ -148,7 +156,10 @@ def test_marks_stand_around_what_is_shared_and_change_no_text(server: ProviderSe
         spec(server, "anthropic/claude-sonnet-4-5"), personas=["historian", "ethicist"]
     ) as p:
         p.score("What is owed?", LONG)
+        p.score("What is owed?", f"{LONG} In case 2.")
         openings = {p.spec.judge_prompt.system(persona) for persona in p.personas}
+    texts = [served.params["messages"][0]["content"][0]["text"] for served in server.requests]
+    assert len(set(texts)) == 2, "every response has marked blocks of its own"
     for served in server.requests:
         [system] = served.params["system"]
         shared, own = served.params["messages"][0]["content"]
@@ -157,7 +168,7 @@ def test_marks_stand_around_what_is_shared_and_change_no_text(server: ProviderSe
         assert {system["text"]} == openings
         assert "RESPONSE" in shared["text"]
         assert "Your perspective" in own["text"]
-    first, second = (served.params["messages"][0]["content"] for served in server.requests)
+    first, second = (served.params["messages"][0]["content"] for served in server.requests[:2])
     assert first[0] == second[0]
     assert first[1] != second[1]
 
@@ -198,13 +209,10 @@ def test_other_sellers_of_claude_are_sent_the_marks(provider: str, model: str) -
         litellm_params={},
         headers={},
     )
+    assert not takes_marks(BackendSpec(model="openai/gpt-4o-mini"), USUAL_MINIMUM)
+    assert not takes_marks(BackendSpec(model="bedrock/amazon.nova"), USUAL_MINIMUM)
     written = json.dumps(body)
     assert written.count('"cache_control"') + written.count('"cachePoint"') == 2
-
-
-@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "hosted_vllm/x", "bedrock/amazon.nova"])
-def test_others_are_sent_no_marks(model: str) -> None:
-    assert not takes_marks(BackendSpec(model=model), USUAL_MINIMUM)
 
 
 def test_a_repair_keeps_the_marks_of_its_conversation(server: ProviderServer) -> None:
@@ -221,14 +229,6 @@ def test_a_repair_keeps_the_marks_of_its_conversation(server: ProviderServer) ->
     last = server.requests[-1].params["messages"]
     assert len(last[0]["content"]) == 2
     assert "cache_control" in last[0]["content"][0]
-
-
-def test_every_response_has_marked_blocks_of_its_own(server: ProviderServer) -> None:
-    with Panel(spec(server, "anthropic/claude-sonnet-4-5")) as panel:
-        for number in range(3):
-            panel.score("What is owed?", f"{LONG} In case {number}.")
-    texts = {served.params["messages"][0]["content"][0]["text"] for served in server.requests}
-    assert len(texts) == 3
 
 
 @pytest.fixture(autouse=True)

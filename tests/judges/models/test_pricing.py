@@ -56,9 +56,8 @@ def answer(model: str, notes: Any = None, tier: str | None = None, **usage: Any)
 # Searches -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "told", "cost"),
-    [
+def test_searches_that_an_answer_tells_of_are_in_its_cost() -> None:
+    for model, told, cost in (
         # 1000 × 1 + 500 × 1 dollars a million, and half a cent for the search
         ("perplexity/sonar", ONE_SEARCH, 0.0065),
         ("perplexity/sonar-pro", ONE_SEARCH, 0.0165),
@@ -70,34 +69,24 @@ def answer(model: str, notes: Any = None, tier: str | None = None, **usage: Any)
         ("openai/gpt-5-search-api", {"notes": [NOTE]}, 0.01625),
         # one that searches only when told to
         ("openai/gpt-5", {"notes": [NOTE]}, 0.01625),
-    ],
-)
-def test_searches_that_an_answer_tells_of_are_in_its_cost(
-    model: str, told: dict[str, Any], cost: float
-) -> None:
-    made = answer(model, **told)
-    assert not is_usual(made)
-    assert asked(model).pricing.cost(made, USED) == pytest.approx(cost)
+    ):
+        made = answer(model, **told)
+        assert not is_usual(made)
+        assert asked(model).pricing.cost(made, USED) == pytest.approx(cost)
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
+def test_where_an_answer_is_silent_on_its_searches_its_cost_is_unknown() -> None:
+    for model, told in (
         ("perplexity/sonar", {}),
         # sources cited, and no word on the fee for finding them
         ("perplexity/sonar", {"citation_tokens": 50, "notes": [NOTE]}),
         ("openai/gpt-4o-search-preview", {}),
-    ],
-)
-def test_where_an_answer_is_silent_on_its_searches_its_cost_is_unknown(
-    model: str, told: dict[str, Any]
-) -> None:
-    assert asked(model).pricing.cost(answer(model, **told), USED) is None
+    ):
+        assert asked(model).pricing.cost(answer(model, **told), USED) is None
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
+def test_what_a_searching_model_costs_at_most_is_unknown() -> None:
+    for model in (
         "perplexity/sonar",
         "perplexity/sonar-deep-research",
         "openai/gpt-4o-search-preview-2025-03-11",
@@ -105,38 +94,31 @@ def test_where_an_answer_is_silent_on_its_searches_its_cost_is_unknown(
         "openai/o3-deep-research",
         "gemini/deep-research-pro-preview-12-2025",
         "vercel_ai_gateway/perplexity/sonar",
-    ],
-)
-def test_what_a_searching_model_costs_at_most_is_unknown(model: str) -> None:
-    found = asked(model)
-    assert found.has_fees
-    assert found.worst_cost(1, 1) is None
-    assert found.likely_cost(1, 1) is None
-    stated = asked(model, prices={"input": 10, "output": 20})
-    assert not stated.has_fees
-    assert stated.worst_cost(1000, 500) == pytest.approx(0.02)
-    # stated prices are all that is booked too
-    assert stated.pricing.cost(answer(model, notes=[NOTE], **ONE_SEARCH), USED) == pytest.approx(
-        0.02
-    )
+    ):
+        found = asked(model)
+        assert found.has_fees
+        assert found.worst_cost(1, 1) is None
+        assert found.likely_cost(1, 1) is None
+        stated = asked(model, prices={"input": 10, "output": 20})
+        assert not stated.has_fees
+        assert stated.worst_cost(1000, 500) == pytest.approx(0.02)
+        # stated prices are all that is booked too
+        assert stated.pricing.cost(
+            answer(model, notes=[NOTE], **ONE_SEARCH), USED
+        ) == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize(
-    ("extra", "is_bounded"),
-    [
+def test_a_model_told_to_search_costs_what_nobody_knows_at_most() -> None:
+    for extra, is_bounded in (
         ({}, True),
         ({"user": "me"}, True),
         ({"web_search_options": {"search_context_size": "low"}}, False),
         ({"extra_body": {"search_parameters": {"mode": "on"}}}, False),
         ({"plugins": [{"id": "web"}]}, False),
         ({"enable_search": False}, True),
-    ],
-)
-def test_a_model_told_to_search_costs_what_nobody_knows_at_most(
-    extra: dict[str, Any], is_bounded: bool
-) -> None:
-    found = asked("openai/gpt-4o-mini", extra=extra)
-    assert (found.worst_cost(1, 1) is not None) == is_bounded
+    ):
+        found = asked("openai/gpt-4o-mini", extra=extra)
+        assert (found.worst_cost(1, 1) is not None) == is_bounded
 
 
 def test_an_ordinary_model_is_not_taken_for_one_that_searches() -> None:
@@ -173,9 +155,8 @@ def test_a_cap_is_refused_for_a_searching_model_before_anything_is_sent(
 # Tiers of service ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("model", "tier", "dearest"),
-    [
+def test_the_worst_price_is_that_of_the_tier_asked_for() -> None:
+    for model, tier, dearest in (
         ("openai/gpt-5", "priority", 0.0125),
         ("openai/gpt-4o-mini", "priority", 0.00075),
         ("openai/gpt-4.1", "fast", 0.0105),  # another word for it
@@ -183,15 +164,11 @@ def test_a_cap_is_refused_for_a_searching_model_before_anything_is_sent(
         ("openai/gpt-5", "auto", 0.0125),  # as the project is set up
         ("openai/gpt-5", "default", 0.00625),
         ("openai/gpt-5", None, 0.00625),
-    ],
-)
-def test_the_worst_price_is_that_of_the_tier_asked_for(
-    model: str, tier: str | None, dearest: float
-) -> None:
-    found = asked(model, extra={} if tier is None else {"service_tier": tier})
-    assert found.worst_cost(1000, 500) == pytest.approx(dearest)
-    within = asked(model, extra={"extra_body": {"service_tier": tier}})
-    assert within.worst_cost(1000, 500) == pytest.approx(dearest)
+    ):
+        found = asked(model, extra={} if tier is None else {"service_tier": tier})
+        assert found.worst_cost(1000, 500) == pytest.approx(dearest)
+        within = asked(model, extra={"extra_body": {"service_tier": tier}})
+        assert within.worst_cost(1000, 500) == pytest.approx(dearest)
 
 
 @pytest.mark.parametrize("tier", ["flex", "priority", "ultrafast"])
@@ -259,10 +236,7 @@ def test_a_dearer_speed_or_place_that_is_asked_for_counts() -> None:
 @pytest.mark.usefixtures("clients", "key")
 @pytest.mark.parametrize(
     ("change", "cost"),
-    [
-        ({"service_tier": "priority"}, 0.00075),
-        ({"service_tier": "default"}, 0.00045),
-    ],
+    [({"service_tier": "priority"}, 0.00075), ({"service_tier": "default"}, 0.00045)],
 )
 async def test_an_answer_does_not_lose_its_tier(
     recorder: Recorder, change: dict[str, Any], cost: float
@@ -287,22 +261,17 @@ async def test_a_long_answer_is_not_free(recorder: Recorder) -> None:
         assert reply.cost_usd == pytest.approx((sent * 0.15 + 500 * 0.60) / 1e6)
 
 
-@pytest.mark.parametrize(
-    ("model", "listed"),
-    [
+def test_a_price_is_found_under_the_name_that_the_list_has_for_the_seller() -> None:
+    for model, listed in (
         ("bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", True),
         ("bedrock/converse/anthropic.claude-sonnet-4-5-20250929-v1:0", True),
         ("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", True),
         ("ai21_chat/jamba-1.5", True),
         ("openai/anthropic.claude-sonnet-4-5-20250929-v1:0", False),
-    ],
-)
-def test_a_price_is_found_under_the_name_that_the_list_has_for_the_seller(
-    model: str, listed: bool
-) -> None:
-    spec = BackendSpec(model=model)
-    assert (litellms_entry(spec) is not None) is listed
-    assert (LitellmBackend(spec).worst_cost(1000, 1000) is not None) is listed
+    ):
+        spec = BackendSpec(model=model)
+        assert (litellms_entry(spec) is not None) is listed
+        assert (LitellmBackend(spec).worst_cost(1000, 1000) is not None) is listed
 
 
 PROVIDERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "groq", "xai", "together_ai")
@@ -335,7 +304,7 @@ def test_over_the_whole_list_the_sum_is_litellms_or_is_not_used() -> None:
     litellm, chance = litellm_module(), random.Random(4)
     summed = 0
     models = sorted(listed().items())
-    for model, entry in chance.sample(models, 120):
+    for model, entry in chance.sample(models, 60):
         price = checked_prices(model, entry)
         if price is None:
             continue
@@ -347,7 +316,7 @@ def test_over_the_whole_list_the_sum_is_litellms_or_is_not_used() -> None:
         theirs = litellm.completion_cost(completion_response=made, model=model)
         assert ours is not None
         assert math.isclose(ours, theirs, rel_tol=1e-9), model
-    assert summed > 60
+    assert summed > 30
 
 
 def test_a_cost_by_hand() -> None:
@@ -357,18 +326,15 @@ def test_a_cost_by_hand() -> None:
     assert price.cost(usage) == pytest.approx((1500 + 300 + 1875 + 1500) / 1e6)
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
+def test_what_the_sum_may_not_cover_is_left_to_litellm() -> None:
+    for usage in [
         Usage(None, 5),
         Usage(5, None),
         Usage(MOST_TOKENS + 1, 5),
         Usage(5, MOST_TOKENS + 1),
         Usage(10, 5, cached_input_tokens=20),  # an endpoint may claim anything
-    ],
-)
-def test_what_the_sum_may_not_cover_is_left_to_litellm(usage: Usage) -> None:
-    assert TokenPrices(1.0, 1.0, 1.0, 1.0, most_tokens=MOST_TOKENS).cost(usage) is None
+    ]:
+        assert TokenPrices(1.0, 1.0, 1.0, 1.0, most_tokens=MOST_TOKENS).cost(usage) is None
 
 
 def test_a_model_with_another_way_of_pricing_has_no_prices_to_sum() -> None:

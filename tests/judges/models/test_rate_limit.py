@@ -63,11 +63,9 @@ async def test_the_number_in_flight_doubles_a_round_until_the_first_429() -> Non
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-@pytest.mark.parametrize(("most", "first"), [(3, 3), (8, 8), (64, 8), (128, 16), (256, 32)])
-def test_the_number_in_flight_starts_at_eight_or_an_eighth_of_the_most(
-    most: int, first: int
-) -> None:
-    assert Limiter(concurrency=most).allowed == first
+def test_the_number_in_flight_starts_at_eight_or_an_eighth_of_the_most() -> None:
+    for most, first in ((3, 3), (8, 8), (64, 8), (128, 16), (256, 32)):
+        assert Limiter(concurrency=most).allowed == first
 
 
 async def test_a_backend_that_is_not_busy_is_not_given_more() -> None:
@@ -197,7 +195,7 @@ async def test_a_stop_wakes_everybody_wherever_they_wait() -> None:
         await limiter.acquire(1)
 
 
-@pytest.mark.parametrize(("a_second", "ahead"), [(0, 2), (60, 6), (250, 25), (640, 32)])
+@pytest.mark.parametrize(("a_second", "ahead"), [(0, 2), (250, 25), (640, 32)])
 async def test_as_many_calls_may_be_noted_ahead_as_come_back_in_a_tenth_of_a_second(
     a_second: int, ahead: int
 ) -> None:
@@ -276,14 +274,7 @@ async def test_a_call_that_may_wait_for_a_rate_or_a_pause_is_not_noted_before() 
 
 @pytest.mark.parametrize(
     ("rpm", "tpm", "tokens", "a_minute"),
-    [
-        (60, None, 1, 60),
-        (600, None, 1, 600),
-        (6, None, 1, 6),
-        (None, 6000, 100, 60),
-        (None, 600, 1200, 0.5),
-        (60, 1200, 100, 12),
-    ],
+    [(600, None, 1, 600), (None, 600, 1200, 0.5), (60, 1200, 100, 12)],
 )
 def test_the_rates_hold_over_five_minutes_and_are_used(
     rpm: float | None, tpm: float | None, tokens: float, a_minute: float
@@ -336,7 +327,7 @@ def test_a_429_that_comes_while_a_call_waits_for_its_rate_is_not_charged_twice()
     in_simulated_time(run())
 
 
-@pytest.mark.parametrize("rates", [{"rpm": 600}, {"tpm": 6000}, {"rpm": 600, "tpm": 6000}])
+@pytest.mark.parametrize("rates", [{"rpm": 600}, {"rpm": 600, "tpm": 6000}])
 def test_calls_that_wait_for_a_rate_do_not_leave_together_after_a_pause(
     rates: dict[str, float],
 ) -> None:
@@ -392,9 +383,7 @@ def test_calls_that_wait_keep_to_the_places_that_a_429_has_left(rates: dict[str,
 
 
 @pytest.mark.parametrize("rates", [{}, {"rpm": 600}])
-def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(
-    rates: dict[str, float],
-) -> None:
+def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(rates: dict[str, float]) -> None:
     async def run() -> None:
         limiter = Limiter(concurrency=8, **rates)  # type: ignore[arg-type]
         for _ in range(2):

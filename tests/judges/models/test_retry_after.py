@@ -48,7 +48,6 @@ async def refusal(
     return caught.value
 
 
-@pytest.mark.parametrize("lane", ["auto", "litellm"])
 @pytest.mark.parametrize(
     ("body", "fault", "wait"),
     [
@@ -60,35 +59,30 @@ async def refusal(
     ],
 )
 async def test_googles_limit_by_the_minute_passes_and_that_by_the_day_does_not(
-    recorder: Recorder, body: Any, fault: str, wait: float | None, lane: str
+    recorder: Recorder, body: Any, fault: str, wait: float | None
 ) -> None:
-    error = await refusal(recorder, "gemini/gemini-2.5-flash", body, lane=lane)
-    assert (error.fault, error.retry_after_s) == (fault, wait)
+    for lane in ("auto", "litellm"):
+        error = await refusal(recorder, "gemini/gemini-2.5-flash", body, lane=lane)
+        assert (error.fault, error.retry_after_s) == (fault, wait)
 
 
-@pytest.mark.parametrize(
-    ("error", "fault"),
-    [
+async def test_only_a_quota_that_is_spent_is_one(recorder: Recorder) -> None:
+    for error, fault in [
         ({"message": "You exceeded your current quota", "code": "insufficient_quota"}, "quota"),
         ({"message": "You exceeded your current quota", "type": "insufficient_quota"}, "quota"),
         ({"message": "You exceeded your current quota of tokens a minute"}, "rate_limit"),
         ({"message": "Rate limit reached, limit: 0.5 a second"}, "rate_limit"),
         ({"message": "Rate limit reached", "code": "rate_limit_exceeded"}, "rate_limit"),
-    ],
-)
-async def test_only_a_quota_that_is_spent_is_one(
-    recorder: Recorder, error: dict[str, str], fault: str
-) -> None:
-    assert (await refusal(recorder, "openai/x", {"error": error})).fault == fault
+    ]:
+        assert (await refusal(recorder, "openai/x", {"error": error})).fault == fault
 
 
 def in_half_a_minute() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=30)
 
 
-@pytest.mark.parametrize(
-    ("headers", "wait"),
-    [
+async def test_every_form_of_a_wait_is_read(recorder: Recorder) -> None:
+    for headers, wait in [
         (["retry-after: 12"], 12.0),
         (["retry-after: 1.5"], 1.5),
         (["retry-after-ms: 250", "retry-after: 1"], 0.25),
@@ -105,13 +99,9 @@ def in_half_a_minute() -> datetime:
         (["x-ratelimit-reset: 20"], 20.0),
         (["x-ratelimit-reset: soon"], None),
         ([], None),
-    ],
-)
-async def test_every_form_of_a_wait_is_read(
-    recorder: Recorder, headers: list[str], wait: float | None
-) -> None:
-    error = await refusal(recorder, "openai/x", {"error": {"message": "slow down"}}, *headers)
-    assert error.retry_after_s == (None if wait is None else pytest.approx(wait))
+    ]:
+        error = await refusal(recorder, "openai/x", {"error": {"message": "slow down"}}, *headers)
+        assert error.retry_after_s == (None if wait is None else pytest.approx(wait))
 
 
 async def test_moments_are_read_as_waits(recorder: Recorder) -> None:

@@ -166,14 +166,28 @@ def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
     assert run.counts["unreadable"] == till.kinds["hopeless"]
     # The tables hold the same replies, judgment by judgment.
     assert cost["replies_usd"] == pytest.approx(till.usd)
-
-
-def test_a_rerun_pays_nothing_and_says_what_its_replies_cost(
-    till: Till, server: ProviderServer, tmp_path: Path
-) -> None:
-    first = score(server, tmp_path / "run")
+    # Page and terminal show the same.
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    for told in (
+        "input, from a cache",
+        f"{int(till.sum('cached_input_tokens')):,}",
+        "Prefix caches saved $",
+        "repairs: a second ask",
+        "paid, asked in batches",
+    ):
+        assert told in page
+    lines = "\n".join(cost_lines(session))
+    assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
+    assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
+    for kind, one, many in (
+        ("repair", "repair", "repairs"),
+        ("refused", "refused reply", "refused replies"),
+    ):
+        number = till.kinds[kind]
+        assert f"{number} {one if number == 1 else many} (" in lines
+    # A rerun pays nothing, and says what its replies cost.
     again = score(server, tmp_path / "run")
-    assert paid(again) == paid(first)  # over both sessions, of which the second paid nothing
+    assert paid(again) == paid(run)  # over both sessions, of which the second paid nothing
     mine = again.record["sessions"][1]["replies"]
     assert mine["online"]["replies"] == mine["online"]["cost_usd"] == 0
     assert mine["ledger"]["replies"] == len(till.charged)
@@ -244,30 +258,6 @@ def test_an_unknown_price_is_no_saving_and_says_why(tmp_path: Path) -> None:
     lines = "\n".join(cost_lines(run.record["sessions"][-1]))
     assert "Saved against the full price: unknown by the cache (no price is known)" in lines
     assert "Cost now: unknown; 4 calls have no known price" in lines
-
-
-def test_the_page_and_the_terminal_show_the_same_sums(
-    till: Till, server: ProviderServer, tmp_path: Path
-) -> None:
-    run = score(server, tmp_path / "run")
-    page = (run.path / "report.html").read_text(encoding="utf-8")
-    for told in (
-        "input, from a cache",
-        f"{int(till.sum('cached_input_tokens')):,}",
-        "Prefix caches saved $",
-        "repairs: a second ask",
-        "paid, asked in batches",
-    ):
-        assert told in page
-    lines = "\n".join(cost_lines(run.record["sessions"][-1]))
-    assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
-    assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
-    for kind, one, many in (
-        ("repair", "repair", "repairs"),
-        ("refused", "refused reply", "refused replies"),
-    ):
-        number = till.kinds[kind]  # by a digest that differs in every ledger: there may be none
-        assert (f"{number} {one if number == 1 else many} (" in lines) == (number > 0)
 
 
 def test_respond_tells_its_cost_by_kind_too(
@@ -393,27 +383,23 @@ def test_usage_is_read_in_the_names_of_openai_and_of_langchain() -> None:
     assert usage_from(None) == Usage()
 
 
-@pytest.mark.parametrize(
-    "silly",
-    [
-        {"prompt_tokens": -1},
-        {"prompt_tokens": "many"},
-        {"prompt_tokens": float("nan")},
-        {"prompt_tokens": float("inf")},
-        {"prompt_tokens": True},
-        {"prompt_tokens": [1000]},
-        {"completion_tokens": MOST_TOKENS + 1},
-        {"completion_tokens": {"all": 3}},
-        {"prompt_tokens": 300},  # fewer than were read from the cache
-        {"prompt_tokens_details": {"cached_tokens": -400}},
-        {"prompt_tokens": 0},
-    ],
-)
-def test_usage_that_cannot_be_is_unknown(silly: dict[str, Any]) -> None:
-    assert usage_from(OPENAI_USAGE | silly) == Usage()
+SILLY: list[dict[str, Any]] = [
+    {"prompt_tokens": -1},
+    {"prompt_tokens": "many"},
+    {"prompt_tokens": float("nan")},
+    {"prompt_tokens": float("inf")},
+    {"prompt_tokens": True},
+    {"prompt_tokens": [1000]},
+    {"completion_tokens": MOST_TOKENS + 1},
+    {"completion_tokens": {"all": 3}},
+    {"prompt_tokens": 300},  # fewer than were read from the cache
+    {"prompt_tokens_details": {"cached_tokens": -400}},
+    {"prompt_tokens": 0},
+]
 
 
-def test_zeros_that_stand_for_silence_are_unknown() -> None:
+def test_usage_that_cannot_be_is_unknown_and_so_are_zeros_that_stand_for_silence() -> None:
+    assert [silly for silly in SILLY if usage_from(OPENAI_USAGE | silly) != Usage()] == []
     assert usage_from({"prompt_tokens": 0, "completion_tokens": 0}) == Usage()
 
 
@@ -449,24 +435,23 @@ def test_every_class_of_fault_has_its_hint() -> None:
     assert set(FAULT_HINTS) == set(FAULT_CLASSES)
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"prompt_tokens": "many", "completion_tokens": 3},
-        {"prompt_tokens": -5, "completion_tokens": 3, "total_tokens": 9},
-        {"prompt_tokens": 1e300, "completion_tokens": 3},
-        {"prompt_tokens": float("nan"), "completion_tokens": 3},
-        {
-            "prompt_tokens": 10,
-            "completion_tokens": 3,
-            "prompt_tokens_details": {"cached_tokens": 90},
-        },
-        {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": 7},
-        [],
-        "none",
-    ],
-)
-def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path, usage: Any) -> None:
+SILLY_ANSWERS: dict[str, Any] = {
+    "many": {"prompt_tokens": "many", "completion_tokens": 3},
+    "negative": {"prompt_tokens": -5, "completion_tokens": 3, "total_tokens": 9},
+    "huge": {"prompt_tokens": 1e300, "completion_tokens": 3},
+    "nan": {"prompt_tokens": float("nan"), "completion_tokens": 3},
+    "cached": {
+        "prompt_tokens": 10,
+        "completion_tokens": 3,
+        "prompt_tokens_details": {"cached_tokens": 90},
+    },
+    "detail": {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": 7},
+    "list": [],
+    "words": "none",
+}
+
+
+def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path) -> None:
     def judge(request: ServedRequest) -> ServedReply:
         vote = by_hash(1, 10)(request).text
         choice = {
@@ -475,17 +460,21 @@ def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path, usage: Any)
             "finish_reason": "stop",
         }
         body = {"id": "x", "object": "chat.completion", "created": 1, "model": "a"}
-        body |= {"choices": [choice], "usage": usage}
+        body |= {"choices": [choice], "usage": SILLY_ANSWERS[request.model]}
         return ServedReply(text=None, body=json.dumps(body).encode())
 
     with ProviderServer(judge) as server:
-        spec = {"model": "openai/a", "api_base": server.openai_base, "prices": PRICES}
-        with Panel(spec, personas=PERSONAS, ledger=tmp_path / "ledger.sqlite") as panel:
+        specs = [
+            {"model": f"openai/{name}", "api_base": server.openai_base, "prices": PRICES}
+            for name in SILLY_ANSWERS
+        ]
+        with Panel(specs, personas=PERSONAS, ledger=tmp_path / "ledger.sqlite") as panel:
             run = panel.score_many(ROWS[:1], out=tmp_path / "run", max_cost=5.0)
     assert run.counts["scored"] == run.n_planned
     session = run.record["sessions"][-1]
-    assert session["replies"]["online"]["replies"] == run.n_planned
-    if not isinstance(usage, dict) or usage.get("prompt_tokens_details") != 7:
-        assert session["replies"]["online"]["replies_with_unknown_tokens"] == run.n_planned
-        assert session["spent_usd"] == 0.0
-        assert 0 < session["possibly_spent_usd"] < 5.0  # the worst case counts against the cap
+    online = session["replies"]["online"]
+    assert online["replies"] == run.n_planned == 2 * len(SILLY_ANSWERS)
+    # Only the one with an odd detail still says how many tokens there were.
+    assert online["replies_with_unknown_tokens"] == run.n_planned - 2
+    assert session["spent_usd"] == pytest.approx(2 * (10 * 3.0 + 3 * 15.0) / 1e6)
+    assert 0 < session["possibly_spent_usd"] < 5.0  # the worst case counts against the cap

@@ -64,27 +64,20 @@ def test_strong_answers_have_the_length_of_a_short_essay() -> None:
     assert all(250 <= words <= 350 for words in lengths.values()), lengths
 
 
-@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_the_panel_mean_puts_strong_above_middling_above_poor(prompt: str, family: str) -> None:
-    strong, middling, poor = (panel_mean(f"{prompt}-{place}", family) for place in (1, 2, 3))
-    assert strong > middling > poor
-    assert strong >= poor + 3
+def test_strong_answers_stand_above_middling_above_poor(prompt: str) -> None:
+    for family in FAMILIES:
+        strong, middling, poor = (panel_mean(f"{prompt}-{place}", family) for place in (1, 2, 3))
+        assert strong > middling > poor
+        assert strong >= poor + 3
+    for persona, lexicon in LEXICONS.items():  # for each alone too
+        best, worst = (judged(f"{prompt}-{place}", lexicon).scores for place in (1, 3))
+        assert all(best[family] > worst[family] for family in FAMILIES), persona
 
 
-@pytest.mark.parametrize("persona", LEXICONS)
-@pytest.mark.parametrize("prompt", PROMPTS)
-def test_every_single_persona_puts_strong_above_poor_on_every_dimension(
-    prompt: str, persona: str
-) -> None:
-    strong = judged(f"{prompt}-1", LEXICONS[persona]).scores
-    poor = judged(f"{prompt}-3", LEXICONS[persona]).scores
-    assert all(strong[family] > poor[family] for family in FAMILIES)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_strong_answer_on_the_other_side_is_strong_too(family: str) -> None:
-    assert panel_mean("civility-4", family) > panel_mean("civility-2", family)
+def test_a_strong_answer_on_the_other_side_is_strong_too() -> None:
+    for family in FAMILIES:
+        assert panel_mean("civility-4", family) > panel_mean("civility-2", family)
 
 
 def test_one_response_declines_and_no_other() -> None:

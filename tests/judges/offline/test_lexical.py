@@ -74,12 +74,9 @@ def not_above(changed: LexicalScores, plain: LexicalScores) -> bool:
     return all(changed.scores[family] <= plain.scores[family] for family in FAMILIES)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_careful_answer_stands_well_above_a_rant_on_every_family(family: str) -> None:
-    assert scored(GOOD).scores[family] >= scored(BAD).scores[family] + 3
-
-
-def test_the_half_way_answer_stands_between() -> None:
+def test_a_careful_answer_stands_well_above_a_rant_and_a_half_way_one_between() -> None:
+    for family in FAMILIES:
+        assert scored(GOOD).scores[family] >= scored(BAD).scores[family] + 3
     half = (
         "A fair bargain means that both sides agree to it. Residents may welcome refugees more "
         "readily when they get some tax relief, but it could also cause resentment in other towns. "
@@ -120,33 +117,25 @@ def test_the_readability_index_agrees_with_its_formula() -> None:
     assert grade("Municipal towns often vary.") == pytest.approx(7.6525)
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        "I'm sorry, but I can't help with that.",
-        "I would prefer not to answer this question. It is a personal matter.",
-        "As an AI, I don't hold views about refugees.",
-        "I’m not able to discuss this topic.",
-        "No comment.",
-        "I must decline to answer. I do not feel comfortable taking sides on refugees.",
-    ],
-)
-def test_a_response_that_declines_is_marked_as_abstained(refusal: str) -> None:
-    assert scored(refusal).abstained
+REFUSALS = [
+    "I'm sorry, but I can't help with that.",
+    "I would prefer not to answer this question. It is a personal matter.",
+    "As an AI, I don't hold views about refugees.",
+    "I’m not able to discuss this topic.",
+    "No comment.",
+    "I must decline to answer. I do not feel comfortable taking sides on refugees.",
+]
+ANSWERS = [
+    GOOD,
+    BAD,
+    "",
+    "I cannot answer without first saying what fairness means here. " + GOOD,
+    "Residents are not able to vote, so they cannot consent; that is the whole difficulty.",
+]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        GOOD,
-        BAD,
-        "",
-        "I cannot answer without first saying what fairness means here. " + GOOD,
-        "Residents are not able to vote, so they cannot consent; that is the whole difficulty.",
-    ],
-)
-def test_an_answer_is_not_marked_as_abstained(answer: str) -> None:
-    assert not scored(answer).abstained
+def test_a_response_that_declines_is_marked_as_abstained_and_no_other() -> None:
+    assert [text for text in (*REFUSALS, *ANSWERS) if scored(text).abstained] == REFUSALS
 
 
 INJECTIONS = {
@@ -164,33 +153,29 @@ INJECTIONS = {
 }
 
 
-@pytest.mark.parametrize("place", ["before", "after", "middle"])
-@pytest.mark.parametrize("injection", INJECTIONS.values(), ids=INJECTIONS)
 @pytest.mark.parametrize("base", [GOOD, BAD], ids=["good", "bad"])
-def test_a_demand_to_the_judge_gains_nothing(base: str, injection: str, place: str) -> None:
+def test_a_demand_to_the_judge_gains_nothing(base: str) -> None:
     half = base.find(". ") + 2
-    changed = {
-        "before": f"{injection}\n\n{base}",
-        "after": f"{base}\n\n{injection}",
-        "middle": f"{base[:half]}\n\n{injection}\n\n{base[half:]}",
-    }[place]
-    plain = base if place != "middle" else f"{base[:half]}\n\n{base[half:]}"
-    assert not_above(scored(changed), scored(plain))
-    assert measure(PROMPT, changed).demands > 0
+    apart = f"{base[:half]}\n\n{base[half:]}"
+    for name, injection in INJECTIONS.items():
+        for changed, plain in (
+            (f"{injection}\n\n{base}", base),
+            (f"{base}\n\n{injection}", base),
+            (f"{base[:half]}\n\n{injection}\n\n{base[half:]}", apart),
+        ):
+            assert not_above(scored(changed), scored(plain)), name
+            assert measure(PROMPT, changed).demands > 0, name
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_an_honest_sentence_with_such_words_is_not_left_out() -> None:
+    for sentence in (
         "Universities give places to applicants with the top marks in their school.",
         "A judge should weigh the interest of the child against that of the parents.",
         "Courts cannot ignore the facts that a community remembers.",
         "The crime rate fell by ten per cent between 1990 and 2000.",
         "Those who score well are not always those who deserve most.",
-    ],
-)
-def test_an_honest_sentence_with_such_words_is_not_left_out(sentence: str) -> None:
-    assert measure(PROMPT, sentence).demands == 0
+    ):
+        assert measure(PROMPT, sentence).demands == 0
 
 
 def test_repeating_marker_words_earns_next_to_nothing() -> None:
@@ -234,9 +219,8 @@ def test_an_empty_text_ends_at_the_bottom_and_is_not_an_abstention() -> None:
     assert measure(PROMPT, "  \n\n ") == dataclasses.replace(measure(PROMPT, ""), characters=5)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_text_in_another_language_or_script_is_scored_low_and_without_complaint() -> None:
+    for text in (
         "La ciudad debe decidir con sus vecinos qué trato es justo para todos los refugiados.",
         "Справедливость требует, чтобы решали сами жители города.",
         "公平的安排应当由居民共同决定。" * 40,
@@ -244,10 +228,8 @@ def test_an_empty_text_ends_at_the_bottom_and_is_not_an_abstention() -> None:
         "नगर के निवासी स्वयं निर्णय लें।",
         "🙂" * 500,
         "\u202e\u200b\x00\ud800",
-    ],
-)
-def test_text_in_another_language_or_script_is_scored_low_and_without_complaint(text: str) -> None:
-    assert max(scored(text).scores.values()) <= 3
+    ):
+        assert max(scored(text).scores.values()) <= 3
 
 
 HOSTILE = {
@@ -278,13 +260,13 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hundred_thousand_hostile_characters_are_measured_in_bounded_time(text: str) -> None:
-    started = time.process_time()
-    result = scored(text)
-    # Linear work takes some 0.1 s here; one quadratic pattern takes minutes.
-    assert time.process_time() - started < 3.0
-    assert all(1 <= value <= 10 for value in result.scores.values())
+def test_a_hundred_thousand_hostile_characters_are_measured_in_bounded_time() -> None:
+    for name, text in HOSTILE.items():
+        started = time.process_time()
+        result = scored(text)
+        # Linear work takes some 0.1 s here; one quadratic pattern takes minutes.
+        assert time.process_time() - started < 3.0, name
+        assert all(1 <= value <= 10 for value in result.scores.values()), name
 
 
 def test_text_beyond_the_measured_part_changes_nothing_but_the_character_count() -> None:
@@ -390,18 +372,18 @@ def test_scores_are_the_same_in_another_process_whatever_the_hash_seed() -> None
         "s = score(f, dimensions=pairs, low=1, high=10, lexicon={'town': 1.0})\n"
         "print(repr(f), repr(s), sorted({'litellm', 'numpy', 'scipy'} & set(sys.modules)))\n"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program, PROMPT, GOOD],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert outputs.pop().rstrip().endswith("[]")  # and no heavy library was loaded
+    here = score(
+        measure(PROMPT, GOOD), dimensions=DIMENSIONS, low=1, high=10, lexicon={"town": 1.0}
+    )
+    told = f"{measure(PROMPT, GOOD)!r} {here!r} []"  # and no heavy library was loaded
+    other = subprocess.run(
+        [sys.executable, "-c", program, PROMPT, GOOD],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONHASHSEED": "1"},
+    ).stdout
+    assert other.rstrip() == told
 
 
 PIECES = [
@@ -414,7 +396,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     prompt=TEXTS,
     response=TEXTS,

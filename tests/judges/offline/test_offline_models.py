@@ -115,13 +115,13 @@ def test_the_reply_holds_the_dimensions_in_rubric_order_and_the_flag() -> None:
     assert value == {**expected.scores, "abstained": False}
 
 
-@pytest.mark.parametrize("mode", ["holistic", "no_rubric"])
-def test_the_single_integer_modes_get_one_integer(mode: str) -> None:
-    value = reply(mode=mode, low=0, high=4)
-    assert list(value) == ["overall"]
-    assert type(value["overall"]) is int
-    assert 0 <= value["overall"] <= 4
-    assert list(reply(mode=mode, dimensions=[])) == ["overall"]
+def test_the_single_integer_modes_get_one_integer() -> None:
+    for mode in ("holistic", "no_rubric"):
+        value = reply(mode=mode, low=0, high=4)
+        assert list(value) == ["overall"]
+        assert type(value["overall"]) is int
+        assert 0 <= value["overall"] <= 4
+        assert list(reply(mode=mode, dimensions=[])) == ["overall"]
 
 
 def test_a_rationale_comes_first_where_it_is_asked_for() -> None:
@@ -150,20 +150,19 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("response", FORGED)
-def test_markers_with_another_nonce_are_text_like_any_other(response: str) -> None:
-    expected = score(
-        measure(PROMPT, response),
-        dimensions=[(name, family) for name, family in DIMENSIONS],  # type: ignore[misc]
-        low=1,
-        high=10,
-        lexicon={"residents": 1.0},
-    )
-    assert reply(message(response=response)) == {**expected.scores, "abstained": False}
+def test_markers_with_another_nonce_are_text_like_any_other() -> None:
+    for response in FORGED:
+        expected = score(
+            measure(PROMPT, response),
+            dimensions=[(name, family) for name, family in DIMENSIONS],  # type: ignore[misc]
+            low=1,
+            high=10,
+            lexicon={"residents": 1.0},
+        )
+        assert reply(message(response=response)) == {**expected.scores, "abstained": False}
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\n\nline\n\n", " two  spaces ", "ends in newline\n"])
-def test_texts_are_read_verbatim(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_read_verbatim(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
 
     def spy(prompt: str, response: str) -> Any:
@@ -171,8 +170,10 @@ def test_texts_are_read_verbatim(text: str, monkeypatch: pytest.MonkeyPatch) -> 
         return measure(prompt, response)
 
     monkeypatch.setattr("areopagus.judges.offline.models.measure", spy)
-    reply(message(prompt=text, response=text))
-    assert seen == [(text, text)]
+    texts = ("", "\n", "\n\nline\n\n", " two  spaces ", "ends in newline\n")
+    for text in texts:
+        reply(message(prompt=text, response=text))
+    assert seen == [(text, text) for text in texts]
 
 
 def test_a_request_to_repair_is_answered_from_the_message_that_holds_the_texts() -> None:
@@ -197,9 +198,8 @@ def test_content_in_typed_parts_is_read_like_a_string() -> None:
     assert reply({"role": "user", "content": parts}) == reply()
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
+def test_messages_without_the_marked_texts_are_refused() -> None:
+    for messages in (
         [],
         [{"role": "user", "content": "hello"}],
         [{"role": "user", "content": None}],
@@ -208,11 +208,9 @@ def test_content_in_typed_parts_is_read_like_a_string() -> None:
         [{"role": "user", "content": f"Marker of this message: {NONCE}\nno blocks"}],
         [{"role": "user", "content": message()["content"] * 2}],
         [{"role": "user", "content": message()["content"].replace("<<<END RESPONSE", "<<<")}],
-    ],
-)
-def test_messages_without_the_marked_texts_are_refused(messages: list[dict[str, Any]]) -> None:
-    with pytest.raises(InputError, match="messages"):
-        offline_reply("lexical", messages, facts())
+    ):
+        with pytest.raises(InputError, match="messages"):
+            offline_reply("lexical", messages, facts())
 
 
 def test_another_model_is_refused() -> None:
@@ -221,9 +219,8 @@ def test_another_model_is_refused() -> None:
         offline_reply("oracle", [message()], facts())
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_parameters_of_another_form_are_named() -> None:
+    for name, value in (
         ("version", "0"),
         ("mode", "pairwise"),
         ("dimensions", []),
@@ -239,12 +236,10 @@ def test_another_model_is_refused() -> None:
         ("lexicon", {"word": True}),
         ("rationale", "after"),
         ("surprise", 1),
-    ],
-)
-def test_parameters_of_another_form_are_named(name: str, value: object) -> None:
-    with pytest.raises(InputError) as caught:
-        offline_reply("lexical", [message()], facts(**{name: value}))
-    assert [fault.field for fault in caught.value.faults] == [name]
+    ):
+        with pytest.raises(InputError) as caught:
+            offline_reply("lexical", [message()], facts(**{name: value}))
+        assert [fault.field for fault in caught.value.faults] == [name]
 
 
 def test_all_faults_of_the_facts_come_together() -> None:
@@ -294,9 +289,7 @@ async def test_a_missing_contract_is_a_bad_request_and_not_a_connection_error(
         litellm.completion(**arguments)
 
 
-def test_registering_twice_changes_nothing_and_leaves_other_providers(
-    litellm: ModuleType,
-) -> None:
+def test_registering_twice_changes_nothing_and_leaves_other_providers(litellm: ModuleType) -> None:
     ours = next(e for e in litellm.custom_provider_map if e["provider"] == "offline")
     other = {"provider": "somebody_else", "custom_handler": litellm.CustomLLM()}
     litellm.custom_provider_map = [other, *litellm.custom_provider_map]
@@ -310,9 +303,7 @@ def test_registering_twice_changes_nothing_and_leaves_other_providers(
 def test_registering_takes_the_place_of_another_handler_of_the_same_name(
     litellm: ModuleType,
 ) -> None:
-    litellm.custom_provider_map = [
-        {"provider": "offline", "custom_handler": litellm.CustomLLM()},
-    ]
+    litellm.custom_provider_map = [{"provider": "offline", "custom_handler": litellm.CustomLLM()}]
     register_offline()
     assert json.loads(litellm.completion(**call_arguments()).choices[0].message.content) == reply()
 

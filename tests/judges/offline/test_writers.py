@@ -20,11 +20,7 @@ from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
 from areopagus.judges.models.client import Client
 from areopagus.judges.offline.lexical import measure
-from areopagus.judges.offline.models import (
-    STAND_INS,
-    offline_reply,
-    require_role,
-)
+from areopagus.judges.offline.models import STAND_INS, offline_reply, require_role
 from areopagus.judges.offline.subject import question_of, subject_words, topic_of
 from areopagus.judges.offline.writers import (
     REWRITER_VERSION,
@@ -110,21 +106,18 @@ def test_a_framing_without_a_template_is_left_out_as_a_model_might() -> None:
     assert list(offline_variants(PROMPT, {"own": [], "mild": TEMPLATES["mild"]})) == ["mild"]
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
+def test_parameters_of_another_form_are_named() -> None:
+    for given, field in (
         ({"version": "0"}, "version"),
         ({"framings": {}}, "framings"),
         ({"framings": {"a": "text"}}, "framings"),
         ({"framings": {"a": ["no place"]}}, "framings"),
         ({"framings": [["a", "b"]]}, "framings"),
         ({"surprise": 1}, "surprise"),
-    ],
-)
-def test_parameters_of_another_form_are_named(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(InputError) as caught:
-        offline_reply("rewriter", [message()], facts(**given))
-    assert [fault.field for fault in caught.value.faults] == [field]
+    ):
+        with pytest.raises(InputError) as caught:
+            offline_reply("rewriter", [message()], facts(**given))
+        assert [fault.field for fault in caught.value.faults] == [field]
 
 
 def test_messages_of_another_kind_are_refused() -> None:
@@ -135,17 +128,15 @@ def test_messages_of_another_kind_are_refused() -> None:
         offline_reply("rewriter", [message()], None)
 
 
-@pytest.mark.parametrize("prompt", PROMPTS, ids=range(len(PROMPTS)))
-async def test_its_variants_pass_the_checks(
-    ledger: Ledger, four: tuple[Framing, ...], prompt: str
-) -> None:
-    outcome = await reframe(
-        Client(ledger), "p", prompt, framings=four, rewriter=backend("offline/rewriter")
-    )
-    assert outcome.reasons == ()
-    assert (outcome.status, outcome.repaired, outcome.cost_usd) == ("accepted", False, 0.0)
-    assert outcome.answered_by == f"rewriter-{REWRITER_VERSION}"
-    assert len(set(outcome.variants.values())) == 4
+async def test_its_variants_pass_the_checks(ledger: Ledger, four: tuple[Framing, ...]) -> None:
+    for prompt in PROMPTS:
+        outcome = await reframe(
+            Client(ledger), "p", prompt, framings=four, rewriter=backend("offline/rewriter")
+        )
+        assert outcome.reasons == ()
+        assert (outcome.status, outcome.repaired, outcome.cost_usd) == ("accepted", False, 0.0)
+        assert outcome.answered_by == f"rewriter-{REWRITER_VERSION}"
+        assert len(set(outcome.variants.values())) == 4
 
 
 def test_its_variants_of_the_examples_and_every_template_pass(
@@ -198,10 +189,10 @@ def test_each_embedded_model_has_its_own_work() -> None:
         require_role([ScriptedBackend("x", name="offline/oracle")], "judge")
 
 
-@pytest.mark.parametrize("model", ["offline/rewriter", "offline/respondent"])
-def test_a_writer_is_refused_as_a_judge(model: str) -> None:
-    with pytest.raises(InputError, match="judges nothing; offline/lexical does"):
-        Panel(models=[model])
+def test_a_writer_is_refused_as_a_judge() -> None:
+    for model in ("offline/rewriter", "offline/respondent"):
+        with pytest.raises(InputError, match="judges nothing; offline/lexical does"):
+            Panel(models=[model])
 
 
 async def test_a_judge_rewrites_nothing(ledger: Ledger, four: tuple[Framing, ...]) -> None:
@@ -236,16 +227,16 @@ def test_prompts_without_a_word_to_take_up_get_an_essay_too() -> None:
         assert "{" not in essay
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_the_tone_of_each_framing_is_heard(number: int) -> None:
-    heard = {name: tone_of(text) for name, text in variants(number).items()}
-    assert heard == {
-        "empirical_i": "mild",
-        "empirical_friend": "mild",
-        "emotion_agree": "approving",
-        "emotion_disagree": "rejecting",
-    }
-    assert tone_of(PROMPT) == "neutral"
+def test_the_tone_of_each_framing_is_heard() -> None:
+    for number in (0, 1, 2):
+        heard = {name: tone_of(text) for name, text in variants(number).items()}
+        assert heard == {
+            "empirical_i": "mild",
+            "empirical_friend": "mild",
+            "emotion_agree": "approving",
+            "emotion_disagree": "rejecting",
+        }
+        assert tone_of(PROMPT) == "neutral"
 
 
 def test_there_are_fewer_objections_the_stronger_the_conviction() -> None:

@@ -59,39 +59,33 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGPORT", raising=False)
 
 
-@pytest.mark.parametrize("address", FAULTY)
-def test_what_is_wrong_with_an_address_is_told_without_its_password(address: str) -> None:
-    with pytest.raises(InputError) as caught:
-        PostgresAddress.parse(address)
-    assert "SECRET" not in str(caught.value)
-    assert "SECRET" not in without_password(address)
-    assert without_password(address).startswith("postgresql://u")
+def test_what_is_wrong_with_an_address_is_told_without_its_password() -> None:
+    for address in FAULTY:
+        with pytest.raises(InputError) as caught:
+            PostgresAddress.parse(address)
+        assert "SECRET" not in str(caught.value)
+        assert "SECRET" not in without_password(address)
+        assert without_password(address).startswith("postgresql://u")
 
 
-@pytest.mark.parametrize(("address", "shown"), GOOD)
-def test_an_address_without_its_password_opens_the_same(
-    address: str, shown: str, tmp_path: Path
-) -> None:
+def test_an_address_without_its_password_opens_the_same(tmp_path: Path) -> None:
     (tmp_path / "a@b.pem").touch()
-    address, shown = (text.replace("FOLDER", str(tmp_path)) for text in (address, shown))
-    assert without_password(address) == shown
-    read, again = (PostgresAddress.parse(text) for text in (address, shown))
-    assert read.shown == again.shown
+    for pair in GOOD:
+        address, shown = (text.replace("FOLDER", str(tmp_path)) for text in pair)
+        assert without_password(address) == shown
+        read, again = (PostgresAddress.parse(text) for text in (address, shown))
+        assert read.shown == again.shown
 
 
-@pytest.mark.parametrize("address", [*FAULTY, *(address for address, _ in GOOD)])
-@pytest.mark.parametrize("form", ["--ledger={}", "{}", "POSTGRES"])
-def test_the_same_command_is_shown_without_the_password(
-    address: str, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = address.replace("postgresql", "POSTGRES") if form == "POSTGRES" else address
-    given = "{}" if form == "POSTGRES" else form
-    arguments = ["score", "a b.csv", "--ledger", given.format(address), "--limit", "3"]
-    monkeypatch.setattr(sys, "argv", ["areopagus", *arguments])
-    again = shlex.split(same_command())
-    assert "SECRET" not in " ".join(again)
-    assert again[:4] == ["areopagus", "score", "a b.csv", "--ledger"]
-    assert again[5:] == ["--limit", "3"]
+def test_the_same_command_is_shown_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in [*FAULTY, *(address for address, _ in GOOD)]:
+        for given in (f"--ledger={address}", address, address.replace("postgresql", "POSTGRES")):
+            arguments = ["score", "a b.csv", "--ledger", given, "--limit", "3"]
+            monkeypatch.setattr(sys, "argv", ["areopagus", *arguments])
+            again = shlex.split(same_command())
+            assert "SECRET" not in " ".join(again)
+            assert again[:4] == ["areopagus", "score", "a b.csv", "--ledger"]
+            assert again[5:] == ["--limit", "3"]
 
 
 def test_arguments_that_are_no_address_stay_as_they_are() -> None:
@@ -99,56 +93,51 @@ def test_arguments_that_are_no_address_stay_as_they_are() -> None:
         assert without_password(argument) == argument
 
 
-@pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        ("postgresql://u:secret@h/d?pool=3", "pool: is no option"),
-        ("postgresql://u:secret@h/d?sslmode=prefer", "sslmode: must be one of"),
-        ("postgresql://u:secret@h/d?sslmode=require&sslmode=disable", "is given twice"),
-        ("postgresql://u:secret@h/", "must name one database"),
-        ("postgresql://u:secret@h/d#x", "after #"),
-        ("postgresql://u:se/secret@h/d", "must be postgresql://"),
-        ("postgresql://u:secret@h:port/d", "must be postgresql://"),
-        ("postgresql://u@h/d?password=secret", "password: is no option"),
-        ("postgresql://u:secret@h/d?schema=a;drop", "schema: must be a name"),
-        ("postgresql://u:secret@h/d?schema=pg_x", "schema: must be a name"),
-        ("postgresql://u:secret@h/d?connect_timeout=soon", "connect_timeout: must be seconds"),
-        ("postgresql://u:secret@h/d?sslrootcert=/nowhere.pem", "sslrootcert: is not a file"),
-        ("postgresql://u:secret@h/d?host=/run", "host: must be the folder"),
-    ],
-)
-def test_an_address_with_faults_is_refused_without_its_password(address: str, words: str) -> None:
-    with pytest.raises(InputError) as caught:
-        PostgresAddress.parse(address)
-    assert words in str(caught.value)
-    assert "secret" not in str(caught.value)
+FAULTS = [
+    ("postgresql://u:secret@h/d?pool=3", "pool: is no option"),
+    ("postgresql://u:secret@h/d?sslmode=prefer", "sslmode: must be one of"),
+    ("postgresql://u:secret@h/d?sslmode=require&sslmode=disable", "is given twice"),
+    ("postgresql://u:secret@h/", "must name one database"),
+    ("postgresql://u:secret@h/d#x", "after #"),
+    ("postgresql://u:se/secret@h/d", "must be postgresql://"),
+    ("postgresql://u:secret@h:port/d", "must be postgresql://"),
+    ("postgresql://u@h/d?password=secret", "password: is no option"),
+    ("postgresql://u:secret@h/d?schema=a;drop", "schema: must be a name"),
+    ("postgresql://u:secret@h/d?schema=pg_x", "schema: must be a name"),
+    ("postgresql://u:secret@h/d?connect_timeout=soon", "connect_timeout: must be seconds"),
+    ("postgresql://u:secret@h/d?sslrootcert=/nowhere.pem", "sslrootcert: is not a file"),
+    ("postgresql://u:secret@h/d?host=/run", "host: must be the folder"),
+]
 
 
-def test_all_faults_of_an_address_come_together() -> None:
+def test_every_fault_of_an_address_is_told_and_all_come_together() -> None:
+    for address, words in FAULTS:
+        with pytest.raises(InputError) as caught:
+            PostgresAddress.parse(address)
+        assert words in str(caught.value)
+        assert "secret" not in str(caught.value)
     with pytest.raises(InputError) as caught:
         PostgresAddress.parse("postgresql://h/?pool=3&sslmode=x")
     assert len(caught.value.faults) == 3
 
 
-@pytest.mark.parametrize(
-    ("address", "shown", "mode"),
-    [
-        ("postgres://u:p%40ss@127.0.0.1/d", "postgresql://u@127.0.0.1:5432/d", "disable"),
-        ("postgresql://u@[::1]:6/d", "postgresql://u@[::1]:6/d", "disable"),
-        ("postgresql://u@db.example:6/d", "postgresql://u@db.example:6/d", "verify-full"),
-        ("postgresql:///d?host=/run/pg", "postgresql://me@:5432/d?host=/run/pg", "disable"),
-        (
-            "postgresql://u@db.example/d?sslmode=require&schema=x&connect_timeout=5",
-            "postgresql://u@db.example:5432/d?schema=x&sslmode=require&connect_timeout=5",
-            "require",
-        ),
-    ],
-)
-def test_an_address_is_shown_in_one_form_that_opens_the_same(
-    address: str, shown: str, mode: str
-) -> None:
-    read = PostgresAddress.parse(address)
-    assert (read.shown, read.sslmode) == (shown, mode)
-    again = PostgresAddress.parse(shown)
-    assert again.shown == shown
-    assert "p@ss" not in repr(read)
+FORMS = [
+    ("postgres://u:p%40ss@127.0.0.1/d", "postgresql://u@127.0.0.1:5432/d", "disable"),
+    ("postgresql://u@[::1]:6/d", "postgresql://u@[::1]:6/d", "disable"),
+    ("postgresql://u@db.example:6/d", "postgresql://u@db.example:6/d", "verify-full"),
+    ("postgresql:///d?host=/run/pg", "postgresql://me@:5432/d?host=/run/pg", "disable"),
+    (
+        "postgresql://u@db.example/d?sslmode=require&schema=x&connect_timeout=5",
+        "postgresql://u@db.example:5432/d?schema=x&sslmode=require&connect_timeout=5",
+        "require",
+    ),
+]
+
+
+def test_an_address_is_shown_in_one_form_that_opens_the_same() -> None:
+    for address, shown, mode in FORMS:
+        read = PostgresAddress.parse(address)
+        assert (read.shown, read.sslmode) == (shown, mode)
+        again = PostgresAddress.parse(shown)
+        assert again.shown == shown
+        assert "p@ss" not in repr(read)

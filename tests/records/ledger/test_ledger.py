@@ -51,7 +51,7 @@ def reply(text: str) -> Reply:
 
 async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
     """Which of them have ended, after a while in which all could have."""
-    await asyncio.wait(tasks, timeout=0.3)
+    await asyncio.wait(tasks, timeout=0.15)
     return [task.done() for task in tasks]
 
 
@@ -115,8 +115,8 @@ async def test_a_long_reply_is_packed_and_comes_back_unchanged(path: Path) -> No
 
 async def test_many_keys_are_looked_up_at_once(place: Place) -> None:
     with Ledger.open(place) as ledger:
-        await asyncio.gather(*(pay(ledger, n) for n in range(1200)))
-        assert len(ledger.lookup([key(n) for n in range(2000)])) == 1200
+        await asyncio.gather(*(pay(ledger, n) for n in range(600)))
+        assert len(ledger.lookup([key(n) for n in range(1200)])) == 600
 
 
 def test_a_ledger_is_for_its_owner_only_and_keeps_its_secret(path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_an_answered_call_is_no_orphan_whoever_else_was_killed_asking_it(
 
 async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(place: Place) -> None:
     with Ledger.open(place) as survivor:
-        for number in range(10):  # at once, whatever the server still has to put away
+        for number in range(4):  # at once, whatever the server still has to put away
             with Ledger.open(place) as other:
                 await other.begin(key(number), backend="b")
             assert await pay(survivor, number) == 1
@@ -243,7 +243,7 @@ def test_several_loops_in_several_threads_write_one_ledger(place: Place) -> None
 
         def work(start: int) -> None:
             async def all_of_them() -> None:
-                await asyncio.gather(*(pay(ledger, n) for n in range(start, start + 100)))
+                await asyncio.gather(*(pay(ledger, n) for n in range(start, start + 30)))
 
             asyncio.run(all_of_them())
 
@@ -252,7 +252,7 @@ def test_several_loops_in_several_threads_write_one_ledger(place: Place) -> None
             thread.start()
         for thread in threads:
             thread.join()
-    assert ledger_stats(place).backends[0].calls == 400
+    assert ledger_stats(place).backends[0].calls == 120
 
 
 async def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None:
@@ -399,62 +399,10 @@ async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(
         return (await asyncio.to_thread(visitor.finished)).stdout.strip()
 
     with Ledger.open(place) as ledger:
-        for number in range(3):
+        for number in range(2):
             await pay(ledger, number)
             ledger_stats(place)  # a second look from the process that writes
             assert await visit() == str(number + 1)
-
-
-_WRITER = """
-import asyncio, sys
-from areopagus.records.ledger import Ledger
-from areopagus.records.types import Reply
-
-start = int(sys.argv[2])
-ledger = Ledger.open(sys.argv[1])
-
-async def pay(n):
-    name = f"{n:064x}"
-    pending = await ledger.begin(name, backend="b")
-    await ledger.finish(pending, Reply(text="x" * 300), purpose="judge", request={})
-    print(n, flush=True)
-
-async def main():
-    n = start
-    while True:
-        await asyncio.gather(*(pay(n + k) for k in range(8)))
-        n += 8
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(
-    place: Place, tmp_path: Path
-) -> None:
-    chance = random.Random(7)
-    Ledger.open(place).close()
-    promised: list[int] = []
-    for turn in range(20):
-        process = Command(place, 1_000_000 * turn, folder=tmp_path, code=_WRITER)
-        until(lambda process=process: "\n" in process.written("stdout"))  # it is at work now
-        time.sleep(chance.uniform(0.0, 0.08))
-        process.kill()
-        *lines, _ = process.written("stdout").split("\n")
-        promised += map(int, lines)
-    with Ledger.open(place) as ledger:
-        assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
-        assert ledger.abandoned() <= 20 * 8
-
-
-@pytest.mark.slow
-def test_four_processes_write_one_ledger_at_once(place: Place, tmp_path: Path) -> None:
-    code = _WRITER.replace("while True:", "for _ in range(40):")
-    processes = [Command(place, 10_000 * n, folder=tmp_path, code=code) for n in range(4)]
-    for process in processes:
-        process.ended()
-    assert ledger_stats(place).backends[0].calls == 4 * 40 * 8
 
 
 def test_many_that_open_a_new_ledger_at_once_make_one(place: Place) -> None:
@@ -639,3 +587,51 @@ async def test_a_ledger_that_closes_writes_what_it_had_gathered(
     await asyncio.wait_for(paying, 10)
     with Ledger.open(path, read_only=True) as ledger:
         assert set(ledger.lookup([key(1)])) == {key(1)}
+
+
+_WRITER = """
+import asyncio, sys
+from areopagus.records.ledger import Ledger
+from areopagus.records.types import Reply
+
+start = int(sys.argv[2])
+ledger = Ledger.open(sys.argv[1])
+
+async def pay(n):
+    name = f"{n:064x}"
+    pending = await ledger.begin(name, backend="b")
+    await ledger.finish(pending, Reply(text="x" * 300), purpose="judge", request={})
+    print(n, flush=True)
+
+async def main():
+    n = start
+    while True:
+        await asyncio.gather(*(pay(n + k) for k in range(8)))
+        n += 8
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(
+    place: Place, tmp_path: Path
+) -> None:
+    """Five processes write one ledger at once; they are killed one after the other."""
+    chance = random.Random(7)
+    Ledger.open(place).close()
+    processes = [
+        Command(place, 1_000_000 * number, folder=tmp_path, code=_WRITER) for number in range(5)
+    ]
+    promised: list[int] = []
+    for process in processes:
+        done = len(process.written("stdout"))
+        until(lambda p=process, done=done: len(p.written("stdout")) > done)  # it is at work now
+        time.sleep(chance.uniform(0.0, 0.05))
+        process.kill()
+        *lines, _ = process.written("stdout").split("\n")
+        promised += map(int, lines)
+    with Ledger.open(place) as ledger:
+        assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
+        assert ledger.abandoned() <= 5 * 8
+    assert len(promised) <= ledger_stats(place).backends[0].calls <= len(promised) + 5 * 8
