@@ -308,10 +308,10 @@ def test_the_worst_text_of_full_size_is_read_in_no_time() -> None:
         '{"x": 1} ' * 7_000,
         " " * 65_000 + "x",
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     outcomes = {read(text).outcome for text in texts}
     assert outcomes == {"unreadable"}
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 CONTRACTS = st.sampled_from(

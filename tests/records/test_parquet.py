@@ -102,13 +102,13 @@ def test_a_row_group_that_unpacks_to_gigabytes_is_refused_from_the_metadata(
     )  # fmt: skip
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(module, "GROUP_LIMIT_BYTES", 20 * MEGABYTE)
-    started = time.perf_counter()
+    started = time.process_time()
     rows, (fault,) = read(path)
     assert rows == []
     assert fault.where == str(path)
     assert fault.message.startswith("row group 1 unpacks to 30,0")
     assert "at most 20,971,520 are read (write it with smaller row groups)" in fault.message
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def with_figures(path: Path, honest: int, told: int) -> None:

@@ -317,10 +317,10 @@ def test_a_header_of_a_hundred_thousand_columns_is_refused_in_a_second(tmp_path:
     (tmp_path / "quoted.csv").write_text(",".join(f'"{name}"' for name in names) + "\n")
     write_jsonl(tmp_path / "t.jsonl", [dict.fromkeys(names)])
     for name in ("t.csv", "quoted.csv", "t.jsonl"):
-        started = time.perf_counter()
+        started = time.process_time()
         (fault,) = faults_of(tmp_path / name)
         assert "has 100,000 columns; at most 16,384 are read" in fault
-        assert time.perf_counter() - started < 1
+        assert time.process_time() - started < 1
 
 
 def test_packed_blank_lines_are_refused_in_a_second(tmp_path: Path) -> None:
@@ -328,10 +328,10 @@ def test_packed_blank_lines_are_refused_in_a_second(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"\n" * 30_000_000, 6))
     assert path.stat().st_size < 31_000
-    started = time.perf_counter()
+    started = time.process_time()
     (fault,) = faults_of(path)
     assert fault == f"{path}:200003: more than 200,000 blank lines stand here; is this a table?"
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_table_with_more_rows_or_bytes_than_are_read_is_refused_with_the_way_out(
