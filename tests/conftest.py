@@ -141,6 +141,12 @@ def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(BLANK_PICTURES, "1")
 
 
+@pytest.fixture
+def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs end without their report, which takes longer than all the rest."""
+    monkeypatch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A running server; the test is skipped, saying why, where there can be none."""

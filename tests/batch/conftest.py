@@ -11,12 +11,10 @@ FAST = BatchSettings(poll_s=0.005)
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch: pytest.MonkeyPatch, no_report: None) -> None:
     monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
     # A batch that is not listed is looked for over a minute.
     monkeypatch.setattr("areopagus.batch.submit.LOOK_AGAIN_S", (0.001,) * 4)
-    # The report is no part of what is tested here, and takes longer than all the rest.
-    monkeypatch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from batch_material import FAST, book, models, rows, run_batch
+from batch_material import FAST, book, models, rows
 from batch_server import BatchServer
 
 from areopagus import Panel
@@ -89,31 +89,21 @@ def test_without_batches_the_command_warns_of_those_that_are_open(
     assert "2 batches with 24 requests of an earlier run in this folder are with" in err
 
 
-def test_the_panel_takes_batches_in_every_way_of_scoring_many(
-    tmp_path: Path, personas: list[str]
-) -> None:
+def test_the_panel_takes_batches_when_it_scores_many(tmp_path: Path, personas: list[str]) -> None:
     seen: list[BatchProgress] = []
     said: list[str] = []
     with BatchServer() as server, Panel(models(server), personas=personas) as panel:
         run = panel.score_many(
             rows(),
-            tmp_path / "one",
+            tmp_path / "two",
             batch=BatchSettings(poll_s=0.01, discount=0.5),
             on_batch=seen.append,
             on_notice=said.append,
         )
         assert (run.n_scored, server.online) == (24, [])
-        again = run_batch(panel, tmp_path / "two")
-        assert again.n_scored == 24
     assert seen
     assert said == []
-
-
-def test_batches_with_their_usual_settings_are_just_asked_for(
-    tmp_path: Path, personas: list[str]
-) -> None:
     with Panel("offline/lexical", personas=personas) as panel:
-        said: list[str] = []
         run = panel.score_many(rows(), tmp_path / "one", batch=True, on_notice=said.append)
     assert run.n_scored == 12
     assert said == [

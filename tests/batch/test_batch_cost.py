@@ -15,18 +15,6 @@ from areopagus.cli.results import cost_lines
 from areopagus.records.tables import read_judgments
 
 
-def test_the_cost_is_that_of_the_batch_where_the_list_has_it(
-    tmp_path: Path, personas: list[str]
-) -> None:
-    with BatchServer() as server:
-        with Panel(models(server)[:1], personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-    # litellm's list for gpt-4o-mini: 0.075 and 0.30 dollars a million tokens in a batch.
-    for vote in read_judgments(run.path):
-        expected = (vote["input_tokens"] * 0.075 + vote["output_tokens"] * 0.30) / 1e6
-        assert vote["cost_usd"] == pytest.approx(expected)
-
-
 def test_a_price_that_nobody_states_stays_unknown(tmp_path: Path, personas: list[str]) -> None:
     said: list[str] = []
     with BatchServer() as server:
@@ -35,6 +23,10 @@ def test_a_price_that_nobody_states_stays_unknown(tmp_path: Path, personas: list
             run = run_batch(panel, tmp_path / "run", said=said)
         assert {vote["cost_usd"] for vote in read_judgments(run.path)} == {None}
         assert any("--batch-discount" in sentence for sentence in said)
+        saved = run.record["cost"]["saved"]
+        assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
+        told = "\n".join(cost_lines(run.record["sessions"][-1]))
+        assert "unknown by batches (no price is known)" in told
         with Panel(priced, personas=personas, ledger=tmp_path / "other.sqlite") as panel:
             half = run_batch(
                 panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5)
@@ -107,16 +99,16 @@ def test_the_run_says_what_went_into_batches_and_what_that_saved(
     assert server.online == []
     session, later = again.record["sessions"]
     calls = session["calls"]
-    assert [calls[name] for name in ("sent", "in_batches", "batches", "attempts")] == [
-        12,
-        12,
-        1,
-        12,
-    ]
+    told = [calls[name] for name in ("sent", "in_batches", "batches", "attempts")]
+    assert told == [12, 12, 1, 12]
     # The answers that this run's own batch brought were not paid before by anybody.
     assert (calls["answered"], calls["from_ledger"]) == (12, 0)
     assert later["calls"]["from_ledger"] == 12
     votes = list(read_judgments(run.path))
+    # litellm's list for gpt-4o-mini: 0.075 and 0.30 dollars a million tokens in a batch.
+    for vote in votes:
+        expected = (vote["input_tokens"] * 0.075 + vote["output_tokens"] * 0.30) / 1e6
+        assert vote["cost_usd"] == pytest.approx(expected)
     paid = run.record["cost"]["paid"]
     assert paid["online"]["replies"] == session["replies"]["ledger"]["replies"] == 0
     assert paid["batch"]["replies"] == 12
@@ -131,16 +123,3 @@ def test_the_run_says_what_went_into_batches_and_what_that_saved(
     assert lines[0] == "Calls: 12 calls sent (12 in 1 batch, 0 online), 0 answered by the ledger"
     assert f"${saved['batch_usd']:.4f} by batches" in "\n".join(lines)
     assert cost_lines(later)[0] == "Calls: 0 calls sent, 12 answered by the ledger"
-
-
-def test_a_batch_at_no_known_price_saves_nothing_that_is_known(
-    tmp_path: Path, personas: list[str]
-) -> None:
-    with BatchServer() as server:
-        priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
-        with Panel(priced, personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-    saved = run.record["cost"]["saved"]
-    assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
-    told = "\n".join(cost_lines(run.record["sessions"][-1]))
-    assert "unknown by batches (no price is known)" in told

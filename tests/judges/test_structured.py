@@ -15,14 +15,12 @@ import pytest
 
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
-from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import RESPONSE_FORMATS, JsonSchema, Request, ResponseFormat
 from areopagus.judges.schema import FLAG, TEXT, object_schema
 from areopagus.judges.structured import Question, ask, complete
 from areopagus.records.ledger import Ledger
-from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 SCHEMA = object_schema({"why": TEXT, "is_fit": FLAG})
@@ -86,37 +84,6 @@ async def test_what_stays_unreadable_says_why_and_is_asked_no_third_time(ledger:
     assert [fault.key for fault in done.faults] == ["is_fit"]
     assert len(backend.requests) == 2
     assert client.usage.unreadable.replies == 2
-
-
-async def test_a_reply_that_was_cut_off_may_take_twice_the_tokens(ledger: Ledger) -> None:
-    cut = Reply(text=GOOD[:20], finish_reason="length")
-    backend, client = ScriptedBackend([cut, GOOD], max_tokens=100), Client(ledger)
-    done = await complete(client, backend, question())
-    assert done.status == "read"
-    assert [asked.params["max_tokens"] for asked in backend.requests] == [100, 200]
-
-
-async def test_a_refusal_is_not_argued_with(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend("I'm sorry, but I can't help with that."), Client(ledger)
-    done = await complete(client, backend, question())
-    assert (done.status, done.reason, len(backend.requests)) == ("refused", "refusal", 1)
-
-
-async def test_no_reply_is_a_failure_by_its_class(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(ProviderError("context_length", "too long")), Client(ledger)
-    done = await complete(client, backend, question())
-    assert (done.status, done.reason, done.detail) == ("failed", "context_length", "too long")
-    assert (done.calls, done.cost_usd) == (0, 0.0)
-
-
-async def test_what_the_budget_or_a_stop_forbids_is_not_asked(ledger: Ledger) -> None:
-    backend = ScriptedBackend(GOOD, cost_usd=1.0)
-    poor = Client(ledger, budget=Budget(cap=0.5))
-    assert (await complete(poor, backend, question())).reason == "budget"
-    stopped = Client(ledger)
-    stopped.stop()
-    done = await complete(stopped, backend, question())
-    assert (done.status, done.reason, backend.requests) == ("not_asked", "interrupted", [])
 
 
 async def test_a_question_without_repairs_is_left_to_its_caller(ledger: Ledger) -> None:

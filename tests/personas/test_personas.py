@@ -32,11 +32,6 @@ provenance: written for this test
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path_factory.mktemp("home")))
-
-
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "economist.yaml").write_text(ECONOMIST, encoding="utf-8")

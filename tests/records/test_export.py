@@ -75,6 +75,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AREOPAGUS_HOME", str(folder / "home"))
+        patch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
         return score(folder / "run", IDS)
 
 
@@ -122,6 +123,7 @@ def test_scrub_ids_are_no_formulas_unless_they_are_asked_for_verbatim(
     assert list(dict.fromkeys(row["response_id"] for row in raw)) == IDS
 
 
+@pytest.mark.usefixtures("no_report")
 def test_scrub_refuses_another_mode_another_rubric_and_repeats(tmp_path: Path) -> None:
     holistic = tmp_path / "holistic"
     with Panel(ScriptedBackend("7"), mode="holistic") as panel:

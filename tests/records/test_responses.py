@@ -157,6 +157,7 @@ def test_a_folder_that_the_library_saved_is_read(tmp_path: Path) -> None:
         assert source.check().fingerprint == same.check().fingerprint
 
 
+@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     "kind", ["stand-in", "Dataset.from_list", "IterableDataset.from_generator"]
 )
@@ -172,7 +173,7 @@ def test_a_hugging_face_data_set_is_scored_as_it_is(tmp_path: Path, kind: str) -
             source = datasets.Dataset.from_list(rows)
         else:
             source = datasets.IterableDataset.from_generator(lambda: iter(rows))
-    with Panel() as panel:
+    with Panel(personas=["historian"]) as panel:
         run = panel.score_many(source, out=tmp_path / "run")
         again = panel.score_many(rows, out=tmp_path / "again")
     assert run.scores["response_id"].tolist() == ["r0", "r1", "r2", "r3"]

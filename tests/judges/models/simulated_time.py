@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import selectors
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 
@@ -20,12 +21,18 @@ class _LeapingSelector(selectors.DefaultSelector):
         return ready
 
 
-def in_simulated_time(work: Coroutine[Any, Any, Any]) -> Any:
-    selector = _LeapingSelector()
+def in_simulated_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """A test of coroutines on such a loop."""
 
-    class Loop(asyncio.SelectorEventLoop):
-        def time(self) -> float:
-            return 1000.0 + selector.leaped
+    @functools.wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        selector = _LeapingSelector()
 
-    with asyncio.Runner(loop_factory=lambda: Loop(selector)) as runner:
-        return runner.run(work)
+        class Loop(asyncio.SelectorEventLoop):
+            def time(self) -> float:
+                return 1000.0 + selector.leaped
+
+        with asyncio.Runner(loop_factory=lambda: Loop(selector)) as runner:
+            runner.run(test(*given, **named))
+
+    return run

@@ -144,15 +144,15 @@ async def test_the_parameters_arrive_and_nothing_else_does(server: ProviderServe
     }
 
 
-@pytest.mark.parametrize("model", PROTOCOLS)
 async def test_the_key_that_is_named_is_the_key_that_is_sent(
-    server: ProviderServer, model: str, monkeypatch: pytest.MonkeyPatch
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "another-key-altogether")
     monkeypatch.setenv("OUR_ACCESS", CANARY)
     server.api_key = CANARY
-    asked = backend(server, model, api_key_env="OUR_ACCESS")
-    assert (await asked.send(request(asked))).text
+    for model in PROTOCOLS:
+        asked = backend(server, model, api_key_env="OUR_ACCESS")
+        assert (await asked.send(request(asked))).text
 
 
 async def test_a_named_key_that_is_missing_sends_nothing(
@@ -184,31 +184,26 @@ async def test_the_time_is_over_for_a_whole_answer_not_for_each_byte(
 # Usage and cost -----------------------------------------------------------------------------------
 
 
-async def test_a_known_price_is_applied_with_its_cached_share(server: ProviderServer) -> None:
+async def test_prices_are_ones_own_or_those_of_the_list_or_unknown_and_never_nothing(
+    server: ProviderServer,
+) -> None:
     server.judge = lambda asked: ServedReply('{"overall": 7}', usage=(1000, 100, 400))
-    asked = backend(server, "openai/gpt-4o-mini")
-    reply = await asked.send(request(asked))
+    listed = backend(server, "openai/gpt-4o-mini")
+    reply = await listed.send(request(listed))
     assert reply.usage.cached_input_tokens == 400
     # 600 × 0.15 + 400 × 0.075 + 100 × 0.60 dollars a million
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.60) / 1e6)
-
-
-async def test_own_prices_win_over_the_list(server: ProviderServer) -> None:
-    server.judge = lambda asked: ServedReply('{"overall": 7}', usage=(1000, 100, 400))
     prices = Prices(input=10, output=20, cached_input=1)
-    asked = backend(server, "openai/gpt-4o-mini", prices=prices)
-    reply = await asked.send(request(asked))
+    own = backend(server, "openai/gpt-4o-mini", prices=prices)
+    reply = await own.send(request(own))
     assert reply.cost_usd == pytest.approx((600 * 10 + 400 * 1 + 100 * 20) / 1e6)
-    assert asked.worst_cost(1_000_000, 1_000_000) == pytest.approx(30)
-    assert asked.likely_cost(1_000_000, 0) == pytest.approx(10)
-
-
-async def test_an_unknown_price_is_unknown_and_not_nothing(server: ProviderServer) -> None:
-    asked = backend(server, "openai/x")
-    reply = await asked.send(request(asked))
-    assert reply.cost_usd is None
-    assert asked.worst_cost(1, 1) is None
-    assert asked.likely_cost(1, 1) is None
+    assert own.worst_cost(1_000_000, 1_000_000) == pytest.approx(30)
+    assert own.likely_cost(1_000_000, 0) == pytest.approx(10)
+    # An Ollama of one's own is free.
+    for model, cost in (("openai/x", None), ("ollama_chat/x", 0.0)):
+        asked = backend(server, model)
+        assert (await asked.send(request(asked))).cost_usd == cost
+        assert asked.worst_cost(10**6, 10**6) == asked.likely_cost(1, 1) == cost
 
 
 async def test_tokens_that_nobody_counted_are_unknown_and_so_is_the_cost(
@@ -233,12 +228,6 @@ async def test_tokens_that_nobody_counted_are_unknown_and_so_is_the_cost(
     reply = await asked.send(request(asked))
     assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("7", None, None)
     assert reply.cost_usd is None
-
-
-async def test_an_ollama_of_ones_own_is_free(server: ProviderServer) -> None:
-    asked = backend(server, "ollama_chat/x")
-    assert (await asked.send(request(asked))).cost_usd == 0.0
-    assert asked.worst_cost(10**6, 10**6) == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
@@ -279,32 +268,6 @@ async def test_nothing_is_contacted_but_the_address_named(
 
 
 # Reply parts --------------------------------------------------------------------------------------
-
-
-async def test_log_probabilities_are_kept_as_the_endpoint_gave_them(server: ProviderServer) -> None:
-    content = [
-        {
-            "token": "7",
-            "logprob": -0.1,
-            "bytes": [55],
-            "top_logprobs": [
-                {"token": "7", "logprob": -0.1, "bytes": [55]},
-                {"token": "8", "logprob": -2.4, "bytes": [56]},
-            ],
-        }
-    ]
-    server.judge = lambda asked: ServedReply("7", logprobs=content)
-    asked = backend(server, "openai/x")
-    params = {**asked.spec.parameters(), "logprobs": True, "top_logprobs": 20}
-    reply = await asked.send(request(asked, params=params))
-    assert reply.logprobs == content
-    assert server.requests[0].params["top_logprobs"] == 20
-
-
-async def test_a_refusal_in_its_own_field_is_found(server: ProviderServer) -> None:
-    server.judge = lambda asked: ServedReply(None, refusal="I will not.")
-    asked = backend(server, "openai/x")
-    assert (await asked.send(request(asked))).refusal == "I will not."
 
 
 # Preparation --------------------------------------------------------------------------------------

@@ -276,31 +276,28 @@ async def test_a_call_that_may_wait_for_a_rate_or_a_pause_is_not_noted_before() 
     ("rpm", "tpm", "tokens", "a_minute"),
     [(600, None, 1, 600), (None, 600, 1200, 0.5), (60, 1200, 100, 12)],
 )
-def test_the_rates_hold_over_five_minutes_and_are_used(
+@in_simulated_time
+async def test_the_rates_hold_over_five_minutes_and_are_used(
     rpm: float | None, tpm: float | None, tokens: float, a_minute: float
 ) -> None:
     sent: list[float] = []
+    limiter = Limiter(concurrency=50, rpm=rpm, tpm=tpm)
+    loop = asyncio.get_running_loop()
+    started = loop.time()
 
-    async def run() -> None:
-        limiter = Limiter(concurrency=50, rpm=rpm, tpm=tpm)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+    async def one() -> None:
+        while True:
+            await limiter.acquire(tokens)
+            sent.append(loop.time() - started)
+            limiter.succeeded(estimated_tokens=tokens, used_tokens=tokens)
+            limiter.release()
 
-        async def one() -> None:
-            while True:
-                await limiter.acquire(tokens)
-                sent.append(loop.time() - started)
-                limiter.succeeded(estimated_tokens=tokens, used_tokens=tokens)
-                limiter.release()
-
-        workers = [asyncio.create_task(one()) for _ in range(20)]
-        await asyncio.sleep(300)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        assert limiter.in_flight == 0
-
-    in_simulated_time(run())
+    workers = [asyncio.create_task(one()) for _ in range(20)]
+    await asyncio.sleep(300)
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+    assert limiter.in_flight == 0
     burst = max(1.0, a_minute / 60)
     assert a_minute * 5 - 1 <= len(sent) <= a_minute * 5 + burst + 1
     for start in sent:
@@ -308,51 +305,46 @@ def test_the_rates_hold_over_five_minutes_and_are_used(
         assert within <= a_minute + burst + 1
 
 
-def test_a_429_that_comes_while_a_call_waits_for_its_rate_is_not_charged_twice() -> None:
-    async def run() -> None:
-        limiter = Limiter(concurrency=5, rpm=60)
-        loop = asyncio.get_running_loop()
-        await limiter.acquire(1)
-        second = asyncio.create_task(limiter.acquire(1))  # its rate comes in a second
-        await asyncio.sleep(0.5)
-        limiter.throttled(10.0)
-        started = loop.time()
-        await second
-        assert loop.time() - started == pytest.approx(10.0, abs=0.01)
-        limiter.release()
-        started = loop.time()
-        await limiter.acquire(1)  # charged twice it would be 2
-        assert loop.time() - started == pytest.approx(1.0, abs=0.01)
-
-    in_simulated_time(run())
+@in_simulated_time
+async def test_a_429_that_comes_while_a_call_waits_for_its_rate_is_not_charged_twice() -> None:
+    limiter = Limiter(concurrency=5, rpm=60)
+    loop = asyncio.get_running_loop()
+    await limiter.acquire(1)
+    second = asyncio.create_task(limiter.acquire(1))  # its rate comes in a second
+    await asyncio.sleep(0.5)
+    limiter.throttled(10.0)
+    started = loop.time()
+    await second
+    assert loop.time() - started == pytest.approx(10.0, abs=0.01)
+    limiter.release()
+    started = loop.time()
+    await limiter.acquire(1)  # charged twice it would be 2
+    assert loop.time() - started == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("rates", [{"rpm": 600}, {"rpm": 600, "tpm": 6000}])
-def test_calls_that_wait_for_a_rate_do_not_leave_together_after_a_pause(
+@in_simulated_time
+async def test_calls_that_wait_for_a_rate_do_not_leave_together_after_a_pause(
     rates: dict[str, float],
 ) -> None:
     left: list[float] = []
+    limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
+    limiter.allowed = 64.0
+    loop = asyncio.get_running_loop()
+    started = loop.time()
 
-    async def run() -> None:
-        limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
-        limiter.allowed = 64.0
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+    async def one() -> None:
+        await limiter.acquire(10.0)
+        left.append(round(loop.time() - started, 2))
+        limiter.release()
 
-        async def one() -> None:
-            await limiter.acquire(10.0)
-            left.append(round(loop.time() - started, 2))
-            limiter.release()
-
-        calls = asyncio.gather(*(one() for _ in range(60)))
-        await asyncio.sleep(1.05)
-        limiter.throttled(5.0)
-        await asyncio.sleep(3.0)
-        limiter.throttled(5.0)  # the pause is lengthened while it lasts
-        await calls
-        assert limiter.in_flight == 0
-
-    in_simulated_time(run())
+    calls = asyncio.gather(*(one() for _ in range(60)))
+    await asyncio.sleep(1.05)
+    limiter.throttled(5.0)
+    await asyncio.sleep(3.0)
+    limiter.throttled(5.0)  # the pause is lengthened while it lasts
+    await calls
+    assert limiter.in_flight == 0
     before = [moment for moment in left if moment < 1.1]
     after = left[len(before) :]
     assert len(before) == 20
@@ -362,139 +354,129 @@ def test_calls_that_wait_for_a_rate_do_not_leave_together_after_a_pause(
 
 
 @pytest.mark.parametrize("rates", [{}, {"rpm": 600}])
-def test_calls_that_wait_keep_to_the_places_that_a_429_has_left(rates: dict[str, float]) -> None:
-    async def run() -> None:
-        limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
-        limiter.throttled(2.0)
-        limiter.allowed = 64.0  # as for calls that got their places before
-        calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(64)]
-        await asyncio.sleep(1.5)
-        limiter.allowed = 8.0
-        limiter.throttled(None)
-        await asyncio.sleep(60)
-        assert sum(call.done() for call in calls) == 4
-        for ended in range(1, 61):
-            limiter.release()
-            await asyncio.sleep(1)
-            assert sum(call.done() for call in calls) == 4 + ended
-        assert limiter.in_flight == 4
-
-    in_simulated_time(run())
+@in_simulated_time
+async def test_calls_that_wait_keep_to_the_places_that_a_429_has_left(
+    rates: dict[str, float],
+) -> None:
+    limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
+    limiter.throttled(2.0)
+    limiter.allowed = 64.0  # as for calls that got their places before
+    calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(64)]
+    await asyncio.sleep(1.5)
+    limiter.allowed = 8.0
+    limiter.throttled(None)
+    await asyncio.sleep(60)
+    assert sum(call.done() for call in calls) == 4
+    for ended in range(1, 61):
+        limiter.release()
+        await asyncio.sleep(1)
+        assert sum(call.done() for call in calls) == 4 + ended
+    assert limiter.in_flight == 4
 
 
 @pytest.mark.parametrize("rates", [{}, {"rpm": 600}])
-def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(rates: dict[str, float]) -> None:
-    async def run() -> None:
-        limiter = Limiter(concurrency=8, **rates)  # type: ignore[arg-type]
-        for _ in range(2):
-            await limiter.acquire(1)
-        limiter.throttled(0.5)
-        limiter.allowed = 8.0
-        calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(6)]
-        await asyncio.sleep(0.1)
-        limiter.allowed = 2.0
-        await asyncio.sleep(1)
-        calls[0].cancel()
-        await asyncio.sleep(1)
-        assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 1)
-        limiter.release()
-        await asyncio.sleep(1)
-        assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 2)
-        limiter.stop()
-        ends = await asyncio.gather(*calls[2:], return_exceptions=True)
-        assert [type(end) for end in ends] == [StoppedError] * 4
-        assert limiter.in_flight == 2
+@in_simulated_time
+async def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(
+    rates: dict[str, float],
+) -> None:
+    limiter = Limiter(concurrency=8, **rates)  # type: ignore[arg-type]
+    for _ in range(2):
+        await limiter.acquire(1)
+    limiter.throttled(0.5)
+    limiter.allowed = 8.0
+    calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(6)]
+    await asyncio.sleep(0.1)
+    limiter.allowed = 2.0
+    await asyncio.sleep(1)
+    calls[0].cancel()
+    await asyncio.sleep(1)
+    assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 1)
+    limiter.release()
+    await asyncio.sleep(1)
+    assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 2)
+    limiter.stop()
+    ends = await asyncio.gather(*calls[2:], return_exceptions=True)
+    assert [type(end) for end in ends] == [StoppedError] * 4
+    assert limiter.in_flight == 2
 
-    in_simulated_time(run())
 
-
-def test_a_request_is_not_drawn_while_its_tokens_are_waited_for() -> None:
-    async def run() -> None:
-        limiter = Limiter(concurrency=8, rpm=60, tpm=600)
-        await limiter.acquire(100)  # ten seconds' worth of tokens, and one of requests
-        second = asyncio.create_task(limiter.acquire(1))
-        await asyncio.sleep(1.5)
-        second.cancel()
-        requests = limiter._requests
-        assert requests is not None
-        assert requests.delay_for(1.0, asyncio.get_running_loop().time()) == 0.0
-
-    in_simulated_time(run())
+@in_simulated_time
+async def test_a_request_is_not_drawn_while_its_tokens_are_waited_for() -> None:
+    limiter = Limiter(concurrency=8, rpm=60, tpm=600)
+    await limiter.acquire(100)  # ten seconds' worth of tokens, and one of requests
+    second = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(1.5)
+    second.cancel()
+    requests = limiter._requests
+    assert requests is not None
+    assert requests.delay_for(1.0, asyncio.get_running_loop().time()) == 0.0
 
 
 @pytest.mark.parametrize(("gives_up", "waited"), [(False, 10.1), (True, 9.1)])
-def test_a_large_call_goes_before_small_ones_that_came_later_unless_it_gives_up(
+@in_simulated_time
+async def test_a_large_call_goes_before_small_ones_that_came_later_unless_it_gives_up(
     gives_up: bool, waited: float
 ) -> None:
-    async def run() -> None:
-        limiter = Limiter(concurrency=8, tpm=600)  # ten a second
-        await limiter.acquire(100)
-        started = asyncio.get_running_loop().time()
-        large = asyncio.create_task(limiter.acquire(10))
-        small = asyncio.create_task(limiter.acquire(1))
-        await asyncio.sleep(5)
-        if gives_up:
-            large.cancel()
-        await small
-        assert large.done()
-        assert asyncio.get_running_loop().time() - started == pytest.approx(waited, abs=0.01)
-
-    in_simulated_time(run())
+    limiter = Limiter(concurrency=8, tpm=600)  # ten a second
+    await limiter.acquire(100)
+    started = asyncio.get_running_loop().time()
+    large = asyncio.create_task(limiter.acquire(10))
+    small = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(5)
+    if gives_up:
+        large.cancel()
+    await small
+    assert large.done()
+    assert asyncio.get_running_loop().time() - started == pytest.approx(waited, abs=0.01)
 
 
-def test_a_backend_that_answers_grows_and_one_that_throttles_settles() -> None:
+@in_simulated_time
+async def test_a_backend_that_answers_grows_and_one_that_throttles_settles() -> None:
     peaks: list[float] = []
+    limiter = Limiter(concurrency=200)
 
-    async def run() -> None:
-        limiter = Limiter(concurrency=200)
+    async def one() -> None:
+        while True:
+            await limiter.acquire(1)
+            crowd = limiter.in_flight
+            await asyncio.sleep(1.0)
+            if crowd > 60:  # the backend's own limit
+                limiter.throttled(None)
+            else:
+                limiter.succeeded(estimated_tokens=1, used_tokens=None)
+            limiter.release()
+            peaks.append(limiter.allowed)
 
-        async def one() -> None:
-            while True:
-                await limiter.acquire(1)
-                crowd = limiter.in_flight
-                await asyncio.sleep(1.0)
-                if crowd > 60:  # the backend's own limit
-                    limiter.throttled(None)
-                else:
-                    limiter.succeeded(estimated_tokens=1, used_tokens=None)
-                limiter.release()
-                peaks.append(limiter.allowed)
-
-        workers = [asyncio.create_task(one()) for _ in range(150)]
-        await asyncio.sleep(120)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-    in_simulated_time(run())
+    workers = [asyncio.create_task(one()) for _ in range(150)]
+    await asyncio.sleep(120)
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
     settled = peaks[len(peaks) // 2 :]
     assert min(settled) > START_IN_FLIGHT
     assert max(settled) < 75
 
 
-def test_the_number_in_flight_doubles_a_round_where_all_answers_come_at_once() -> None:
+@in_simulated_time
+async def test_the_number_in_flight_doubles_a_round_where_all_answers_come_at_once() -> None:
     """As from a server that takes 200 ms to each, while each call is noted for 10 ms before."""
     most: list[int] = []
+    limiter = Limiter(concurrency=256)
+    loop = asyncio.get_running_loop()
+    started = loop.time()
 
-    async def run() -> None:
-        limiter = Limiter(concurrency=256)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+    async def one() -> None:
+        await limiter.approach()
+        await asyncio.sleep(0.01)
+        await limiter.acquire(1)
+        rounds = int((loop.time() - started) / 0.2)
+        most.extend([0] * (rounds + 1 - len(most)))
+        most[rounds] = max(most[rounds], limiter.in_flight)
+        await asyncio.sleep(0.2)
+        limiter.succeeded(estimated_tokens=1, used_tokens=None)
+        limiter.release()
+        limiter.leave()
 
-        async def one() -> None:
-            await limiter.approach()
-            await asyncio.sleep(0.01)
-            await limiter.acquire(1)
-            rounds = int((loop.time() - started) / 0.2)
-            most.extend([0] * (rounds + 1 - len(most)))
-            most[rounds] = max(most[rounds], limiter.in_flight)
-            await asyncio.sleep(0.2)
-            limiter.succeeded(estimated_tokens=1, used_tokens=None)
-            limiter.release()
-            limiter.leave()
-
-        await asyncio.gather(*(one() for _ in range(1500)))
-        assert limiter.in_flight == 0
-
-    in_simulated_time(run())
+    await asyncio.gather(*(one() for _ in range(1500)))
+    assert limiter.in_flight == 0
     assert most[:4] == [32, 64, 128, 256]

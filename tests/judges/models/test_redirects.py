@@ -90,12 +90,9 @@ BY_OPENAI = ("ai21_chat", "dashscope", "moonshot", "novita", "openai", "text-com
 OURS = sorted({*BY_HANDLER, *BY_OPENAI, "azure", "azure_text"} - {"vertex_ai"})
 
 
-@pytest.mark.parametrize("provider", OURS)
 async def test_litellm_sends_by_our_client_and_by_no_other(
-    recorder: Recorder, provider: str, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in WITH_ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
     sent = []
 
     async def post(url: str, *_: object, **__: object) -> Answer:
@@ -103,13 +100,17 @@ async def test_litellm_sends_by_our_client_and_by_no_other(
         return Answer(400, {}, b'{"error": {"message": "no"}}')
 
     monkeypatch.setattr(litellm_calls, "post", post)
-    asked = backend(f"{provider}/x", f"http://127.0.0.1:{recorder.port}", lane="litellm")
-    assert client_kind(asked.spec) is not None
-    what = asked.arguments(request(asked, schema=None, structured="prompt"))
-    with pytest.raises(HttpError):
-        await litellm_calls.complete(asked.spec, what)
-    assert len(sent) == 1
-    assert recorder.raw == []
+    for name, value in WITH_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    for provider in OURS:
+        sent.clear()
+        asked = backend(f"{provider}/x", f"http://127.0.0.1:{recorder.port}", lane="litellm")
+        assert client_kind(asked.spec) is not None
+        what = asked.arguments(request(asked, schema=None, structured="prompt"))
+        with pytest.raises(HttpError):
+            await litellm_calls.complete(asked.spec, what)
+        assert len(sent) == 1, provider
+        assert recorder.raw == [], provider
 
 
 def test_a_provider_that_is_asked_by_another_client_is_refused_before_it_is_asked() -> None:

@@ -198,6 +198,7 @@ def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
     assert "Cost now: $0\n" in lines
 
 
+@pytest.mark.usefixtures("no_report")
 def test_sessions_of_a_run_that_the_cap_stopped_add_up(
     till: Till, server: ProviderServer, tmp_path: Path
 ) -> None:
@@ -220,6 +221,7 @@ def test_sessions_of_a_run_that_the_cap_stopped_add_up(
     assert sessions[1]["replies"]["ledger"]["replies"] == before
 
 
+@pytest.mark.usefixtures("no_report")
 def test_what_is_spent_stands_on_record_before_the_end(
     server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +242,7 @@ def test_what_is_spent_stands_on_record_before_the_end(
     assert seen[-1][0] > 0
 
 
+@pytest.mark.usefixtures("no_report")
 def test_an_unknown_price_is_no_saving_and_says_why(tmp_path: Path) -> None:
     usage = Usage(input_tokens=100, output_tokens=10, cached_input_tokens=50)
 
@@ -451,6 +454,7 @@ SILLY_ANSWERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures("no_report")
 def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path) -> None:
     def judge(request: ServedRequest) -> ServedReply:
         vote = by_hash(1, 10)(request).text

@@ -3,68 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ledger_world import Place, key, reply, rows
 
 from areopagus import Panel
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import recent_calls, whole_call
 from areopagus.records.ledger.encoding import checksum, decode_reply
-from areopagus.records.ledger.ledger import open_store
-from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
-Place = Path | str
 Damage = Callable[[bytes], bytes]
-_schemas = itertools.count(1)
 LONG = "because promises bind " * 400
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param == "sqlite":
-        return tmp_path / "ledger.sqlite"
-    server = request.getfixturevalue("postgres")
-    return str(server.address(f"checksums_{next(_schemas)}"))
-
-
-def key(number: int) -> str:
-    return f"{number:064x}"
 
 
 async def pay(ledger: Ledger, number: int, text: str) -> None:
     pending_call = await ledger.claim(key(number), backend="b")
     assert pending_call is not None
-    reply = Reply(text=text, cost_usd=0.5, created_at=1.0)
-    await ledger.finish(pending_call, reply, purpose="judge", request={})
-
-
-def stored(place: Place, number: int) -> bytes:
-    reader = open_store(place, read_only=True)
-    try:
-        ((found,),) = reader.rows("SELECT reply FROM calls WHERE key = :key", key=key(number))
-    finally:
-        reader.close()
-    return bytes(found)
+    await ledger.finish(pending_call, reply(text), purpose="judge", request={})
 
 
 def damage(place: Place, number: int, change: Damage) -> None:
-    changed = change(stored(place, number)).hex()
+    ((stored,),) = rows(place, "SELECT reply FROM calls WHERE key = :key", key=key(number))
+    changed = change(bytes(stored)).hex()
     value = f"x'{changed}'" if isinstance(place, Path) else f"decode('{changed}', 'hex')"
-    writer = open_store(place, read_only=False)
-    writer.rows(f"UPDATE calls SET reply = {value} WHERE key = :key", key=key(number))
-    writer.close()
-
-
-def without_checksums(place: Place) -> None:
-    writer = open_store(place, read_only=False)
-    writer.rows("UPDATE calls SET checksum = NULL")
-    writer.close()
+    rows(place, f"UPDATE calls SET reply = {value} WHERE key = :key", key=key(number))
 
 
 def _one_bit(reply: bytes) -> bytes:
@@ -77,19 +44,13 @@ def _cut(reply: bytes) -> bytes:
     return reply[: len(reply) // 2]
 
 
-def _other_json(reply: bytes) -> bytes:
-    return b'{"text": 5}'
-
-
-def _other_packed(reply: bytes) -> bytes:
-    return zlib.compress(b"[1, 2, 3]" * 300)
-
-
-def _nothing(reply: bytes) -> bytes:
-    return b""
-
-
-DAMAGES = [_one_bit, _cut, _other_json, _other_packed, _nothing]
+DAMAGES: list[Damage] = [
+    _one_bit,
+    _cut,
+    lambda reply: b'{"text": 5}',
+    lambda reply: zlib.compress(b"[1, 2, 3]" * 300),
+    lambda reply: b"",
+]
 
 
 async def test_a_damaged_reply_is_named_once_and_the_next_one_takes_its_place(
@@ -147,7 +108,7 @@ async def test_every_damage_is_seen_and_where_there_was_no_checksum_yet_by_the_f
         damage(place, number, change)
     with Ledger.open(place, read_only=True) as ledger:
         assert set(ledger.lookup(keys)) == {key(whole)}
-    without_checksums(place)
+    rows(place, "UPDATE calls SET checksum = NULL")
     with Ledger.open(place, read_only=True) as ledger:
         assert set(ledger.lookup(keys[1:])) == {key(whole)}  # one bit of a text has no form
 
@@ -157,11 +118,9 @@ async def test_a_value_of_another_type_in_a_file_is_no_reply(tmp_path: Path) -> 
     with Ledger.open(path) as ledger:
         for number in (1, 2, 3):
             await pay(ledger, number, "yes")
-    without_checksums(path)
-    writer = open_store(path, read_only=False)
-    writer.rows("UPDATE calls SET reply = 7 WHERE key = :key", key=key(1))
-    writer.rows("UPDATE calls SET reply = 'words' WHERE key = :key", key=key(2))
-    writer.close()
+    rows(path, "UPDATE calls SET checksum = NULL")
+    rows(path, "UPDATE calls SET reply = 7 WHERE key = :key", key=key(1))
+    rows(path, "UPDATE calls SET reply = 'words' WHERE key = :key", key=key(2))
     with Ledger.open(path) as ledger:
         assert set(ledger.lookup([key(1), key(2), key(3)])) == {key(3)}
 
@@ -171,7 +130,7 @@ async def test_the_commands_show_what_is_left_of_a_damaged_call(place: Place) ->
         await pay(ledger, 1, "yes")
     damage(place, 1, _cut)
     (call,) = recent_calls(place)
-    assert (call.text, call.cost_usd) == (None, 0.5)
+    assert (call.text, call.cost_usd) == (None, 0.01)
     assert whole_call(place, key(1))["reply"] is None
 
 
@@ -195,10 +154,8 @@ async def test_a_run_asks_again_for_the_one_vote_that_was_damaged(tmp_path: Path
 
     before = await scored()
     asked = len(backend.requests)
-    writer = open_store(path, read_only=False)
-    ((lost,),) = writer.rows("SELECT min(key) FROM calls")
-    writer.rows("UPDATE calls SET reply = x'00' WHERE key = :key", key=lost)
-    writer.close()
+    ((lost,),) = rows(path, "SELECT min(key) FROM calls")
+    rows(path, "UPDATE calls SET reply = x'00' WHERE key = :key", key=lost)
     assert await scored() == before
     assert len(backend.requests) == asked + 1
     assert await scored() == before

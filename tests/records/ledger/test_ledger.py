@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import random
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_world import Place, key, pay, reply, rows
 from processes import Command, until
 
 from areopagus.errors import InputError, ProviderError, StoreError
-from areopagus.records.ledger import Ledger, PendingCall
+from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
-from areopagus.records.ledger.ledger import open_store
 from areopagus.records.types import Reply, Usage
 
-Place = Path | str
-_schemas = itertools.count(1)
-
-
-def key(number: int) -> str:
-    return f"{number:064x}"
-
-
-def finish(ledger: Ledger, pending_call: PendingCall, **changes: Any) -> Awaitable[None]:
-    values: dict[str, Any] = {
-        "reply": reply("yes"),
-        "purpose": "judge",
-        "request": {"persona": "historian"},
-    }
-    return ledger.finish(pending_call, **{**values, **changes})
-
-
-def reply(text: str) -> Reply:
-    return Reply(
-        text=text,
-        finish_reason="stop",
-        usage=Usage(input_tokens=100, output_tokens=5),
-        cost_usd=0.01,
-        created_at=time.time(),
-    )
+FAULT = ProviderError("server", "500", status=500)
 
 
 async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
@@ -55,35 +29,10 @@ async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
     return [task.done() for task in tasks]
 
 
-async def pay(
-    ledger: Ledger,
-    number: int,
-    text: str = "yes",
-    *,
-    paid: Reply | None = None,
-    backend: str = "openai/x",
-) -> int:
-    pending_call = await ledger.begin(key(number), backend=backend)
-    await finish(ledger, pending_call, reply=paid or reply(text))
-    return pending_call.repeats
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "home" / "ledger.sqlite"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, path: Path) -> Place:
-    """A new ledger in a file, and one in a schema of a server: they behave alike."""
-    if request.param == "sqlite":
-        return path
-    server = request.getfixturevalue("postgres")
-    return str(server.address(f"ledger_{next(_schemas)}"))
+# Replies ------------------------------------------------------------------------------------------
 
 
 async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> None:
-    logprobs = [{"token": "7", "logprob": -0.1, "top_logprobs": []}]
     paid = Reply(
         text="ja — 是 \U0001f600 \ud800",
         finish_reason="stop",
@@ -94,81 +43,63 @@ async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> Non
         cost_usd=0.25,
         attempts=3,
         latency_s=0.5,
-        logprobs=logprobs,
+        logprobs=[{"token": "7", "logprob": -0.1, "top_logprobs": []}],
         created_at=12.0,
     )
+    # What an endpoint claims cannot stop the ledger.
+    wild = Reply(
+        text="\ud800",
+        finish_reason="\udfff\0",
+        answered_by="\ud800\0",
+        usage=Usage(input_tokens=10**30, output_tokens=-(10**30)),
+    )
+    long = reply("because " * 50_000)
     with Ledger.open(place) as ledger:
-        pending_call = await ledger.begin(key(1), backend="openai/x")
-        await finish(ledger, pending_call, reply=paid)
-        assert ledger.lookup([key(1), key(2)]) == {key(1): paid}
+        await pay(ledger, 1, paid)
+        await pay(ledger, 2, wild, backend="openai/\ud800", endpoint="\ud800\0", x="\ud800\0")
+        await pay(ledger, 3, long)
+        noted = await ledger.begin(key(4), backend="\ud800")
+        fault = ProviderError("server", "\ud800\0")
+        await ledger.fail(noted, fault, attempts=1, may_be_billed=False)
+        stored = {key(1): paid, key(2): wild, key(3): long}
+        assert ledger.lookup([key(n) for n in range(6)]) == stored
     with Ledger.open(place) as ledger:
-        assert ledger.lookup([key(1)]) == {key(1): paid}
+        assert ledger.lookup([key(n) for n in range(6)]) == stored
+    if isinstance(place, Path):
+        assert place.stat().st_size < 200_000, "a long reply is packed"
 
 
-async def test_a_long_reply_is_packed_and_comes_back_unchanged(path: Path) -> None:
-    text = "because " * 50_000
-    with Ledger.open(path) as ledger:
-        await pay(ledger, 1, text)
-        assert ledger.lookup([key(1)])[key(1)].text == text
-    assert path.stat().st_size < 100_000
-
-
-async def test_many_keys_are_looked_up_at_once(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        await asyncio.gather(*(pay(ledger, n) for n in range(600)))
-        assert len(ledger.lookup([key(n) for n in range(1200)])) == 600
-
-
-def test_a_ledger_is_for_its_owner_only_and_keeps_its_secret(path: Path) -> None:
-    with Ledger.open(path) as ledger:
-        secret = ledger.secret
-    with Ledger.open(path) as again:
-        assert again.secret == secret
-    assert len(secret) == 32
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_the_default_stands_in_the_users_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path / "somewhere" / "else"))
-    with Ledger.open() as ledger:
-        assert ledger.path == tmp_path / "somewhere" / "else" / "ledger.sqlite"
-        assert ledger.path.is_file()
-
-
-async def test_a_failed_call_is_no_reply_and_is_counted(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        pending_call = await ledger.begin(key(1), backend="openai/x")
-        error = ProviderError("timeout", "late")
-        await ledger.fail(pending_call, error, attempts=3, may_be_billed=True)
-        assert ledger.lookup([key(1)]) == {}
-        assert ledger.abandoned() == 0
-    assert ledger_stats(place).failures == (("openai/x", "timeout", 1),)
-
-
-async def test_a_withdrawn_call_leaves_nothing(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        await ledger.withdraw(await ledger.begin(key(1), backend="openai/x"))
-    stats = ledger_stats(place)
-    assert (stats.failures, stats.abandoned, stats.backends) == ((), 0, ())
-
-
-async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_again(
+def test_several_loops_in_several_threads_write_one_ledger_and_many_keys_are_looked_up_at_once(
     place: Place,
 ) -> None:
     with Ledger.open(place) as ledger:
-        await ledger.begin(key(1), backend="openai/x")
-        # It belongs to a living session: not abandoned.
-        with Ledger.open(place) as other:
-            assert other.abandoned() == 0
+
+        def work(start: int) -> None:
+            async def all_of_them() -> None:
+                await asyncio.gather(*(pay(ledger, n) for n in range(start, start + 150)))
+
+            asyncio.run(all_of_them())
+
+        threads = [threading.Thread(target=work, args=(150 * n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(ledger.lookup([key(n) for n in range(1200)])) == 600
+    assert ledger_stats(place).backends[0].calls == 600
+
+
+async def test_failed_and_withdrawn_calls_are_no_replies(place: Place) -> None:
     with Ledger.open(place) as ledger:
-        assert ledger.abandoned() == 1
-        assert await pay(ledger, 1) == 1
+        failed = await ledger.begin(key(1), backend="openai/x")
+        late = ProviderError("timeout", "late")
+        await ledger.fail(failed, late, attempts=3, may_be_billed=True)
+        await ledger.withdraw(await ledger.begin(key(2), backend="openai/x"))
+        assert ledger.lookup([key(1), key(2)]) == {}
         assert ledger.abandoned() == 0
-        assert await pay(ledger, 2) == 0
-    assert ledger_stats(place).backends[0].repeats == 1
+    stats = ledger_stats(place)
+    assert stats.failures == (("openai/x", "timeout", 1),)
+    assert (stats.abandoned, stats.backends) == (0, ())
 
 
 async def test_the_first_of_two_replies_is_kept_and_the_second_counted(place: Place) -> None:
@@ -181,32 +112,40 @@ async def test_the_first_of_two_replies_is_kept_and_the_second_counted(place: Pl
     assert (totals.calls, totals.duplicates) == (1, 2)
 
 
-async def test_what_an_endpoint_claims_cannot_stop_the_ledger(place: Place) -> None:
-    wild = Reply(
-        text="\ud800",
-        finish_reason="\udfff\0",
-        answered_by="\ud800\0",
-        usage=Usage(input_tokens=10**30, output_tokens=-(10**30)),
-    )
+async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None:
+    personas = ["historian", "ethicist"] * 3
     with Ledger.open(place) as ledger:
-        pending_call = await ledger.begin(key(1), backend="openai/\ud800")
-        changes = {"endpoint": "\ud800\0", "request": {"x": "\ud800\0"}}
-        await finish(ledger, pending_call, reply=wild, **changes)
-        assert ledger.lookup([key(1)])[key(1)] == wild
-        pending_call = await ledger.begin(key(2), backend="\ud800")
-        error = ProviderError("server", "\ud800\0")
-        await ledger.fail(pending_call, error, attempts=1, may_be_billed=False)
-        await pay(ledger, 3)
+        for number, persona in enumerate(personas):
+            await pay(ledger, number, persona=persona)
+    with Ledger.open(place) as ledger:  # another session describes them again
+        await pay(ledger, 6, persona="historian")
+    assert rows(place, "SELECT count(*) FROM requests") == [(2,)]
+    said = [whole_call(place, key(number))["request"]["persona"] for number in range(7)]
+    assert said == [*personas, "historian"]
+    rows(place, "DELETE FROM requests")
+    with pytest.raises(StoreError, match="damaged"):
+        whole_call(place, key(1))
 
 
-async def test_an_answered_call_is_no_orphan_whoever_else_was_killed_asking_it(
+# Calls in flight ----------------------------------------------------------------------------------
+
+
+async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_again(
     place: Place,
 ) -> None:
-    with Ledger.open(place) as one, Ledger.open(place) as two:
-        await one.begin(key(1), backend="b")
-        await pay(two, 1)
     with Ledger.open(place) as ledger:
+        await ledger.begin(key(1), backend="b")
+        await ledger.begin(key(3), backend="b")
+        # They belong to a living session: not abandoned.
+        with Ledger.open(place) as other:
+            assert other.abandoned() == 0
+            await pay(other, 3)  # answered for another: nobody need ask again
+    with Ledger.open(place) as ledger:
+        assert ledger.abandoned() == 1
+        assert await pay(ledger, 1) == 1
         assert ledger.abandoned() == 0
+        assert await pay(ledger, 2) == 0
+    assert ledger_stats(place).backends[0].repeats == 1
 
 
 async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(place: Place) -> None:
@@ -217,42 +156,66 @@ async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(place: Place) -> 
             assert await pay(survivor, number) == 1
 
 
-async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(place: Place) -> None:
+async def test_who_is_cancelled_takes_a_note_back_and_loses_no_reply(place: Place) -> None:
     with Ledger.open(place) as ledger:
         noting = asyncio.create_task(ledger.begin(key(1), backend="b"))
         await asyncio.sleep(0)
         noting.cancel()
-        await asyncio.gather(noting, return_exceptions=True)
+        pending = await ledger.begin(key(2), backend="b")
+        finishing = asyncio.ensure_future(
+            ledger.finish(pending, reply(), purpose="judge", request={})
+        )
+        await asyncio.sleep(0)
+        finishing.cancel()
+        await asyncio.gather(noting, finishing, return_exceptions=True)
     with Ledger.open(place) as ledger:
         assert ledger.abandoned() == 0
+        assert set(ledger.lookup([key(1), key(2)])) == {key(2)}
 
 
-async def test_a_cancelled_wait_does_not_lose_the_reply(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        pending_call = await ledger.begin(key(1), backend="openai/x")
-        waiting = asyncio.ensure_future(finish(ledger, pending_call))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-    with Ledger.open(place) as ledger:
-        assert key(1) in ledger.lookup([key(1)])
+async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> None:
+    with Ledger.open(path) as first, Ledger.open(path) as second:
+        await first.begin(key(1), backend="b")
+        await second.begin(key(1), backend="b")
+        await first.begin(key(2), backend="b")
+        writers = [ledger._writer._store for ledger in (first, second)]  # type: ignore[union-attr]
+        asked = [key(1), key(2), key(3)]
+        found = [sorted(row[1] for row in writer.in_flight_elsewhere(asked)) for writer in writers]
+        assert found == [[key(1)], [key(1), key(2)]]
 
 
-def test_several_loops_in_several_threads_write_one_ledger(place: Place) -> None:
-    with Ledger.open(place) as ledger:
+# The store ----------------------------------------------------------------------------------------
 
-        def work(start: int) -> None:
-            async def all_of_them() -> None:
-                await asyncio.gather(*(pay(ledger, n) for n in range(start, start + 30)))
 
-            asyncio.run(all_of_them())
+def test_a_ledger_is_for_its_owner_only_and_keeps_its_secret(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(path) as ledger, Ledger.open(path) as again:
+        assert again.secret == ledger.secret
+        assert len(ledger.secret) == 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path / "somewhere" / "else"))
+    with Ledger.open() as ledger:
+        assert ledger.path == tmp_path / "somewhere" / "else" / "ledger.sqlite"
+        assert ledger.path.is_file()
+    with pytest.raises(InputError, match="must be a file or postgresql://"):
+        Ledger.open("mysql://localhost/ledger")
 
-        threads = [threading.Thread(target=work, args=(1000 * n,)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert ledger_stats(place).backends[0].calls == 120
+
+def test_many_that_open_a_new_ledger_at_once_make_one(place: Place) -> None:
+    secrets: list[bytes] = []
+
+    def open_it() -> None:
+        with Ledger.open(place) as ledger:
+            secrets.append(ledger.secret)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(secrets), len(set(secrets))) == (8, 1)
 
 
 async def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None:
@@ -270,51 +233,42 @@ async def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None
             await ledger.set_capability("openai/x", "json_object")
 
 
-async def test_a_ledger_opened_for_reading_stores_nothing(path: Path) -> None:
+async def test_a_ledger_opened_for_reading_stores_nothing_and_waits_for_nobody(path: Path) -> None:
     with pytest.raises(StoreError, match="no ledger here"):
         Ledger.open(path, read_only=True)
     assert not path.exists()
     with Ledger.open(path) as ledger:
         await pay(ledger, 1)
-    with Ledger.open(path, read_only=True) as ledger:
-        assert key(1) in ledger.lookup([key(1)])
-        with pytest.raises(StoreError, match="for reading only"):
-            await ledger.begin(key(2), backend="openai/x")
+        lock = sqlite3.connect(path, isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        with Ledger.open(path, read_only=True) as reader:
+            assert set(reader.lookup([key(1)])) == {key(1)}
+            with pytest.raises(StoreError, match="for reading only"):
+                await reader.begin(key(2), backend="openai/x")
+        assert time.monotonic() - started < 5
+        lock.execute("ROLLBACK")
+        lock.close()
 
 
-def test_an_address_of_another_database_server_is_refused() -> None:
-    with pytest.raises(InputError, match="must be a file or postgresql://"):
-        Ledger.open("mysql://localhost/ledger")
-
-
-def _foreign(path: Path) -> None:
-    path.write_text("Dear diary, today I judged nobody.")
-
-
-def _other_database(path: Path) -> None:
+def _other(path: Path, statement: str) -> None:
     with sqlite3.connect(path) as file:
-        file.execute("CREATE TABLE mine(x)")
+        file.execute(statement)
     file.close()
 
 
 def _newer(path: Path) -> None:
     Ledger.open(path).close()
-    with sqlite3.connect(path) as file:
-        file.execute("PRAGMA user_version = 99")
-    file.close()
-
-
-def _folder(path: Path) -> None:
-    path.mkdir()
+    _other(path, "PRAGMA user_version = 99")
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (_foreign, "no ledger"),
-        (_other_database, "not a ledger"),
+        (lambda path: path.write_text("Dear diary, today I judged nobody."), "no ledger"),
+        (lambda path: _other(path, "CREATE TABLE mine(x)"), "not a ledger"),
         (_newer, "newer version"),
-        (_folder, "is a folder"),
+        (Path.mkdir, "is a folder"),
     ],
 )
 def test_what_is_no_ledger_of_this_version_is_left_as_it_is(
@@ -338,6 +292,114 @@ async def test_a_damaged_ledger_is_one_clear_error(path: Path) -> None:
     with pytest.raises(StoreError):
         with Ledger.open(path) as ledger:
             ledger.lookup([key(n) for n in range(200)])
+
+
+def _made_by(version: int, place: Place) -> None:
+    """Puts a ledger's file or tables back to what an earlier version made."""
+    rows(place, "ALTER TABLE calls DROP COLUMN checksum")
+    if version == 1:  # requests were described in each row
+        described = "(SELECT description FROM requests WHERE name = calls.request)"
+        rows(place, f"UPDATE calls SET request = {described}")
+        rows(place, "DROP TABLE requests")
+    rows(
+        place,
+        f"PRAGMA user_version = {version}"
+        if isinstance(place, Path)
+        else f"UPDATE meta SET value = '{version}' WHERE name = 'version'",
+    )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_ledger_of_an_earlier_version_is_read_and_brought_up_to_date(
+    place: Place, version: int
+) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1)
+    before = whole_call(place, key(1))
+    _made_by(version, place)
+    with Ledger.open(place, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1)])) == {key(1)}
+    assert whole_call(place, key(1)) == before
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 2)
+    assert whole_call(place, key(1)) == before
+    assert whole_call(place, key(2))["request"] == before["request"]
+    assert rows(place, "SELECT count(*) FROM requests") == [(1,)]
+
+
+async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1, Reply(text="old", cost_usd=0.5, created_at=1000.0))
+        await pay(ledger, 2, "new")
+        await pay(ledger, 3, Reply(text="?", created_at=time.time()), backend="c")
+        pending = await ledger.begin(key(4), backend="c")
+        await ledger.fail(pending, FAULT, attempts=6, may_be_billed=True)
+    assert [call.text for call in recent_calls(place)] == ["?", "new", "old"]
+    assert whole_call(place, key(2))["reply"]["text"] == "new"
+    for prefix, words in (("0", "more than one"), ("f", "no call"), ("xyz", "hex digits")):
+        with pytest.raises(InputError, match=words):
+            whole_call(place, prefix)
+    with pytest.raises(InputError, match="say what to prune"):
+        prune(place)
+    counted = prune(place, before=2000.0)
+    assert (counted.calls, counted.cost_usd) == (1, 0.5)
+    assert len(recent_calls(place)) == 3
+    prune(place, before=2000.0, dry_run=False)
+    prune(place, failures_only=True, dry_run=False)
+    assert [call.text for call in recent_calls(place)] == ["?", "new"]
+    stats = ledger_stats(place)
+    assert stats.failures == ()
+    assert {b.backend: b.unknown_price for b in stats.backends} == {"b": 0, "c": 1}
+
+
+# Commits ------------------------------------------------------------------------------------------
+
+
+async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up_or_the_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
+
+    def finished(ledger: Ledger, pending: Any) -> asyncio.Future[None]:
+        return asyncio.ensure_future(ledger.finish(pending, reply(), purpose="judge", request={}))
+
+    with Ledger.open(path) as ledger:
+        commits: list[int] = []
+        commit = ledger._writer._commit  # type: ignore[union-attr]
+        monkeypatch.setattr(
+            ledger._writer, "_commit", lambda batch: (commits.append(len(batch)), commit(batch))
+        )
+        first = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
+        paying = finished(ledger, first)
+        ahead = [
+            asyncio.create_task(ledger.begin(key(number), backend="b", soon=False))
+            for number in (2, 3)
+        ]
+        assert await all_done([paying, *ahead]) == [False] * 3
+        fourth = await asyncio.wait_for(ledger.begin(key(4), backend="b"), 10)
+        assert await all_done([paying, *ahead]) == [True] * 3
+        assert commits == [1, 1 + 4]  # the reply with what its request is described by
+        last = finished(ledger, fourth)
+        assert await all_done([last]) == [False]
+    await asyncio.wait_for(last, 10)
+    with Ledger.open(path, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1), key(4)])) == {key(1), key(4)}
+
+
+async def test_who_is_held_up_waits_only_while_another_call_may_have_something_to_write(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("APART_S", "HURRIED_APART_S"):
+        monkeypatch.setattr(f"areopagus.records.ledger.writer.{name}", 60.0)
+    with Ledger.open(path) as ledger:
+        first = await asyncio.wait_for(ledger.begin(key(1), backend="b"), 10)
+        second = asyncio.create_task(ledger.begin(key(2), backend="b"))
+        assert await all_done([second]) == [False]
+        paying = ledger.finish(first, reply(), purpose="judge", request={})
+        await asyncio.wait_for(asyncio.gather(second, paying), 10)
+
+
+# Other processes ----------------------------------------------------------------------------------
 
 
 def test_a_full_disk_reaches_everybody_who_waits_and_keeps_what_is_stored(tmp_path: Path) -> None:
@@ -380,6 +442,7 @@ asyncio.run(main())
 os._exit(0)
 """
 
+
 _VISITOR = """
 import sys
 from areopagus.records.ledger import Ledger
@@ -403,190 +466,6 @@ async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(
             await pay(ledger, number)
             ledger_stats(place)  # a second look from the process that writes
             assert await visit() == str(number + 1)
-
-
-def test_many_that_open_a_new_ledger_at_once_make_one(place: Place) -> None:
-    secrets: list[bytes] = []
-
-    def open_it() -> None:
-        with Ledger.open(place) as ledger:
-            secrets.append(ledger.secret)
-
-    threads = [threading.Thread(target=open_it) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(secrets) == 8
-    assert len(set(secrets)) == 1
-    assert len(secrets[0]) == 32
-
-
-def _rows(place: Place, statement: str) -> list[Any]:
-    writer = open_store(place, read_only=False)
-    try:
-        return [tuple(row) for row in writer.rows(statement)]
-    finally:
-        writer.close()
-
-
-def _made_by(version: int, place: Place) -> None:
-    """Puts a ledger's file or tables back to what an earlier version made."""
-    statements = ["ALTER TABLE calls DROP COLUMN checksum"]
-    if version == 1:  # requests were described in each row
-        described = "(SELECT description FROM requests WHERE name = calls.request)"
-        statements += [f"UPDATE calls SET request = {described}", "DROP TABLE requests"]
-    statements.append(
-        f"PRAGMA user_version = {version}"
-        if isinstance(place, Path)
-        else f"UPDATE meta SET value = '{version}' WHERE name = 'version'"
-    )
-    writer = open_store(place, read_only=False)
-    for statement in statements:
-        writer.rows(statement)
-    writer.close()
-
-
-async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        for number in range(6):
-            persona = ("historian", "ethicist")[number % 2]
-            pending_call = await ledger.begin(key(number), backend="b")
-            await finish(ledger, pending_call, request={"persona": persona})
-    with Ledger.open(place) as ledger:  # another session describes them again
-        pending_call = await ledger.begin(key(6), backend="b")
-        await finish(ledger, pending_call)
-    assert _rows(place, "SELECT count(*) FROM requests") == [(2,)]
-    said = [whole_call(place, key(number))["request"] for number in range(7)]
-    assert [request["persona"] for request in said] == ["historian", "ethicist"] * 3 + ["historian"]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-async def test_a_ledger_of_an_earlier_version_is_read_and_brought_up_to_date(
-    place: Place, version: int
-) -> None:
-    with Ledger.open(place) as ledger:
-        await pay(ledger, 1)
-    before = whole_call(place, key(1))
-    _made_by(version, place)
-    with Ledger.open(place, read_only=True) as ledger:
-        assert set(ledger.lookup([key(1)])) == {key(1)}
-    assert whole_call(place, key(1)) == before
-    with Ledger.open(place) as ledger:
-        await pay(ledger, 2)
-    assert whole_call(place, key(1)) == before
-    assert whole_call(place, key(2))["request"] == before["request"]
-    assert _rows(place, "SELECT count(*) FROM requests") == [(1,)]
-
-
-async def test_a_description_that_is_missing_is_said(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        await pay(ledger, 1)
-    _rows(place, "DELETE FROM requests")
-    with pytest.raises(StoreError, match="damaged"):
-        whole_call(place, key(1))
-
-
-async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
-    with Ledger.open(place) as ledger:
-        await pay(ledger, 1, paid=Reply(text="old", cost_usd=0.5, created_at=1000.0))
-        await pay(ledger, 2, "new")
-        await pay(ledger, 3, paid=Reply(text="?", created_at=time.time()), backend="b")
-        pending_call = await ledger.begin(key(4), backend="b")
-        error = ProviderError("server", "500", status=500)
-        await ledger.fail(pending_call, error, attempts=6, may_be_billed=True)
-    assert [call.text for call in recent_calls(place)] == ["?", "new", "old"]
-    assert whole_call(place, key(2))["reply"]["text"] == "new"
-    with pytest.raises(InputError, match="more than one"):
-        whole_call(place, "0")
-    with pytest.raises(InputError, match="no call"):
-        whole_call(place, "f")
-    with pytest.raises(InputError, match="hex digits"):
-        whole_call(place, "xyz")
-    with pytest.raises(InputError, match="say what to prune"):
-        prune(place)
-    counted = prune(place, before=2000.0)
-    assert (counted.calls, counted.cost_usd) == (1, 0.5)
-    assert len(recent_calls(place)) == 3
-    prune(place, before=2000.0, dry_run=False)
-    prune(place, failures_only=True, dry_run=False)
-    assert [call.text for call in recent_calls(place)] == ["?", "new"]
-    stats = ledger_stats(place)
-    assert stats.failures == ()
-    assert {b.backend: b.unknown_price for b in stats.backends} == {"b": 1, "openai/x": 0}
-
-
-def test_reading_never_waits_for_a_writer(path: Path) -> None:
-    with Ledger.open(path):
-        lock = sqlite3.connect(path, isolation_level=None)
-        lock.execute("BEGIN IMMEDIATE")
-        try:
-            started = time.monotonic()
-            with Ledger.open(path, read_only=True) as reader:
-                assert reader.lookup([key(1)]) == {}
-            assert time.monotonic() - started < 5
-        finally:
-            lock.execute("ROLLBACK")
-            lock.close()
-
-
-async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    with Ledger.open(path) as ledger:
-        commits: list[int] = []
-        commit = ledger._writer._commit  # type: ignore[union-attr]
-        monkeypatch.setattr(
-            ledger._writer, "_commit", lambda batch: (commits.append(len(batch)), commit(batch))
-        )
-        first = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.ensure_future(finish(ledger, first))
-        ahead = [
-            asyncio.create_task(ledger.begin(key(number), backend="b", soon=False))
-            for number in (2, 3)
-        ]
-        assert await all_done([paying, *ahead]) == [False] * 3
-        await asyncio.wait_for(ledger.begin(key(4), backend="b"), 10)
-        assert await all_done([paying, *ahead]) == [True] * 3
-        assert commits == [1, 1 + 4]  # the reply with what its request is described by
-
-
-async def test_who_is_held_up_waits_only_while_another_call_may_have_something_to_write(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("APART_S", "HURRIED_APART_S"):
-        monkeypatch.setattr(f"areopagus.records.ledger.writer.{name}", 60.0)
-    with Ledger.open(path) as ledger:
-        first = await asyncio.wait_for(ledger.begin(key(1), backend="b"), 10)
-        second = asyncio.create_task(ledger.begin(key(2), backend="b"))
-        assert await all_done([second]) == [False]
-        paying = asyncio.ensure_future(finish(ledger, first))
-        await asyncio.wait_for(asyncio.gather(second, paying), 10)
-
-
-async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> None:
-    with Ledger.open(path) as first, Ledger.open(path) as second:
-        await first.begin(key(1), backend="b")
-        await second.begin(key(1), backend="b")
-        await first.begin(key(2), backend="b")
-        writers = [ledger._writer._store for ledger in (first, second)]  # type: ignore[union-attr]
-        asked = [key(1), key(2), key(3)]
-        found = [sorted(row[1] for row in writer.in_flight_elsewhere(asked)) for writer in writers]
-        assert found == [[key(1)], [key(1), key(2)]]
-
-
-async def test_a_ledger_that_closes_writes_what_it_had_gathered(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    with Ledger.open(path) as ledger:
-        pending_call = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.ensure_future(finish(ledger, pending_call))
-        assert await all_done([paying]) == [False]
-    await asyncio.wait_for(paying, 10)
-    with Ledger.open(path, read_only=True) as ledger:
-        assert set(ledger.lookup([key(1)])) == {key(1)}
 
 
 _WRITER = """

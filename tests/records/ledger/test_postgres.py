@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from ledger_world import key, pay, rows
 from postgres_server import PASSWORD, USER, PostgresServer
 from processes import Command, until
 
@@ -26,35 +26,14 @@ from areopagus.records.ledger import Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
 from areopagus.records.ledger.address import PostgresAddress, without_password
 from areopagus.records.ledger.admin import ledger_stats
-from areopagus.records.ledger.ledger import open_store
 from areopagus.records.ledger.postgres import Link, ServerGoneError, told
-from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
-
-
-def key(number: int) -> str:
-    return f"{number:064x}"
-
-
-async def pay(ledger: Ledger, number: int) -> int:
-    pending_call = await ledger.begin(key(number), backend="b")
-    reply = Reply(text="x" * 300, cost_usd=0.01)
-    await ledger.finish(pending_call, reply, purpose="judge", request={})
-    return pending_call.repeats
 
 
 @pytest.fixture
 def address(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
     number = sum(request.node.name.encode())  # one schema a test
     return postgres.address(f"own_{number}")
-
-
-def run(address: str, statement: str) -> list[Any]:
-    writer = open_store(address, read_only=False)
-    try:
-        return list(writer.rows(statement))
-    finally:
-        writer.close()
 
 
 def test_looking_makes_nothing(address: str) -> None:
@@ -71,7 +50,7 @@ def test_what_is_no_ledger_of_this_version_is_left_as_it_is(postgres: PostgresSe
     ):
         address = postgres.address(f"changed_{len(change)}")
         Ledger.open(address).close()
-        run(address, change)
+        rows(address, change)
         for read_only in (False, True):
             with pytest.raises(StoreError, match=words):
                 Ledger.open(address, read_only=read_only)
@@ -174,7 +153,7 @@ def _request(response_format: ResponseFormat) -> Request:
 
 async def test_a_ledger_put_back_to_an_earlier_state_is_noticed(address: str) -> None:
     with Ledger.open(address) as ledger:
-        run(address, f"DELETE FROM sessions WHERE id = {ledger._writer.session}")
+        rows(address, f"DELETE FROM sessions WHERE id = {ledger._writer.session}")
         with pytest.raises(StoreError, match="no longer knows this session"):
             await pay(ledger, 1)
 
@@ -197,7 +176,7 @@ def locked(address: str, seconds: float) -> Iterator[None]:
 def cancel_when_waiting(address: str, event: str) -> None:
     """Cancels the statement that a connection of the ledger waits in, once there is one."""
     for _ in range(500):
-        if run(
+        if rows(
             address,
             "SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
             f" WHERE application_name = 'areopagus' AND wait_event = '{event}'",
@@ -209,14 +188,14 @@ def cancel_when_waiting(address: str, event: str) -> None:
 
 async def test_a_limit_on_the_time_of_statements_breaks_no_ledger(address: str) -> None:
     Ledger.open(address).close()
-    run(address, f"ALTER ROLE {USER} SET statement_timeout = '200ms'")
+    rows(address, f"ALTER ROLE {USER} SET statement_timeout = '200ms'")
     try:
         with Ledger.open(address) as ledger:
             with locked(address, 0.5):
                 assert await pay(ledger, 1) == 0
             assert await pay(ledger, 2) == 0
     finally:
-        run(address, f"ALTER ROLE {USER} RESET statement_timeout")
+        rows(address, f"ALTER ROLE {USER} RESET statement_timeout")
     totals = ledger_stats(address).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
 
@@ -235,13 +214,13 @@ async def test_a_statement_that_is_cancelled_is_done_again(address: str) -> None
 
 async def test_a_commit_that_is_cancelled_is_done_once(address: str) -> None:
     with Ledger.open(address) as ledger:
-        run(address, "CREATE SEQUENCE slow")
-        run(
+        rows(address, "CREATE SEQUENCE slow")
+        rows(
             address,
             "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN"
             " IF nextval(''slow'') = 1 THEN PERFORM pg_sleep(20); END IF; RETURN NULL; END'",
         )
-        run(
+        rows(
             address,
             "CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON calls DEFERRABLE INITIALLY DEFERRED"
             " FOR EACH ROW EXECUTE FUNCTION wait()",
@@ -305,7 +284,7 @@ async def test_a_process_killed_on_any_machine_is_known_to_be_dead_at_once(
         process = Command(address, folder=tmp_path, code=_BEGINNER)
         await asyncio.to_thread(until, lambda: process.written("stdout") == "begun\n")
         # As if it ran elsewhere: its process id says nothing here.
-        run(address, "UPDATE sessions SET host = 'elsewhere', pid = 1")
+        rows(address, "UPDATE sessions SET host = 'elsewhere', pid = 1")
         assert ledger.abandoned() == 0
         process.kill()
         for _ in range(100):  # the server sees the closed connection within milliseconds
@@ -324,8 +303,10 @@ async def test_a_schema_may_be_called_what_sql_has_a_word_for(postgres: Postgres
             await pay(ledger, 1)
         with Ledger.open(address, read_only=True) as ledger:
             assert set(ledger.lookup([key(1)])) == {key(1)}
-        tables = run(address, "SELECT DISTINCT schemaname FROM pg_tables WHERE tablename = 'calls'")
-        assert [schema] in tables
+        tables = rows(
+            address, "SELECT DISTINCT schemaname FROM pg_tables WHERE tablename = 'calls'"
+        )
+        assert (schema,) in tables
         assert ledger_stats(address).backends[0].calls == 1
 
 

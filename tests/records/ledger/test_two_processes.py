@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_world import Place, key, reply
 from processes import Command, until
 
 from areopagus import Run
@@ -17,26 +17,14 @@ from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger, PendingCall
 from areopagus.records.ledger.admin import ledger_stats
-from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ScriptedBackend, by_hash
 
-Place = Path | str
-_schemas = itertools.count(1)
 RESPONSES, JUDGES = 5, 10
-KEY = "a" * 64
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param == "sqlite":
-        return tmp_path / "ledger.sqlite"
-    server = request.getfixturevalue("postgres")
-    return str(server.address(f"two_processes_{next(_schemas)}"))
+KEY = key(1)
 
 
 async def _finish(ledger: Ledger, pending_call: PendingCall, text: str) -> None:
-    reply = Reply(text=text, created_at=1.0)
-    await ledger.finish(pending_call, reply, purpose="judge", request={})
+    await ledger.finish(pending_call, reply(text), purpose="judge", request={})
 
 
 async def test_of_two_sessions_that_claim_a_call_one_gets_it_until_it_ends(place: Place) -> None:
@@ -59,7 +47,7 @@ async def test_of_two_sessions_that_claim_a_call_one_gets_it_until_it_ends(place
 
 
 async def test_of_many_claims_made_at_once_each_call_is_given_once(place: Place) -> None:
-    keys = [f"{number:064x}" for number in range(200)]
+    keys = [key(number) for number in range(60)]
     ledgers = [Ledger.open(place) for _ in range(4)]
     try:
         claims = await asyncio.gather(
@@ -107,7 +95,9 @@ async def _asked(client: Client, backend: ScriptedBackend) -> Any:
     return await client.ask(backend, _request(), client.reservation())
 
 
-async def test_a_client_takes_the_reply_that_another_session_brings(place: Place) -> None:
+async def test_a_client_takes_the_reply_that_another_session_brings_unless_its_run_is_stopped(
+    place: Place,
+) -> None:
     backend = ScriptedBackend("mine")
     with Ledger.open(place) as one, Ledger.open(place) as two:
         key = _request().key()
@@ -115,8 +105,14 @@ async def test_a_client_takes_the_reply_that_another_session_brings(place: Place
         assert theirs is not None
         client = Client(one)
         waiting = asyncio.create_task(_asked(client, backend))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.15)
         assert not waiting.done()
+        stopped = Client(one)  # whose run is stopped while it waits
+        leaving = asyncio.create_task(_asked(stopped, backend))
+        await asyncio.sleep(0.1)
+        stopped.stop()
+        with pytest.raises(StoppedError):
+            await asyncio.wait_for(leaving, 20)
         await _finish(two, theirs, "theirs")
         answer = await asyncio.wait_for(waiting, 20)
     assert (answer.reply.text, answer.from_ledger) == ("theirs", True)
@@ -132,22 +128,11 @@ async def test_a_client_asks_itself_when_the_other_fails_or_its_session_ends(pla
         assert theirs is not None
         client = Client(one)
         waiting = asyncio.create_task(_asked(client, backend))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.1)
         two.close()  # its note is left, as at a kill
         answer = await asyncio.wait_for(waiting, 20)
     assert not answer.from_ledger
     assert (client.counts.sent, client.counts.repeated) == (1, 1)
-
-
-async def test_whoever_waits_for_another_session_stops_with_the_run(place: Place) -> None:
-    with Ledger.open(place) as one, Ledger.open(place) as two:
-        assert await two.claim(_request().key(), backend="b") is not None
-        client = Client(one)
-        waiting = asyncio.create_task(_asked(client, ScriptedBackend("mine")))
-        await asyncio.sleep(0.2)
-        client.stop()
-        with pytest.raises(StoppedError):
-            await asyncio.wait_for(waiting, 20)
 
 
 async def test_a_session_that_lives_and_brings_nothing_is_not_waited_for_for_ever(
