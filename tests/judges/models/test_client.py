@@ -72,10 +72,10 @@ async def until(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def cut_off(client: Client, backend: Slow) -> None:
+async def cut_off(client: Client, backend: Slow, text: str = "Why?") -> None:
     """Asks, and gives up while the call is on its way."""
     before = backend.begun
-    task = asyncio.create_task(ask(client, backend))
+    task = asyncio.create_task(ask(client, backend, text))
     await until(lambda: backend.begun > before)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -358,19 +358,22 @@ async def test_a_call_that_was_cut_off_may_have_been_paid_and_is_repeated(tmp_pa
     with Ledger.open(path) as ledger:
         client = Client(ledger, budget=Budget(cap=10.0))
         backend = Slow("yes", cost_usd=0.25)
-        for cut_offs in (1, 2):  # the second is asked again in the same session
+        for cut_offs in (1, 2):
             await cut_off(client, backend)
             assert client.counts.repeated == cut_offs - 1
             assert client.counts.failed == client.counts.sent == cut_offs
         # Nobody knows whether the two were paid.
         assert client.budget.possibly_spent == pytest.approx(0.5)
+        await ask(client, backend)
+        assert client.counts.repeated == 2
+        await cut_off(client, backend, "And?")
     with Ledger.open(path) as ledger:
         assert ledger.abandoned() == 1
         client = Client(ledger)
-        await ask(client, ScriptedBackend("yes"))
+        await ask(client, backend, "And?")
         assert client.counts.repeated == 1
         assert ledger.abandoned() == 0
-    assert [row.repeats for row in ledger_stats(path).backends] == [2]
+    assert [row.repeats for row in ledger_stats(path).backends] == [3]
 
 
 async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
