@@ -201,29 +201,23 @@ def test_all_faults_come_together_with_their_lines(tmp_path: Path) -> None:
     assert len(found) == 5
 
 
-def test_a_missing_column_is_one_fault_with_the_columns_found(tmp_path: Path) -> None:
+def test_columns_are_mapped_and_one_that_is_missing_is_one_fault(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text("response_id,question,answer\nr1,Why?,A\nr2,Why?,B\n")
-    with pytest.raises(InputError, match="--column OURS=THEIRS") as raised:
-        ResponseSource(path).check()
-    assert [str(fault) for fault in raised.value.faults] == [
-        f"{path}: prompt_text: there is no such column; found: response_id, question, answer",
-        f"{path}: response_text: there is no such column; found: response_id, question, answer",
+    assert messages(path) == [
+        f"{path}: {name}: there is no such column; found: response_id, question, answer"
+        for name in ("prompt_text", "response_text")
     ]
+    with pytest.raises(InputError, match="--column OURS=THEIRS"):
+        ResponseSource(path).check()
     columns = {"prompt_text": "question", "response_text": "answer"}
     assert ResponseSource(path, columns=columns).check().n_responses == 2
-
-
-def test_a_map_to_nowhere_is_a_fault(tmp_path: Path) -> None:
     assert "there is no such column" in messages([record()], columns={"prompt_id": "pid"})[0]
     assert "must name one of" in messages([record()], columns={"prompt": "prompt_text"})[0]
-
-
-def test_a_column_hidden_by_a_map_is_carried_under_another_name() -> None:
+    # A column hidden by a map is carried under another name.
     with ResponseSource([record(q="Really?")], columns={"prompt_text": "q"}) as source:
         row = next(source.rows())
-    assert row.prompt_text == "Really?"
-    assert row.extra == {"original_prompt_text": "Why?"}
+    assert (row.prompt_text, row.extra) == ("Really?", {"original_prompt_text": "Why?"})
 
 
 def test_optional_columns_are_filled_in_and_said_once() -> None:
@@ -238,23 +232,16 @@ def test_optional_columns_are_filled_in_and_said_once() -> None:
     assert "all 3 responses" in summary.notices[0]
 
 
-def test_numbers_serve_as_ids_and_nothing_else_does() -> None:
-    assert read_id(17) == "17"
-    assert read_id(17.0) == "17"
-    assert read_id(float("nan")) is None
-    assert read_id(" ") is None
-    assert read_id(" a ") == " a "
+def test_ids_and_numbers_are_read_from_what_they_are_and_nothing_else() -> None:
+    found = [read_id(value) for value in (17, 17.0, float("nan"), " ", " a ")]
+    assert found == ["17", "17", None, None, " a "]
     for wrong in (True, 1.5, ["a"], "a\nb", "a\x00", "x" * 1001, 1e300, 10**1500):
         with pytest.raises(ValueError, match="must"):
             read_id(wrong)
-
-
-def test_numbers_are_read_from_text_but_not_from_anything() -> None:
-    assert read_number(" 3.5 ") == 3.5
-    assert read_number("") is None
-    for wrong in ("n/a", "inf", "nan", "1_0", True, [1], 10**400):
+    assert (read_number(" 3.5 "), read_number("")) == (3.5, None)
+    for word in ("n/a", "inf", "nan", "1_0", True, [1], 10**400):
         with pytest.raises(ValueError, match="must be a number"):
-            read_number(wrong)
+            read_number(word)
 
 
 def test_text_must_be_text_and_may_be_empty() -> None:
@@ -267,25 +254,20 @@ def test_text_must_be_text_and_may_be_empty() -> None:
 
 
 def test_repeated_texts_are_those_of_one_respondent_over_several_prompts() -> None:
-    rows = [
+    said = [
         # m1 says "ok" to two prompts: a repeated text, short as it is.
-        record(response_id="1", prompt_id="p1", prompt_text="a", response_text="ok"),
-        record(response_id="2", prompt_id="p2", prompt_text="b", response_text="ok"),
+        *(("p1", "ok", "m1"), ("p2", "ok", "m1")),
         # the same prompt twice is no repetition over prompts
-        record(response_id="3", prompt_id="p3", prompt_text="c", response_text="twice"),
-        record(response_id="4", prompt_id="p3", prompt_text="c", response_text="twice"),
+        *(("p3", "twice", "m1"), ("p3", "twice", "m1")),
         # another respondent's equal text is none either
-        record(response_id="5", prompt_id="p1", prompt_text="a", response_text="shared"),
-        record(
-            response_id="6",
-            prompt_id="p2",
-            prompt_text="b",
-            response_text="shared",
-            respondent_id="m2",
-        ),
+        *(("p1", "shared", "m1"), ("p2", "shared", "m2")),
         # and blank ones are another matter
-        record(response_id="7", prompt_id="p1", prompt_text="a", response_text=" "),
-        record(response_id="8", prompt_id="p2", prompt_text="b", response_text=" "),
+        *(("p1", " ", "m1"), ("p2", " ", "m1")),
+    ]
+    names = ("prompt_id", "response_text", "respondent_id")
+    rows = [
+        record(response_id=str(n), prompt_text=row[0], **dict(zip(names, row, strict=True)))
+        for n, row in enumerate(said)
     ]
     with ResponseSource(rows) as source:
         assert source.check().repeated_texts == {text_key("ok")}
@@ -318,18 +300,18 @@ def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sources_of_another_kind_are_refused() -> None:
-    for wrong in [7, {"response_id": "r1"}, ["text"], [{1: "x"}], [{"a": object()}]]:
+def test_sources_of_another_kind_and_without_rows_are_refused(tmp_path: Path) -> None:
+    for wrong in (7, {"response_id": "r1"}, ["text"], [{1: "x"}], [{"a": object()}]):
         with pytest.raises(InputError):
             ResponseSource(wrong)
-
-
-def test_no_rows_are_a_fault(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text(HEADER)
     assert messages(path) == [f"{path}: holds no responses"]
     assert messages([]) == ["an iterable: holds no responses"]
     assert messages(pd.DataFrame(columns=["response_id"])) == ["a DataFrame: holds no responses"]
+    path.write_text("prompt_id,prompt_text\np1,What is owed?\n", encoding="utf-8")
+    with pytest.raises(InputError, match="areopagus score FILE --target MODEL"):
+        ResponseSource(path).check()  # a prompt set is told from responses
 
 
 def test_a_file_changed_after_the_check_is_noticed(tmp_path: Path) -> None:
@@ -392,7 +374,7 @@ def test_hostile_ids_and_texts_come_back_unaltered(
 
 
 def test_ids_are_told_apart_byte_by_byte() -> None:
-    for hostile in [
+    hostile = (
         "../../etc/passwd",
         "/",
         "..",
@@ -403,11 +385,9 @@ def test_ids_are_told_apart_byte_by_byte() -> None:
         "\u00e9",
         "=1+1",
         "\u202e",
-    ]:
-        with ResponseSource(
-            [record(response_id=hostile), record(response_id=hostile + "x")]
-        ) as source:
-            assert source.check().n_responses == 2
+    )
+    with ResponseSource([record(response_id=name) for name in hostile]) as source:
+        assert source.check().n_responses == len(hostile)
 
 
 def test_prompts_stand_once(tmp_path: Path) -> None:
@@ -424,12 +404,6 @@ def test_prompts_stand_once(tmp_path: Path) -> None:
         PromptSource(path).check()
 
 
-def test_faults_do_not_fill_the_memory() -> None:
-    with pytest.raises(InputError, match="reading stopped after") as raised:
-        ResponseSource(record(response_id="") for _ in range(5000)).check()
-    assert len(raised.value.faults) == 1000
-
-
 def test_five_thousand_responses_are_checked_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text(
@@ -439,6 +413,9 @@ def test_five_thousand_responses_are_checked_in_little_memory(tmp_path: Path) ->
     import numpy as np
 
     assert np.zeros(1).size == 1  # numpy's own import is not what is measured
+    with pytest.raises(InputError, match="reading stopped after") as raised:
+        ResponseSource(record(response_id="") for _ in range(5000)).check()
+    assert len(raised.value.faults) == 1000
     with ResponseSource(path) as source:
         tracemalloc.start()
         try:
@@ -449,10 +426,3 @@ def test_five_thousand_responses_are_checked_in_little_memory(tmp_path: Path) ->
     assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (5_000, 500, 9)
     # A million would take two hundred times this, still far below 300 MB.
     assert peak < 1_200_000
-
-
-def test_a_prompt_set_is_told_from_responses(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.csv"
-    path.write_text("prompt_id,prompt_text\np1,What is owed?\n", encoding="utf-8")
-    with pytest.raises(InputError, match="areopagus score FILE --target MODEL"):
-        ResponseSource(path).check()

@@ -52,21 +52,6 @@ def test_a_file_takes_its_place_whole_and_only_at_the_end(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
-def test_a_fault_in_between_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    target = tmp_path / "table.csv"
-    target.write_text("old")
-
-    def break_off() -> None:
-        with replaced(target) as part:
-            part.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        break_off()
-    assert target.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
 def test_a_run_folder_and_all_in_it_are_its_owners_alone_also_what_was_there_before(
     tmp_path: Path,
@@ -111,17 +96,24 @@ def rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_full_disk_or_a_read_only_one_is_one_error_that_says_how_to_go_on(tmp_path: Path) -> None:
-    for number in [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT]:
-        target = tmp_path / "table.csv"
-        target.write_text("old")
-        with pytest.raises(StoreError) as caught, replaced(target):
-            raise OSError(number, os.strerror(number))
-        assert str(target) in str(caught.value)
-        assert os.strerror(number) in str(caught.value)
-        assert "give the same command again" in str(caught.value)
-        assert target.read_text() == "old"
-        assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+def test_a_fault_in_between_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+
+    def break_off(error: Exception) -> None:
+        with replaced(target) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(RuntimeError):
+        break_off(RuntimeError())
+    for number in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT):
+        with pytest.raises(StoreError) as caught:
+            break_off(OSError(number, os.strerror(number)))
+        for words in (str(target), os.strerror(number), "give the same command again"):
+            assert words in str(caught.value)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_a_part_that_cannot_even_be_made_is_the_same_error(
@@ -155,23 +147,16 @@ def test_a_folder_made_for_nothing_goes_again_and_one_that_was_there_stays(tmp_p
     assert (tmp_path / "there").is_dir()
 
 
-def test_closing_twice_takes_nobody_elses_lock(tmp_path: Path) -> None:
-    first = RunFolder.open(tmp_path / "run", IDENTITY)
-    first.write_run_file(record())
-    first.close()
-    second = RunFolder.open(tmp_path / "run", IDENTITY)
-    first.close()
-    with pytest.raises(InputError, match="another process"):
-        RunFolder.open(tmp_path / "run", IDENTITY)
-    second.close()
-
-
 def test_only_one_process_works_in_a_folder(started: Path) -> None:
-    folder = RunFolder.open(started, IDENTITY)
+    first = RunFolder.open(started, IDENTITY)
     with pytest.raises(InputError, match="another process is working"):
         RunFolder.open(started, IDENTITY)
-    folder.close()
-    RunFolder.open(started, IDENTITY).close()
+    first.close()
+    second = RunFolder.open(started, IDENTITY)
+    first.close()  # closing twice takes nobody else's lock
+    with pytest.raises(InputError, match="another process"):
+        RunFolder.open(started, IDENTITY)
+    second.close()
 
 
 def test_what_another_process_wrote_last_is_what_is_continued(
@@ -240,27 +225,21 @@ def test_a_damaged_record_is_bad_input(started: Path) -> None:
             read_run_file(started)
 
 
-def test_no_run_and_nothing_to_resume_are_said(tmp_path: Path) -> None:
+def test_places_that_can_hold_no_run_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match="is not a run folder"):
         read_run_file(tmp_path)
     with pytest.raises(InputError, match="no run to resume"):
         RunFolder.open(tmp_path / "none", IDENTITY, must_exist=True)
     assert not (tmp_path / "none").exists()
-
-
-def test_a_file_in_the_place_of_the_folder_and_an_impossible_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="is a file"):
         RunFolder.open(tmp_path / "file", IDENTITY)
-    with pytest.raises(StoreError, match="cannot be made"):
-        RunFolder.open(tmp_path / "file" / "below", IDENTITY)
-    with pytest.raises(StoreError, match="cannot be made"):
-        RunFolder.open(tmp_path / ("x" * 300), IDENTITY)
-
-
-def test_a_folder_without_the_right_to_write_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    for impossible in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        with pytest.raises(StoreError, match="cannot be made"):
+            RunFolder.open(impossible, IDENTITY)
+    (tmp_path / "file").unlink()
     monkeypatch.setattr(run_folder.os, "access", lambda path, mode: False)
     with pytest.raises(StoreError, match="read-only"):
         RunFolder.open(tmp_path, IDENTITY)

@@ -160,8 +160,8 @@ def test_the_tables_hold_what_was_added_and_the_columns_are_the_documented_ones(
 
 def test_every_column_of_a_real_run_stands_in_the_documents(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
-    good = {f"{name}": 5 for name in _dimensions()} | {"abstained": False}
-    rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "Because it binds."}]
+    good = dict.fromkeys(_dimensions(), 5) | {"abstained": False}
+    rows = [{"response_id": "=1", "prompt_text": "Why?", "response_text": "Because it binds."}]
     with Panel(ScriptedBackend(good)) as panel:
         run = panel.score_many(rows, tmp_path / "run")
     judgment = next(read_judgments(run.path))
@@ -170,6 +170,11 @@ def test_every_column_of_a_real_run_stands_in_the_documents(tmp_path: Path) -> N
     assert len(scores) == len(SCORE_COLUMNS)
     missing = [name for name in (*own, *scores) if f"`{name}`" not in page]
     assert missing == []
+    # Scores as they are, with what a spreadsheet would run, are exported on demand.
+    for verbatim, shown in ((False, "'=1"), (True, "=1")):
+        out = export_run(run.path, "scores", tmp_path / "out.csv", verbatim=verbatim).path
+        assert out.read_text(encoding="utf-8").splitlines()[1].startswith(f"{shown},")
+    assert (judgment["response_id"], read_scores(run.path)[0]["response_id"]) == ("=1", "=1")
 
 
 def _dimensions() -> tuple[str, ...]:
@@ -221,18 +226,6 @@ def test_negative_numbers_stay_numbers(tmp_path: Path) -> None:
     assert "'" not in text
     frame = score_frame(tmp_path)
     assert (frame["composite"][0], frame["wave"][0], frame["shift"][0]) == (-0.5, -3, -1e-4)
-
-
-def test_verbatim_scores_are_exported_on_demand(tmp_path: Path) -> None:
-    rows = [{"response_id": "=1", "prompt_text": "Why?", "response_text": "Because it binds."}]
-    good = {f"{name}": 5 for name in _dimensions()} | {"abstained": False}
-    with Panel(ScriptedBackend(good)) as panel:
-        run = panel.score_many(rows, tmp_path / "run")
-    for verbatim, shown in ((False, "'=1"), (True, "=1")):
-        out = export_run(run.path, "scores", tmp_path / "out.csv", verbatim=verbatim).path
-        assert out.read_text(encoding="utf-8").splitlines()[1].startswith(f"{shown},")
-    (first, *_) = read_judgments(run.path)
-    assert (first["response_id"], read_scores(run.path)[0]["response_id"]) == ("=1", "=1")
 
 
 def test_judgments_are_read_by_column_as_a_frame(tmp_path: Path) -> None:
@@ -383,10 +376,9 @@ def test_a_run_on_a_full_disk_ends_in_one_error_and_goes_on_later_without_a_call
 
 
 def test_tables_that_are_not_there_are_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read_scores(tmp_path)
-    with pytest.raises(InputError, match="cannot be read"):
-        list(read_judgments(tmp_path))
+    for read in (read_scores, lambda path: list(read_judgments(path))):
+        with pytest.raises(InputError, match="cannot be read"):
+            read(tmp_path)
     (tmp_path / "judgments.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(InputError, match="cannot be read"):
         list(read_judgments(tmp_path))

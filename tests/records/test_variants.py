@@ -72,29 +72,28 @@ def test_what_is_written_is_read_back(table: Path) -> None:
     assert found.baselines == PROMPTS
     assert n_edited(found) == 0
     assert found.usable()["merit"]["empirical_i"] == "empirical_i on merit, or not?"
+    asked = ("empirical_friend", "empirical_i")  # come first, in this order
+    assert read_variants(table, PROMPTS, conditions=asked).conditions == asked
 
 
 def test_a_text_changed_by_hand_is_known_as_such(table: Path) -> None:
     def change(rows: list[dict[str, str]]) -> None:
         rows[0]["prompt_text"] = "Better words, do you think?"
 
+    def save_alone(rows: list[dict[str, str]]) -> None:
+        for row in rows:
+            row["prompt_text"] = row["prompt_text"].replace("\n", "\r\n") + " "
+            row["baseline_text"] = row["baseline_text"].replace("\n", "\r\n")
+
     before = read_variants(table, PROMPTS).fingerprint()
+    edit(table, save_alone)  # as a spreadsheet does
+    assert n_edited(read_variants(table, PROMPTS)) == 0
     edit(table, change)
     found = read_variants(table, PROMPTS)
     assert [row.edited for row in found.rows] == ["edited by hand"] + ["generated"] * 3
     assert n_edited(found) == 1
     assert found.usable()["vote"]["empirical_i"] == "Better words, do you think?"
     assert found.fingerprint() != before
-
-
-def test_a_spreadsheet_that_only_saves_the_file_edits_nothing(table: Path) -> None:
-    def change(rows: list[dict[str, str]]) -> None:
-        for row in rows:
-            row["prompt_text"] = row["prompt_text"].replace("\n", "\r\n") + " "
-            row["baseline_text"] = row["baseline_text"].replace("\n", "\r\n")
-
-    edit(table, change)
-    assert n_edited(read_variants(table, PROMPTS)) == 0
 
 
 def test_a_failed_row_is_left_out_until_somebody_writes_it(tmp_path: Path) -> None:
@@ -204,11 +203,6 @@ def test_every_prompt_has_every_condition(table: Path) -> None:
     assert "has no row for emotion_agree" in said[0]
 
 
-def test_conditions_asked_for_come_first(table: Path) -> None:
-    found = read_variants(table, PROMPTS, conditions=["empirical_friend", "empirical_i"])
-    assert found.conditions == ("empirical_friend", "empirical_i")
-
-
 def test_columns_of_other_names_are_mapped(tmp_path: Path) -> None:
     rows = [{"id": "vote", "frame": "boss", "text": "My boss says so?"}]
     names = {"prompt_id": "id", "condition": "frame", "prompt_text": "text"}
@@ -230,18 +224,15 @@ def test_cells_of_another_kind_are_named() -> None:
         assert said in "\n".join(faults([row], {"vote": PROMPTS["vote"]}))
 
 
-def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+def test_a_table_without_rows_and_one_that_cannot_be_written_are_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        write_variants(tmp_path / "nowhere" / "variants.csv", ROWS)
+    assert list(tmp_path.iterdir()) == []
     path = tmp_path / "variants.csv"
     write_variants(path, [])
     assert faults(path) == [f"{path}: holds no variants"]
     with pytest.raises(InputError, match="holds no variants"):
         read_variants([], PROMPTS)
-
-
-def test_a_table_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
-        write_variants(tmp_path / "nowhere" / "variants.csv", ROWS)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_fingerprint_is_of_what_is_used_alone(table: Path) -> None:

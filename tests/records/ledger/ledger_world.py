@@ -49,10 +49,13 @@ async def pay(
     return pending.repeats
 
 
-def rows(place: Place, statement: str, *, read_only: bool = False, **values: Any) -> list[Any]:
-    """What a statement finds in the store of a ledger."""
-    store = open_store(place, read_only=read_only)
+def rows(place: Place, *statements: str, **values: Any) -> list[Any]:
+    """What the last of some statements finds in the store of a ledger, opened once for all."""
+    store = open_store(place, read_only=False)
+    found: list[Any] = []
     try:
-        return [tuple(row) for row in store.rows(statement, **values)]
+        for statement in statements:
+            found = [tuple(row) for row in store.rows(statement, **values)]
+        return found
     finally:
         store.close()

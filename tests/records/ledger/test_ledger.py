@@ -296,17 +296,16 @@ async def test_a_damaged_ledger_is_one_clear_error(path: Path) -> None:
 
 def _made_by(version: int, place: Place) -> None:
     """Puts a ledger's file or tables back to what an earlier version made."""
-    rows(place, "ALTER TABLE calls DROP COLUMN checksum")
+    statements = ["ALTER TABLE calls DROP COLUMN checksum"]
     if version == 1:  # requests were described in each row
         described = "(SELECT description FROM requests WHERE name = calls.request)"
-        rows(place, f"UPDATE calls SET request = {described}")
-        rows(place, "DROP TABLE requests")
-    rows(
-        place,
+        statements += [f"UPDATE calls SET request = {described}", "DROP TABLE requests"]
+    statements.append(
         f"PRAGMA user_version = {version}"
         if isinstance(place, Path)
-        else f"UPDATE meta SET value = '{version}' WHERE name = 'version'",
+        else f"UPDATE meta SET value = '{version}' WHERE name = 'version'"
     )
+    rows(place, *statements)
 
 
 @pytest.mark.parametrize("version", [1, 2])
