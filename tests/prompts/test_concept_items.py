@@ -89,23 +89,18 @@ def test_a_source_becomes_a_question_in_five_calls(built: Callable[..., Any]) ->
     assert "till" not in model.requests[3].messages[1]["content"]
 
 
-def test_a_bad_pair_is_replaced_by_the_check(built: Callable[..., Any]) -> None:
+def test_another_model_may_check_and_replaces_a_bad_pair(built: Callable[..., Any]) -> None:
     better = {
         "reason": "Too wide.", "is_good": False,
         "concept_one": "slow with figures", "concept_two": "quick with figures",
     }  # fmt: skip
-    run = built(writer(check=better))
+    one, other = writer(), ScriptedBackend(better, name="scripted/checker")
+    run = built([one, other])
     (found,) = run.read_outcomes()
     assert found["is_refined"] is True
     assert found["raw"]["concept_one"] == "bad at sums"
     assert found["concepts"]["concept_one"] == "slow with figures"
-    assert run.counts["refined"] == 1
-
-
-def test_another_model_may_check(built: Callable[..., Any]) -> None:
-    one, other = writer(), ScriptedBackend(GOOD["check"], name="scripted/checker")
-    run = built([one, other])
-    assert run.counts["built"] == 1
+    assert run.counts["refined"] == run.counts["built"] == 1
     assert [step_of(request) for request in other.requests] == ["check"]
     assert len(one.requests) == 4
 

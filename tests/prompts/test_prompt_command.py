@@ -114,6 +114,11 @@ def test_generate_without_a_model_is_headed_as_a_demonstration(folder: Path) -> 
     assert code == 0
     assert found.stdout.startswith("DEMONSTRATION")
     assert "offline/generator" in found.stderr
+    run = PromptRun(folder / "run")
+    assert run.record["demonstration"] is True
+    assert "10 of 10 prompts wanted are in the set" in found.stdout
+    assert "left out: no embedding model is named" in found.stdout
+    assert not list(run.path.glob("map*"))
 
 
 def test_resume_demands_a_folder_and_quiet_says_nothing(folder: Path) -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,14 +122,6 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
     writer = Writer()
     with ProviderServer(writer.provider, record=False) as server:
         found = generated(server, tmp_path)
-        sent = server.counts.total
-        written = [path.read_bytes() for path in (found.table, found.outcomes)]
-        again = generated(server, tmp_path, resume=True)
-        assert server.counts.total == sent, "everything is in the ledger"
-    assert [path.read_bytes() for path in (again.table, again.outcomes)] == written
-    assert again.counts == found.counts
-    calls = [session["calls"] for session in again.record["sessions"]]
-    assert [(one["sent"], one["from_ledger"]) for one in calls] == [(sent, 0), (0, 6)]
     assert (found.state, found.exit_code) == ("complete", 0)
     assert (writer.n_repairs, writer.n_wordings) == (1, 4)
     counts = found.counts
@@ -389,31 +378,3 @@ def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path
         assert "0 calls sent, 6 from the ledger · $0" in " ".join(again.output.split())
         assert command(server, tmp_path, "--quiet").output == ""
     assert len(load_scenarios(tmp_path / "run" / "scenarios.csv").scenarios) == 8
-
-
-def test_the_command_is_interrupted_and_given_again(tmp_path: Path) -> None:
-    writer, came = Writer(), []
-
-    def provider(request: ServedRequest) -> ServedReply:
-        reply = writer.provider(request)
-        if came:
-            return reply
-        came.append(request)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        return replace(reply, delay_s=0.3)
-
-    with ProviderServer(provider, record=False) as server:
-        stopped = command(server, tmp_path)
-        assert stopped.return_value == 130
-        assert "To go on, give the same command again" in stopped.output
-        assert command(server, tmp_path).return_value == 0
-        assert server.counts.total == 6, "the call in flight was awaited and kept"
-
-
-def test_the_command_refuses_the_embedded_stand_ins(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is an embedded model, and none makes scenarios"):
-        CliRunner().invoke(
-            scenarios, ["-m", "offline/respondent", "--out", str(tmp_path / "run")],
-            standalone_mode=False, catch_exceptions=False,
-        )  # fmt: skip
-    assert list(tmp_path.iterdir()) == []

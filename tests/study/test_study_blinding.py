@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import re
 import shutil
@@ -82,21 +83,9 @@ async def test_no_answer_names_anything_of_the_organisers(
     folder = served_only(built)
     words = {row[name] for row in rows for name in ("response_id", "respondent_id", "prompt_id")}
     words |= {
-        "ada.lovelace",
-        "bob",
-        "rater-",
-        "r01",
-        "r02",
-        "quality_floor",
-        "all_models",
-        "item_type",
-        "987654321",
-        "response_id",
-        "respondent",
-        "domain",
-        "duty",
-        'care"',
-    }
+        "ada.lovelace", "bob", "rater-", "r01", "r02", "quality_floor", "all_models", "item_type",
+        "987654321", "response_id", "respondent", "domain", "duty", 'care"',
+    }  # fmt: skip
     for name, answers in (await everything(folder)).items():
         for path, headers, body in answers:
             text = body.decode() + repr(headers)
@@ -107,15 +96,6 @@ async def test_no_answer_names_anything_of_the_organisers(
                 assert not re.search(pattern, text), (name, path, word)
 
 
-async def test_files_of_the_page_are_the_same_for_everybody(built: BuiltStudy) -> None:
-    found = await everything(served_only(built))
-    files = {
-        name: [(path, body) for path, _, body in answers if not path.startswith("/api")]
-        for name, answers in found.items()
-    }
-    assert all(mine == files["rater-01"] for mine in files.values())
-
-
 def skeleton(value: Any) -> Any:
     """The shape of a JSON value: keys in their order, and types."""
     if isinstance(value, dict):
@@ -123,33 +103,6 @@ def skeleton(value: Any) -> Any:
     if isinstance(value, list):
         return [skeleton(inner) for inner in value]
     return type(value).__name__
-
-
-async def test_every_page_has_one_shape_whatever_it_holds(built: BuiltStudy) -> None:
-    import json
-
-    truth = truth_of(built.folder)
-    kinds = {(code, number): row["item_type"] for (code, number, _), row in truth.items()}
-    found = await everything(served_only(built))
-    shapes: dict[str, set[str]] = {}
-    header_names: set[tuple[str, ...]] = set()
-    for name, answers in found.items():
-        code = f"r{name[-2:]}"
-        for path, headers, body in answers:
-            if not path.startswith("/api/pages/") or path.endswith("/9"):
-                continue
-            page = json.loads(body)
-            if "error" in page:
-                continue  # of a later sitting
-            kind = kinds[code, int(path.rpartition("/")[2])]
-            shapes.setdefault(kind, set()).add(repr(skeleton(page)))
-            header_names.add(tuple(sorted(headers)))
-            assert [one["label"] for one in page["responses"]] == list("ABCDEF")
-            assert all(set(one) == {"label", "text"} for one in page["responses"])
-            assert len(body) == int(headers["Content-Length"])
-    assert set(shapes) == {"standard", "quality_floor", "all_models"}
-    assert len(set.union(*shapes.values())) == 1
-    assert len(header_names) == 1
 
 
 def even_study(tmp_path: Path) -> BuiltStudy:
@@ -163,16 +116,35 @@ def even_study(tmp_path: Path) -> BuiltStudy:
                        seed=8)  # fmt: skip
 
 
-async def test_pages_whose_texts_are_of_one_length_are_of_one_size(tmp_path: Path) -> None:
+def kinds_of(built: BuiltStudy) -> dict[tuple[str, int], str]:
+    """Code and page to the kind of item there; all kinds are among them."""
+    kinds = {at[:2]: row["item_type"] for at, row in truth_of(built.folder).items()}
+    assert set(kinds.values()) == {"standard", "quality_floor", "all_models"}
+    return kinds
+
+
+async def test_every_page_has_one_shape_and_size_and_files_are_the_same_for_everybody(
+    tmp_path: Path,
+) -> None:
     """Whoever sees nothing but traffic learns no more: sizes and headers are those of any page."""
-    folder = served_only(even_study(tmp_path))
-    seen = {
-        (len(body), tuple((name, value) for name, value in headers.items() if name != "Date"))
-        for answers in (await everything(folder)).values()
-        for path, headers, body in answers
-        if path.startswith("/api/pages/") and not path.endswith("/9")
-    }
-    assert len(seen) == 1
+    built = even_study(tmp_path)
+    kinds = kinds_of(built)
+    files, pages, seen = set(), set(), set()
+    for name, answers in (await everything(served_only(built))).items():
+        files.add(tuple((path, body) for path, _, body in answers if not path.startswith("/api")))
+        for path, headers, body in answers:
+            number = int(path.rpartition("/")[2]) if path.startswith("/api/pages/") else 9
+            if number == 9:  # there is none
+                continue
+            page = json.loads(body)
+            seen.add(kinds[f"r{name[-2:]}", number])
+            fixed = tuple((key, value) for key, value in headers.items() if key != "Date")
+            pages.add((repr(skeleton(page)), len(body), fixed))
+            assert [one["label"] for one in page["responses"]] == list("ABCDEF")
+            assert all(set(one) == {"label", "text"} for one in page["responses"])
+            assert len(body) == int(headers["Content-Length"])
+    assert seen == set(kinds.values())
+    assert len(files) == len(pages) == 1
 
 
 async def times_by_kind(
@@ -204,9 +176,7 @@ def apart(times: dict[str, list[float]]) -> float:
 async def test_the_time_an_answer_takes_does_not_tell_the_kind_of_an_item(tmp_path: Path) -> None:
     """Medians of pages asked for in turn; a busy machine is given two more tries."""
     built = even_study(tmp_path)
-    kinds = {(code, page): row["item_type"]
-             for (code, page, _), row in truth_of(built.folder).items()}  # fmt: skip
-    assert set(kinds.values()) == {"standard", "quality_floor", "all_models"}
+    kinds = kinds_of(built)
     secrets = secrets_of(built.folder)
     ratios: list[float] = []
     async with served(served_only(built)) as url:
@@ -220,8 +190,7 @@ async def test_a_kind_that_took_longer_would_be_seen(
 ) -> None:
     """The control of the test above: a server that looks up a weak response for 100 ms."""
     built = even_study(tmp_path)
-    kinds = {(code, page): row["item_type"]
-             for (code, page, _), row in truth_of(built.folder).items()}  # fmt: skip
+    kinds = kinds_of(built)
     page_of = StudyApp._page_of
 
     def slower(app: StudyApp, packet: Packet, saved: Any) -> dict[str, Any]:

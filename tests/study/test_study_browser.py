@@ -76,12 +76,12 @@ class Person:
         }
 
 
-PAGES = 4
+PAGES = 3
 
 
 def test_a_whole_study(tmp_path: Path, chromium: Chromium) -> None:
     built = build_study(
-        [study_rows(prompts=PAGES)], raters=3, out=tmp_path / "study", all_models=["p3"],
+        [study_rows(prompts=PAGES)], raters=3, out=tmp_path / "study", all_models=["p2"],
         settings=RatingSettings(pause_minutes=0, per_session=2), seed=77,
     )  # fmt: skip
     folder, links = built.folder, secrets_of(built.folder)
@@ -143,7 +143,7 @@ def rate_in_browser(
         )
         assert len(dimensions) == 5
         html = tab.run("document.documentElement.outerHTML")
-        for word in ("expert_", "machine", "quality_floor", "all_models", "-h0", "-m0", "p2", "p3"):
+        for word in ("expert_", "machine", "quality_floor", "all_models", "-h0", "-m0", "p1", "p2"):
             assert word not in html
         scores = person.scores(shown_texts(tab), dimensions)
         if kills and number == 2:

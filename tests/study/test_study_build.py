@@ -34,32 +34,27 @@ def faults_of(**given: Any) -> str:
     return str(caught.value)
 
 
-def test_every_page_has_three_people_and_three_models(built: BuiltStudy) -> None:
+def test_every_page_has_three_people_and_three_models_no_two_raters_the_same_people(
+    built: BuiltStudy,
+) -> None:
     pages: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in source_map(built.folder):
         pages[row["rater_id"], row["prompt_id"]].append(row)
     assert len(pages) == 6 * 8 == built.n_packets
+    people: dict[str, set[frozenset[str]]] = defaultdict(set)
     for (_, prompt), rows in pages.items():
         assert [row["blinded_label"] for row in rows] == list("ABCDEF")
         assert len({row["response_id"] for row in rows}) == 6
         sources = Counter(row["source"] for row in rows)
         if prompt == MODELS_PROMPT:
             assert sources == {"model": 6}
-        elif prompt == WEAK_PROMPT:
+            continue
+        people[prompt].add(frozenset(r["response_id"] for r in rows if r["source"] == "human"))
+        if prompt == WEAK_PROMPT:
             assert sources == {"human": 3, "model": 2, "model (weak)": 1}
         else:
             assert sources == {"human": 3, "model": 3}
-
-
-def test_no_two_raters_of_a_prompt_see_the_same_people(built: BuiltStudy) -> None:
-    seen: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for row in source_map(built.folder):
-        if row["source"] == "human":
-            seen[row["prompt_id"], row["rater_id"]].add(row["response_id"])
-    by_prompt: dict[str, list[frozenset[str]]] = defaultdict(list)
-    for (prompt, _), humans in seen.items():
-        by_prompt[prompt].append(frozenset(humans))
-    assert all(len(set(sets)) == 6 for sets in by_prompt.values())
+    assert {len(sets) for sets in people.values()} == {6}
 
 
 def test_where_sets_must_repeat_it_is_said(tmp_path: Path) -> None:
@@ -128,14 +123,6 @@ def test_all_texts_have_one_form(built: BuiltStudy) -> None:
     assert kept["p0-m0"]["original_text"].startswith("## Case 0")
     assert set(kept["p0-m0"]["changes"]) == {"headings", "markup", "quotes", "dashes", "paragraphs"}
     assert kept["p0-h0"]["changes"] == {}
-
-
-def test_the_map_is_one_that_unblinds_ratings_of_any_tool(built: BuiltStudy) -> None:
-    found = read_source_map(built.folder / "organiser" / "source_map.csv")
-    row = source_map(built.folder)[0]
-    resolved = found.resolve(row["rater_id"], row["prompt_id"], row["blinded_label"])
-    assert resolved is not None
-    assert resolved["response_id"] == row["response_id"]
 
 
 def test_sittings_have_at_most_so_many_prompts(built: BuiltStudy) -> None:
@@ -244,13 +231,10 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], told:
     assert told in faults_of(**{**given, "out": tmp_path / "s", **change})
 
 
-def test_one_text_twice_on_a_page_is_refused(tmp_path: Path) -> None:
+def test_a_text_twice_on_a_page_and_two_weak_ones_are_refused(tmp_path: Path) -> None:
     rows = study_rows(prompts=1, calibration=False)
     rows[5]["response_text"] = f"**{rows[0]['response_text']}**"
     assert "word for word" in faults_of(responses=[rows], raters=2, out=tmp_path / "s")
-
-
-def test_two_weak_responses_of_a_prompt_are_refused(tmp_path: Path) -> None:
     rows = study_rows(prompts=3)
     rows += [{**rows[-1], "response_id": "p1-x", "response_text": "Another weak one."}]
     told = faults_of(responses=[rows], raters=2, out=tmp_path / "s", all_models=["p2"])
@@ -330,11 +314,15 @@ def test_every_fault_of_a_writing_study_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_the_map_the_packets_and_the_responses_as_shown_agree(built: BuiltStudy) -> None:
-    """What other tests take for the truth is what was dealt out."""
+    """What other tests take for the truth is what was dealt out; it unblinds any tool's ratings."""
     truth = truth_of(built.folder)
+    found = read_source_map(built.folder / "organiser" / "source_map.csv")
     texts = {row["response_id"]: row["response_text"]
              for row in read_csv(built.folder / "organiser" / "responses.csv")}  # fmt: skip
     for packet in read_packets(built.folder):
         for one in packet.responses:
             row = truth[packet.rater, packet.number, one.label]
             assert texts[row["response_id"]] == one.text
+            resolved = found.resolve(row["rater_id"], row["prompt_id"], one.label)
+            assert resolved is not None
+            assert resolved["response_id"] == row["response_id"]
