@@ -40,6 +40,12 @@ def percent(value: float | None, digits: int = 0) -> str:
     return f"{number(100 * value, digits)}%"
 
 
+def share(found: Estimate) -> str:
+    """A share with its interval: "40% [28%, 53%]"; without one where there is none."""
+    limits = f" [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else ""
+    return f"{percent(found.value)}{limits}"
+
+
 def p_value(value: float | None) -> str:
     """A p-value with four decimals; "<0.0001" below, "–" where undefined."""
     return "<0.0001" if value is not None and value < 0.0001 else number(value, 4)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, percent, said, units
+from ..formats import count, estimate, listed, number, percent, said, share, units
 from ..graphs.screening import DETECTORS, GATES
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
@@ -196,7 +196,7 @@ class _Attack:
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
         told = (
-            f"Detectors notice {_share(self.overall['flagged'])} of the attacked responses, and "
+            f"Detectors notice {share(self.overall['flagged'])} of the attacked responses, and "
             f"flag {clean.n} of {units(clean.n_planned or 0, 'clean one')}"
         )
         unseen = [f for f in moving if self.by_family[f]["flagged"].value < 1]
@@ -510,11 +510,6 @@ def _chart(
         high=[[one.high] for _, one in rows],
         **more,
     )  # fmt: skip
-
-
-def _share(found: Estimate) -> str:
-    told = percent(found.value)
-    return f"{told} [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else told
 
 
 def known(value: float) -> float | None:

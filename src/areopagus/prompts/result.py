@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
-from ..formats import count, listed, percent, units, words
+from ..formats import count, listed, share, units, words
 from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
@@ -186,7 +186,7 @@ def _trust(
         for keys, measures in estimates_by(select(estimates, AGREEMENT, group=whole), ["detail"])
     }
     names = {"quality": "prompts", "equivalence": "pairs"}
-    told = [f"{_share(agreed[key])} of {name}" for key, name in names.items() if key in agreed]
+    told = [f"{share(agreed[key])} of {name}" for key, name in names.items() if key in agreed]
     judges = units(len(record["judges"]), "judge") if record["judges"] else "no judge"
     yield "judges", judges + (f"; they agree on {' and '.join(told)}" if told else "")
     if record.get("embedding") is None:
@@ -195,11 +195,6 @@ def _trust(
         texts = units(int(sets["texts"].value), "text")
         placed = count(sets["texts_placed"].value)
         yield "map", f"{placed} of {texts} embedded by {record['embedding']}"
-
-
-def _share(found: Estimate) -> str:
-    limits = f" [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else ""
-    return f"{percent(found.value)}{limits}"
 
 
 def _table(

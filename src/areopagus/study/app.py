@@ -42,27 +42,27 @@ MOST_COMMENT_CHARS = 20_000
 MOST_TEXT_CHARS = 100_000
 
 
-class RatingBody(BaseModel):
+class PageBody(BaseModel):
+    """A save of a page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    revision: int = Field(ge=0)
+    save_id: str = Field(min_length=1, max_length=64)
+    done: bool
+    active_ms: int = Field(ge=0)
+
+
+class RatingBody(PageBody):
     """A save of a rating page; a score of None is one taken back."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    revision: int = Field(ge=0)
-    save_id: str = Field(min_length=1, max_length=64)
     scores: dict[str, dict[str, int | None]]
     comment: str = Field(max_length=MOST_COMMENT_CHARS)
-    done: bool
-    active_ms: int = Field(ge=0)
 
 
-class WritingBody(BaseModel):
+class WritingBody(PageBody):
     """A save of a writing page."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    revision: int = Field(ge=0)
-    save_id: str = Field(min_length=1, max_length=64)
     text: str = Field(max_length=MOST_TEXT_CHARS)
-    done: bool
-    active_ms: int = Field(ge=0)
     pasted_chars: int = Field(ge=0, le=10**9)
 
 
@@ -313,8 +313,6 @@ class StudyApp:
     async def _page(self, request: web.Request) -> web.Response:
         rater, packet = self._packet(request)
         state = await self._state(rater, packet)
-        if state == "later":
-            raise web.HTTPForbidden(reason="this page opens in a later sitting")
         if self.study.kind == "writing" and state == "new":
             # The question is shown when the clock starts.
             return json_answer(self._page_of(packet, SavedPage(rater, packet.number)))
@@ -325,8 +323,7 @@ class StudyApp:
         rater, packet = self._packet(request)
         if self.study.kind != "writing":
             raise web.HTTPNotFound(reason="there is nothing to start")
-        if await self._state(rater, packet) == "later":
-            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        await self._state(rater, packet)
         opened = await self._in_thread(self._store.open_page, rater, packet.number, self._clock())
         return json_answer(self._page_of(packet, opened))
 
@@ -334,8 +331,7 @@ class StudyApp:
         rater, packet = self._packet(request)
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(reason="must be application/json")
-        if await self._state(rater, packet) == "later":
-            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        await self._state(rater, packet)
         save = read_body(self.study, packet, await _bytes_of(request))
         if isinstance(save, list):
             return json_answer({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
@@ -387,11 +383,15 @@ class StudyApp:
                 return rater, packet
         raise web.HTTPNotFound(reason="there is no such page")
 
-    async def _state(self, rater: str, packet: Packet) -> str:
+    async def _state(self, rater: str, packet: Packet) -> PageState:
+        """How far the page is; one of a later sitting is refused."""
         pages = await self._in_thread(self._store.pages, rater)
         packets = self._packets[rater]
         found = progress(self.study, packets, {page.number: page for page in pages}, self._clock())
-        return found.states[packets.index(packet)]
+        state = found.states[packets.index(packet)]
+        if state == "later":
+            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        return state
 
     def _overview_of(self, rater: str, pages: list[SavedPage]) -> dict[str, Any]:
         packets = self._packets.get(rater, [])
