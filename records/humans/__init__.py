@@ -4,8 +4,7 @@ from .columns import HumanColumns, read_column_map
 from .layouts import LAYOUTS
 from .match import MatchReport, match, off_scale
 from .reading import Exclusion, HumanReading, JudgmentReading, read_humans, read_judgments
-from .roster import read_roster
-from .source_map import SourceMap, read_source_map
+from .side_tables import SourceMap, read_roster, read_source_map
 from .table import Coded, HumanTable, RatingMatrix
 
 __all__ = [

@@ -12,8 +12,7 @@ from ..readers.rows import Excluded, Row
 from ..types import OVERALL
 from .columns import HumanColumns
 from .plan import Plan, RatingColumn
-from .roster import APPROVED
-from .source_map import SourceMap
+from .side_tables import APPROVED, SourceMap
 from .table import TEXT_COLUMNS, Kind, TableBuilder
 
 SHOWN_LINES = 100

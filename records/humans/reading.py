@@ -15,8 +15,7 @@ from .match import MatchReport, Scale, match
 from .misfits import Misfit
 from .plan import Plan, make_plan
 from .ratings import RatingReader
-from .roster import APPROVED, read_roster
-from .source_map import SourceMap, read_source_map
+from .side_tables import APPROVED, SourceMap, read_roster, read_source_map
 from .table import HumanTable
 
 
@@ -144,7 +143,7 @@ def read_humans(
         path: CSV, TSV, JSON lines, Parquet, xlsx, or a tool's JSON.
         layout: one of `LAYOUTS`; "auto" goes by the header.
         columns: a column map (see `columns`): a YAML file, its content, or our names to theirs.
-        source_map: what blinded labels stood for, by rater and prompt (see `source_map`).
+        source_map: what blinded labels stood for, by rater and prompt (see `read_source_map`).
         roster: who may rate: a file (Prolific's list of submissions, or rater_id and status), or
             rater to status. Ratings of those not APPROVED are left out, counted; raters whom it
             does not name stay, and `match` reports them.

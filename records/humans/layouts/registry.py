@@ -1,6 +1,6 @@
-"""The known layouts, and which one a file has.
+"""The known layouts, plain tables among them, and which one a file has.
 
-A new one is a module that ends in a `Layout`, and its name in `_KNOWN`.
+A new one is a `Layout`, and its name in `_KNOWN`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....errors import InputFault
+from ....errors import InputError, InputFault
 from ...readers.dispatch import read_cells, read_rows
 from ...readers.rows import Row
 from .argilla import ARGILLA
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
-from .limesurvey import LIMESURVEY
 from .mturk import MTURK
-from .qualtrics import QUALTRICS
-from .tables import ROWS, SCRUB
+from .surveys import LIMESURVEY, QUALTRICS
+
+
+def _open_table(file: HumanFile) -> Opened:
+    if file.has("submission id", "participant id"):
+        message = "is a Prolific roster: it names raters and holds no ratings"
+        raise InputError(
+            [InputFault(str(file.path), message)],
+            hint="give the file of answers, and this one as the roster",
+        )
+    return Opened(file.rows())
+
+
+ROWS = Layout("rows", lambda file: True, _open_table)
+SCRUB = Layout(
+    "scrub", lambda file: file.has("judge_id", "true_id", "true_source", "item_type"), _open_table
+)
 
 _KNOWN: tuple[Layout, ...] = (LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, ARGILLA, SCRUB, ROWS)
 """The first that fits a file is taken; the last one fits all."""

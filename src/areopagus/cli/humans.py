@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError, InputFault
+from ..experiment.config import HumansConfig
 from ..formats import count, number, units
 from .display import NarrowCommand
+from .options import chosen, config_options
 
 if TYPE_CHECKING:
     from ..records.humans import HumanReading
@@ -18,44 +20,11 @@ if TYPE_CHECKING:
 _PLACES = 20
 """So many places of each kind are printed; all are counted."""
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS = (
-    click.option("--layout", default="auto", show_default=True, help="The tool the file is from."),
-    click.option("--columns", "column_map", metavar="FILE", help="A column map (YAML)."),
-    click.option(
-        "--source-map", metavar="FILE", help="What blinded labels stood for: rater, prompt, label."
-    ),
-    click.option("--roster", metavar="FILE", help="Who may rate, such as Prolific's list."),
-    click.option(
-        "--criteria", metavar="NAME[,NAME…]", help="Columns that are criteria in a wide table."
-    ),
-    click.option("--scale", metavar="LOW:HIGH", help="Scores outside are left out."),
-    click.option(
-        "--raters", "rater_names", metavar="GLOB[,GLOB…]", help="Only raters with such names."
-    ),
-)
+human_options = config_options(HumansConfig)
+"""Adds the options for reading human judgments; see `reading_from`."""
 
 
-def human_options(command: Command) -> Command:
-    """Adds the options for reading human judgments; see `reading_from`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def reading_from(
-    path: str,
-    *,
-    layout: str,
-    column_map: str | None,
-    source_map: str | None,
-    roster: str | None,
-    criteria: str | None,
-    scale: str | None,
-    rater_names: str | None,
-    default_criteria: tuple[str, ...] | None = None,
-) -> HumanReading:
+def reading_from(path: str, **options: Any) -> HumanReading:
     """The judgments of a file, as the options say.
 
     Raises:
@@ -63,19 +32,19 @@ def reading_from(
     """
     from ..records.humans import LAYOUTS, read_humans
 
-    if layout != "auto" and layout not in LAYOUTS:
+    config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
+    if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
-    named = None if criteria is None else [name for name in criteria.split(",") if name]
     reading = read_humans(
         path,
-        layout=layout,
-        columns=column_map,
-        source_map=source_map,
-        roster=roster,
-        scale=_scale(scale),
-        criteria=named or (list(default_criteria) if default_criteria else None),
+        layout=config.layout,
+        columns=config.columns,
+        source_map=config.source_map,
+        roster=config.roster,
+        scale=_scale(config.scale),
+        criteria=config.criteria or None,
     )
-    return reading if rater_names is None else _only(reading, rater_names.split(","))
+    return _only(reading, config.raters) if config.raters else reading
 
 
 @click.group()
@@ -197,9 +166,9 @@ def show_reading(reading: HumanReading, found: tuple[Misfit, ...]) -> None:
             say(f"  and {reading.n_faults - _PLACES:,} more")
 
 
-def _scale(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
+def _scale(text: str | tuple[float, float] | None) -> tuple[float, float] | None:
+    if not isinstance(text, str):
+        return text
     low, colon, high = text.partition(":")
     try:
         ends = (float(low), float(high)) if colon else None
@@ -210,7 +179,7 @@ def _scale(text: str | None) -> tuple[float, float] | None:
     return ends
 
 
-def _only(reading: HumanReading, patterns: list[str]) -> HumanReading:
+def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
     from dataclasses import replace
     from fnmatch import fnmatchcase
 
@@ -220,7 +189,7 @@ def _only(reading: HumanReading, patterns: list[str]) -> HumanReading:
     names = [
         name
         for name in shared.rater_id.used()
-        if any(fnmatchcase(str(name), pattern.strip()) for pattern in patterns)
+        if any(fnmatchcase(str(name), pattern) for pattern in patterns)
     ]
     if not names:
         known = ", ".join(map(str, shared.rater_id.used()[:8]))

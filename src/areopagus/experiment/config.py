@@ -35,10 +35,26 @@ class Option:
     file: str = ""
 
 
-class JobConfig(BaseModel):
-    """What every job takes."""
+class CheckedConfig(BaseModel):
+    """Options that are checked together."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def checked(cls, **given: Any) -> Self:
+        """The configuration made of keyword arguments.
+
+        Raises:
+            InputError: with everything wrong in them.
+        """
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise InputError(faults_of(error, "options")) from error
+
+
+class JobConfig(CheckedConfig):
+    """What every job takes."""
 
     out: Annotated[str | Path | None, Option("DIR")] = Field(
         default=None, description="Folder of the run. Default: runs/NAME-xxxxxxxx."
@@ -52,18 +68,6 @@ class JobConfig(BaseModel):
         allow_inf_nan=False,
         description="Stop asking before this much is spent, over all stages.",
     )
-
-    @classmethod
-    def checked(cls, **given: Any) -> Self:
-        """The configuration made of keyword arguments.
-
-        Raises:
-            InputError: with everything wrong in them.
-        """
-        try:
-            return cls(**given)
-        except ValidationError as error:
-            raise InputError(faults_of(error, "options")) from error
 
     def to_json(self) -> dict[str, Any]:
         """What run.json says was chosen; where the folder stands is left out."""
@@ -167,25 +171,35 @@ class SessionConfig(JobConfig):
     )
 
 
-class AgreementConfig(BaseModel):
-    """What `agreement` takes."""
+class HumansConfig(CheckedConfig):
+    """How a file of human judgments is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    layout: str = Field(default="auto", description="The tool the file is from.")
+    columns: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None, description="A column map (YAML)."
+    )
+    source_map: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None, description="What blinded labels stood for: rater, prompt, label."
+    )
+    roster: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None, description="Who may rate, such as Prolific's list."
+    )
+    criteria: Annotated[tuple[str, ...], Option("NAME[,NAME…]")] = Field(
+        default=(), description="Columns that are criteria in a wide table."
+    )
+    scale: Annotated[str | tuple[float, float] | None, Option("LOW:HIGH")] = Field(
+        default=None, description="Scores outside are left out."
+    )
+    raters: Annotated[tuple[str, ...], Option("GLOB[,GLOB…]")] = Field(
+        default=(), description="Only raters with such names."
+    )
+
+
+class AgreementConfig(CheckedConfig):
+    """What `agreement` takes."""
 
     level: float = Field(default=0.95, gt=0, lt=1, description="Nominal coverage of intervals.")
     seed: int = Field(default=0, description="Of everything drawn.")
-
-    @classmethod
-    def checked(cls, **given: Any) -> Self:
-        """The configuration made of keyword arguments.
-
-        Raises:
-            InputError: with everything wrong in them.
-        """
-        try:
-            return cls(**given)
-        except ValidationError as error:
-            raise InputError(faults_of(error, "options")) from error
 
 
 class CalibrateConfig(AgreementConfig):

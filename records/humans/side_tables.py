@@ -1,7 +1,8 @@
-"""Unblinding: which response a label stood for, for this rater and this prompt."""
+"""Tables that are given beside the ratings: who may rate, and what blinded labels stood for."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,41 @@ from typing import Any
 from ...errors import InputError, InputFault
 from ..readers.dispatch import read_rows
 from ..readers.rows import Row
-from .columns import read_ids
+from .columns import known_columns, read_ids
+
+APPROVED = "APPROVED"
+
+
+def read_roster(path: str | Path) -> dict[str, str]:
+    """Returns rater to status, in capitals; "APPROVED" where the roster has no status column.
+
+    A rater with several submissions is approved if one of them is.
+
+    Raises:
+        InputError: for a file that cannot be read or names no rater.
+    """
+    statuses: dict[str, str] = {}
+    faults: list[InputFault] = []
+    rows = read_rows(path, faults=faults)
+    first = next(rows, None)
+    names = {} if first is None else known_columns(first.values)
+    if first is not None and "rater_id" not in names:
+        shown = ", ".join(first.values)
+        raise InputError(
+            [InputFault(str(path), f"names no rater; columns found: {shown}")],
+            hint='call the column "rater_id" or "Participant id"',
+        )
+    rows = itertools.chain([first] if first is not None else [], rows)
+    for line, ids in read_ids(rows, ("rater_id", "status"), str(path), faults):
+        if "rater_id" not in ids:
+            message = "must not be empty"
+            faults.append(InputFault(f"{path}:{line}", message, field=names["rater_id"]))
+        elif statuses.get(ids["rater_id"]) != APPROVED:
+            statuses[ids["rater_id"]] = ids.get("status", APPROVED).strip().upper()
+    if faults:
+        raise InputError(faults)
+    return statuses
+
 
 Key = tuple[str | None, str | None, str]
 """Rater, prompt and label; None where it holds for every one."""
