@@ -15,7 +15,6 @@ from .alt_test import alt_test as alt_test
 from .degradation import degradation as degradation
 from .effective_judges import effective_judges as effective_judges
 from .noise_floor import noise_floor as noise_floor
-from .panel_interval import panel_interval as panel_interval
 from .severity import severity as severity
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,11 +1,9 @@
 from .agreement import cohen_kappa as cohen_kappa
 from .agreement import gwet_ac2 as gwet_ac2
 from .agreement import krippendorff_alpha as krippendorff_alpha
-from .agreement import label_agreement as label_agreement
 from .alt_test import alt_test as alt_test
 from .clustered import clustered_proportion as clustered_proportion
 from .concordance import durbin_w as durbin_w
-from .concordance import kendall_w as kendall_w
 from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
 from .concordance import skillings_mack as skillings_mack
 from .conformal import conformal_width as conformal_width
@@ -40,7 +38,6 @@ from .multiplicity import holm as holm
 from .multiplicity import max_t as max_t
 from .noise_floor import NoiseFloor as NoiseFloor
 from .noise_floor import noise_floor as noise_floor
-from .panel_interval import panel_interval as panel_interval
 from .permutation import permutation_test as permutation_test
 from .prediction_powered import ppi_mean as ppi_mean
 from .proportions import mcnemar_test as mcnemar_test
@@ -49,9 +46,6 @@ from .proportions import rogan_gladen as rogan_gladen
 from .proportions import wilson as wilson
 from .ranking import plackett_luce as plackett_luce
 from .ratings import ratings_of_table as ratings_of_table
-from .reliability import icc as icc
-from .reliability import icc_interval as icc_interval
-from .reliability import spearman_brown as spearman_brown
 from .respondents import by_prompt_unit as by_prompt_unit
 from .severity import severity as severity
 from .severity import severity_parts as severity_parts

@@ -593,12 +593,15 @@ def simulate_power(
         human = quality + noise * rng.normal(size=quality.shape)
         for which, judge in enumerate((human, quality)):
             d, _ = blocks.differences(judge, ratings)
-            passed[which] += (_rates(d, epsilon) >= PASSING_RATE).sum()
+            passed[which] += (rates_of_worlds(d, epsilon) >= PASSING_RATE).sum()
     return float(passed[0] / worlds), float(passed[1] / worlds)
 
 
-def _rates(d: Floats, epsilon: float) -> Floats:
-    """Returns the winning rate of every world from differences (worlds, raters, prompts)."""
+def rates_of_worlds(d: Floats, epsilon: float) -> Floats:
+    """Returns the winning rate of every world from differences (worlds, raters, prompts).
+
+    Raters with fewer than six prompts are left out; where none is left, every rate is 0.
+    """
     n = np.isfinite(d[0]).sum(axis=1)
     d = d[:, n >= MIN_UNITS]
     n = n[n >= MIN_UNITS].astype(np.float64)

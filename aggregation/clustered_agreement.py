@@ -11,14 +11,12 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from .estimate import Estimate, undefined
-from .intervals import variance_degrees
+from .intervals import MIN_UNITS, variance_degrees
+from .jackknife import jackknife_error
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 """Counts of shape (…, 2, 2), rows the first labels, to a figure of shape (…)."""
-
-FEWEST_UNITS = 6
-"""Below so many units there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +139,13 @@ def jackknife_of_tables(
     if not math.isfinite(value):
         reason = "one side gives a single label" if n else "no item has both labels"
         return undefined(reason, unit=unit, method=name, n=n)
-    if n < FEWEST_UNITS:
-        reason = f"an interval needs {FEWEST_UNITS} {unit}s, there are {n}"
+    if n < MIN_UNITS:
+        reason = f"an interval needs {MIN_UNITS} {unit}s, there are {n}"
         return Estimate(value, n=n, unit=unit, method=name, reason=reason)
     if not np.isfinite(left_out).all():
         reason = f"undefined where one {unit} is left out"
         return Estimate(value, n=n, unit=unit, method=name, reason=reason)
-    error = math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum()))
+    error = float(jackknife_error(left_out))
     if error == 0:
         reason = f"every {unit} counts alike: its spread cannot be told"
         return Estimate(value, n=n, unit=unit, method=name, reason=reason)

@@ -23,34 +23,6 @@ MOST_DRAWN = 20_000_000
 FEWEST_RESAMPLES, MOST_RESAMPLES = 199, 9999
 
 
-def kendall_w(ratings: npt.ArrayLike) -> float:
-    """Returns Kendall's W with the correction for ties.
-
-    W = 12 S / (m²(n³ − n) − m Σ_j T_j)      S: squared deviations of the n rank sums from their
-    mean; T_j = Σ(t³ − t) over the tie groups of rater j. Scores are turned into mid-ranks within
-    each rater first, so that scores and ranks give the same W.
-
-    Args:
-        ratings: shape (m raters, n items). A rater without any value was absent and is left out;
-            a rater who rated only some items makes W undefined (see `skillings_mack`).
-
-    Returns:
-        In [0, 1], with mean 1/m when nobody agrees; nan when undefined: a partly missing rater,
-        every rater ties every item, fewer than two raters or items.
-
-    Raises:
-        ValueError: not two-dimensional.
-
-    Source: Kendall & Gibbons (1990), ch. 6.
-    """
-    table = _table(ratings)
-    table = table[~np.isnan(table).all(axis=1)] if table.size else table
-    n_raters, n_items = table.shape
-    if n_raters < 2 or n_items < 2 or np.isnan(table).any():
-        return math.nan
-    return float(w_of_ranks(mid_ranks(table)))
-
-
 def mid_ranks(values: Floats) -> Floats:
     """Returns mid-ranks along the last axis."""
     from scipy import stats
@@ -60,7 +32,14 @@ def mid_ranks(values: Floats) -> Floats:
 
 
 def w_of_ranks(ranks: Floats) -> Floats:
-    """Returns the tie-corrected W of each table of mid-ranks, shape (…, raters, items)."""
+    """Returns Kendall's W, corrected for ties, of each table of mid-ranks (…, raters, items).
+
+    W = 12 S / (m²(n³ − n) − m Σ_j T_j)      S: squared deviations of the n rank sums from their
+    mean; T_j = Σ(t³ − t) over the tie groups of rater j. Its mean is 1/m when nobody agrees; nan
+    where every rater ties every item.
+
+    Source: Kendall & Gibbons (1990), ch. 6.
+    """
     m, n = ranks.shape[-2:]
     middle = (n + 1) / 2
     squares = ((ranks.sum(axis=-2) - m * middle) ** 2).sum(axis=-1)
@@ -76,7 +55,7 @@ def kendall_w_uncorrected(ranks: npt.ArrayLike) -> float:
 
     W = 12 S / (m²(n³ − n))      S: squared deviations of the rank sums from their own mean.
     For comparison with that paper only: where ranks are tied or taken out of a longer list it is
-    not a coefficient of concordance and can fall far short of `kendall_w` (or exceed 1).
+    not a coefficient of concordance and can fall far short of `w_of_ranks` (or exceed 1).
 
     Args:
         ranks: shape (m raters, n items), as written by the raters; raters with any missing rank

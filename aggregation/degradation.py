@@ -315,7 +315,7 @@ def _score_levels(
 def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustEverywhere:
     """Returns the claim for all dimension cells of one target."""
     mine = [cell for cell in cells if cell.target == target and cell.dimension is not None]
-    p_values = [cell.equivalence.p_value for cell in mine]
+    p_values = [cell.equivalence.p for cell in mine]
     undefined = [cell for cell in mine if cell.within_margin is None]
     outside = [cell for cell in mine if cell.within_margin is False]
     closed = [cell for cell in mine if cell.noise.reason is not None]

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from .effect_size import cohen_dav, cohen_dz, hedges_correction
 from .effects import Floats, deviation_of, tested_means
-from .equivalence import Equivalence, prompts_for_equivalence, tost, tost_from_error
+from .equivalence import METHOD, prompts_for_equivalence, tost
 from .estimate import Estimate
-from .intervals import MIN_UNITS
+from .intervals import MIN_UNITS, fewest_units
 from .multiplicity import holm, max_t
 from .noise_floor import NoiseComponent, NoiseFloor
 from .sign_flips import SignFlips, smallest_holm_p
@@ -62,10 +62,9 @@ class DegradationCell:
         d_z, hedges_g, d_av: standardised sizes (mean / sd of deltas; the same unbiased; mean / mean
             sd of the arms); nan where there is no variation or fewer than two prompts. Raw points
             come first: these depend on the design.
-        equivalence: two one-sided tests against the margin and their 1 − 2 alpha interval;
-            undefined below six prompts.
-        p_equivalence_holm: its p, Holm-adjusted within the family: for a claim that picks out
-            the cells that are robust.
+        equivalence: two one-sided tests against the margin and their 1 − 2 alpha interval; without
+            a p below six prompts. Its adjusted p is for a claim that picks out the cells that are
+            robust.
         noise: the noise gate.
         at_top: of the baseline and of the variant, the share at the top of the scale, where a rise
             can no longer show, over the prompts scored in both arms.
@@ -84,8 +83,7 @@ class DegradationCell:
     d_z: float
     hedges_g: float
     d_av: float
-    equivalence: Equivalence
-    p_equivalence_holm: float
+    equivalence: Estimate
     noise: NoiseGate
     at_top: tuple[Estimate, Estimate]
     margin: float
@@ -103,7 +101,8 @@ class DegradationCell:
 
         A changed cell can be within the margin: a real change too small to matter.
         """
-        return self.equivalence.is_equivalent
+        inside = self.equivalence.verdict
+        return None if inside is None else inside == "inside"
 
     @property
     def prompts_to_detect(self) -> int | None:
@@ -215,17 +214,17 @@ def noise_gate(
     return NoiseGate(sdc, bound, source, needed, why)
 
 
-def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) -> Equivalence:
+def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) -> Estimate:
     """Returns the test against the margin; undefined below six prompts, as every interval is."""
     if mean.n >= MIN_UNITS and mean.reason is None:
         return tost(values, margin, level=1 - alpha)
-    undefined = tost_from_error(mean.value, math.nan, mean.n - 1, margin, level=1 - alpha, n=mean.n)
-    return replace(undefined, reason=mean.reason)
+    level = 2 * (1 - alpha) - 1
+    return Estimate(mean.value, n=mean.n, method=METHOD, level=level, reason=mean.reason)
 
 
 def verdict_of(
     mean: Estimate,
-    equivalence: Equivalence,
+    equivalence: Estimate,
     p_holm: float,
     gate: NoiseGate,
     *,
@@ -248,12 +247,13 @@ def verdict_of(
     """
     if p_holm <= alpha:
         return "changed", None
-    if equivalence.is_equivalent and gate.reason is None:
+    is_inside = equivalence.verdict == "inside"
+    if is_inside and gate.reason is None:
         return "robust", None
     reasons = []
     if mean.reason:
         reasons.append(mean.reason)
-    elif not equivalence.is_equivalent:
+    elif not is_inside:
         reasons.append(
             f"the {1 - 2 * alpha:.0%} interval, {equivalence.low:.2f} to {equivalence.high:.2f}, "
             f"is not inside ±{margin:g}, and the change is not significant (Holm p {p_holm:.2g})"
@@ -299,17 +299,10 @@ def prompts_to_detect(
     if not (0 < alpha < 1 and 0 < power < 1):
         raise ValueError("alpha and power must be in (0, 1)")
     level = alpha / tests
-    low = max(1, math.ceil(1 - math.log2(level) - 1e-9) - 1)
-    high = low + 1
-    while _power(high, standard_deviation, effect, level) < power:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _power(middle, standard_deviation, effect, level) < power:
-            low = middle
-        else:
-            high = middle
-    return high
+    lattice = max(1, math.ceil(1 - math.log2(level) - 1e-9) - 1)
+    return fewest_units(
+        lambda n: _power(n, standard_deviation, effect, level) >= power, after=lattice
+    )
 
 
 def _power(n: int, sd: float, effect: float, level: float) -> float:
@@ -378,7 +371,7 @@ class _Measured:
     at_top: tuple[Floats, Floats]
     means: tuple[Estimate, ...]
     tests: SignFlips
-    equivalences: tuple[Equivalence, ...]
+    equivalences: tuple[Estimate, ...]
 
     @property
     def delta(self) -> Floats:
@@ -504,7 +497,7 @@ def _family_cells(
     adjusted = iter(holm(tests.p_value).tolist())
     deltas = np.concatenate([one.delta for one in measured], axis=1)
     over_maximum = iter(max_t(deltas, resamples=plan.flips, rng=plan.seed).p_adjusted.tolist())
-    robust = iter(holm([e.p_value for one in measured for e in one.equivalences]).tolist())
+    robust = iter(holm([e.p for one in measured for e in one.equivalences]).tolist())
     what = "means over dimensions" if columns == (None,) else "cells"
     family = f"{n_tests} {what} of {', '.join(plan.targets[t] for t in group)}"
     rows = []
@@ -539,8 +532,7 @@ def _family_cells(
                     d_z=d_z,
                     hedges_g=hedges_correction(mean.n - 1) * d_z if mean.n > 2 else math.nan,
                     d_av=cohen_dav(first, second),
-                    equivalence=equivalence,
-                    p_equivalence_holm=next(robust),
+                    equivalence=replace(equivalence, p_adjusted=next(robust), family=family),
                     noise=gate,
                     at_top=_at_top(one.at_top[0][:, k], one.at_top[1][:, k], paired, top_method),
                     margin=plan.margin,

@@ -241,14 +241,14 @@ def _t_tests(table: Floats, unit: str) -> tuple[list[float], list[str]]:
     p_values, names = [], []
     for column in table.T:
         known = column[~np.isnan(column)]
-        t, p = _t_test(known)
+        t, p = t_test(known)
         found = "" if math.isnan(p) else f", t = {t:.2f}, df = {known.size - 1}"
         p_values.append(p)
         names.append(f"paired t over {unit}s{found}")
     return p_values, names
 
 
-def _t_test(known: Floats) -> tuple[float, float]:
+def t_test(known: Floats) -> tuple[float, float]:
     """t and its two-sided p; nan below two values or where they do not vary."""
     n = known.size
     mean = float(known.mean()) if n else math.nan
@@ -262,12 +262,11 @@ def _t_test(known: Floats) -> tuple[float, float]:
 def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Estimate:
     known = column[~np.isnan(column)]
     found = tost(known, margin, level=level)
-    bare = Estimate(
-        found.estimate, found.low, found.high, known.size, unit,
-        f"t interval over {unit}s, margin ±{margin:g}", 2 * level - 1, p=found.p_value,
-        p_method=f"two one-sided t over {unit}s, margin ±{margin:g}",
+    bare = replace(
+        found, unit=unit, method=f"t interval over {unit}s, margin ±{margin:g}", reason=None,
+        p_method=f"two one-sided t over {unit}s, margin ±{margin:g}", verdict=None,
     )  # fmt: skip
-    if found.is_equivalent is not None:
+    if found.has_interval:
         return bare
     if known.size >= MIN_UNITS:
         mean = float(known.mean())
@@ -337,7 +336,7 @@ def mean_p_value(values: Floats) -> tuple[float, str]:
     known = values[~np.isnan(values)]
     if known.size < 2:
         return math.nan, "none"
-    _, p = _t_test(known)
+    _, p = t_test(known)
     if not math.isnan(p):
         return p, "t"
     tests = sign_flip_tests(known[:, None])

@@ -271,7 +271,7 @@ def aggregate_panel(
     The mean is the paper's: every scored judgment counts once, so a model or persona with more
     scored judgments weighs more; by_persona and by_model show each alone. The trimmed mean drops
     floor(trim n) judgments at each end (none when n is small). The interval is that of
-    `panel_interval`: personas and models are random facets, not independent raters.
+    `facet_intervals`: personas and models are random facets, not independent raters.
 
     Args:
         scores: shape (R responses, J judgments, K criteria); nan where a judgment is not

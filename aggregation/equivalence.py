@@ -1,49 +1,20 @@
 """Equivalence: whether a difference lies inside a margin, and how many prompts that takes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+from .estimate import Estimate
+from .intervals import fewest_units
+
+METHOD = "two one-sided tests"
 
 
-@dataclass(frozen=True, slots=True)
-class Equivalence:
-    """Two one-sided tests of equivalence.
-
-    Attributes:
-        estimate: the mean.
-        low, high: the interval at 2 level − 1 (90% for level .95), whose lying inside the margin
-            is the test.
-        p_value: the larger of the two.
-        p_above, p_below: against "at most −margin" and "at least +margin".
-        t_above, t_below: their t statistics.
-        is_equivalent: None when undefined.
-        margin: on both sides.
-        level: 1 − the size of the test.
-        n: values, or None where the error came from elsewhere.
-        degrees_of_freedom: of the t distribution.
-        reason: why it is undefined, or None.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    p_value: float
-    p_above: float
-    p_below: float
-    t_above: float
-    t_below: float
-    is_equivalent: bool | None
-    margin: float
-    level: float
-    n: int | None
-    degrees_of_freedom: float
-    reason: str | None = None
-
-
-def tost(values: npt.ArrayLike, margin: float, *, level: float = 0.95) -> Equivalence:
+def tost(values: npt.ArrayLike, margin: float, *, level: float = 0.95) -> Estimate:
     """Returns the paired test that a mean difference lies inside ±margin.
 
     Two one-sided t tests (Schuirmann, 1987). The margin is fixed before looking, and is at least
@@ -59,7 +30,8 @@ def tost(values: npt.ArrayLike, margin: float, *, level: float = 0.95) -> Equiva
         level: 1 − size, .95 for two tests at .05.
 
     Returns:
-        Undefined, with the reason, with fewer than two values or values that do not vary.
+        As `tost_from_error`; without a p, and with the reason, for fewer than two values or values
+        that do not vary.
 
     Raises:
         ValueError: not one-dimensional, margin not above 0, or level outside (.5, 1).
@@ -83,37 +55,34 @@ def tost_from_error(
     margin: float,
     *,
     level: float = 0.95,
-    n: int | None = None,
-) -> Equivalence:
+    n: int = 0,
+) -> Estimate:
     """Returns the equivalence test of any estimate with a t-distributed error.
+
+    Returns:
+        The estimate with its interval at 2 level − 1 (90% for level .95), whose lying inside the
+        margin is the test; p, the larger of those against "at most −margin" and "at least
+        +margin"; and the verdict, "inside" or "not shown".
 
     Raises:
         ValueError: margin not above 0, or level outside (.5, 1).
     """
-    from scipy import stats
-
     if not margin > 0:
         raise ValueError(f"margin must be above 0, got {margin}")
     if not 0.5 < level < 1:
         raise ValueError(f"level must be in (0.5, 1), got {level}")
+    found = Estimate(float(estimate), n=n, method=METHOD, level=2 * level - 1)
     if math.isnan(estimate) or not standard_error > 0 or not degrees_of_freedom > 0:
-        nan = math.nan
-        return Equivalence(
-            estimate, nan, nan, nan, nan, nan, nan, nan, None, margin, level, n,
-            degrees_of_freedom, "fewer than two values, or values that do not vary",
-        )  # fmt: skip
+        return replace(found, reason="fewer than two values, or values that do not vary")
     # Plain floats: numpy scalars would travel on into reports.
-    estimate, standard_error = float(estimate), float(standard_error)
-    above = (estimate + margin) / standard_error
-    below = (estimate - margin) / standard_error
-    p_above = float(stats.t.sf(above, degrees_of_freedom))
-    p_below = float(stats.t.cdf(below, degrees_of_freedom))
-    reach = float(stats.t.ppf(level, degrees_of_freedom)) * standard_error
-    p_value = max(p_above, p_below)
-    return Equivalence(
-        estimate, estimate - reach, estimate + reach, p_value, p_above, p_below, above, below,
-        p_value <= 1 - level, margin, level, n, degrees_of_freedom,
-    )  # fmt: skip
+    value, error = float(estimate), float(standard_error)
+    p = max(
+        float(stdtr(degrees_of_freedom, -(value + margin) / error)),
+        float(stdtr(degrees_of_freedom, (value - margin) / error)),
+    )
+    reach = float(stdtrit(degrees_of_freedom, level)) * error
+    verdict = "inside" if p <= 1 - level else "not shown"
+    return replace(found, low=value - reach, high=value + reach, p=p, verdict=verdict)
 
 
 def prompts_for_equivalence(
@@ -134,16 +103,9 @@ def prompts_for_equivalence(
     """
     if not (standard_deviation > 0 and margin > 0 and 0 < power < 1 and 0.5 < level < 1):
         raise ValueError("standard_deviation and margin must be above 0, power in (0, 1)")
-    low, high = 2, 4
-    while _tost_power(high, standard_deviation, margin, level) < power:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _tost_power(middle, standard_deviation, margin, level) < power:
-            low = middle
-        else:
-            high = middle
-    return high
+    return fewest_units(
+        lambda n: _tost_power(n, standard_deviation, margin, level) >= power, after=2
+    )
 
 
 def _tost_power(n: int, sd: float, margin: float, level: float) -> float:

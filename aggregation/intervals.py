@@ -7,7 +7,7 @@ prompts no interval is given: the smallest two-sided sign-flip p is then above .
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -128,6 +128,17 @@ def check_level(level: float) -> None:
         raise ValueError(f"level must be in (0, 1), got {level}")
 
 
+def fewest_units(is_enough: Callable[[int], bool], *, after: int) -> int:
+    """Returns the smallest number above `after` that is enough, where all larger ones are too."""
+    low, high = after, 2 * after
+    while not is_enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
 def half_width(
     values: Sequence[float], population: int, *, level: float = 0.95, grain: float = 0.0
 ) -> float:
@@ -183,6 +194,4 @@ def shrinking(n: int, population: int, *, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=4096)
 def _quantile(df: int, level: float) -> float:
-    from scipy.special import stdtrit
-
     return float(stdtrit(df, (1.0 + level) / 2.0))

@@ -185,7 +185,44 @@ def facet_intervals(
     *,
     level: float = 0.95,
 ) -> FacetIntervals:
-    """Returns intervals for panel means from cell means, one response a row.
+    """Returns the interval of each response's panel mean, with persona and model as random facets.
+
+    It speaks of the mean that such personas on such models would give the response: the judges
+    are the sample, the response is fixed. It does not speak of human judgment, nor of what another
+    response to the same prompt would get.
+
+    Where the scored judgments come from one model only, its facet is not estimable: the interval
+    then covers the mean over personas *on that model* (t over persona means); likewise for one
+    persona. One judge gives no interval, however often it was repeated. Intervals are not
+    clipped to the scale: an end beyond it says that the panel is too small for the level.
+
+    Where so few cells of a crossed panel were asked that persona and residual cannot be told
+    apart, and hardly any persona stands in two of them, the two count as one (`MODELS_ALONE`). A
+    stopping rule that asks in balance leaves such parts.
+
+    Degrees of freedom: Satterthwaite's on the mean squares, kept within
+    [min(personas, models) - 1, cells - 1]; with two levels of a facet on mean squares rebuilt
+    from the non-negative components. Of five formulas tried this covered best.
+
+    Measured coverage of the 95% interval (benchmarks/simulate_panel_interval.py, 20,000 worlds
+    a figure, Monte Carlo error at most .002; variances given as s2_P, s2_M, s2_e):
+
+        design   .06/.30/.25   1/1/1   .2/.2/1   0/1/1   0/0/1
+        10 x 3       .945       .945      .971    .952    .993
+        10 x 5       .948       .951      .967    .953    .994
+        10 x 2       .963       .950      .994    .981   1.000
+         5 x 3       .969       .971      .990    .969    .998
+        10 x 1       .949       .950      .951    .952    .953
+
+    Parts of a panel drawn in balance (3,000 worlds, error .004), by `MODELS_ALONE`:
+
+        8 of 10 x 3        .957       .964      .977    .958    .987
+        12 of 10 x 3       .957       .954      .971    .944    .988
+        8 of 10 x 5        .966       .970      .979    .960    .982
+
+    With 15% of the cells missing at random all figures lie between .947 and 1.000. Where the
+    facets add little the interval is too wide, not too narrow. Two models leave one degree of
+    freedom: 10 x 2 is from two to four times as wide as 10 x 3.
 
     Args:
         cells: shape (R, K, C), the mean over repeats in each persona x model cell; the value of
@@ -197,7 +234,6 @@ def facet_intervals(
 
     Returns:
         Intervals around the mean over scored judgments, sum_c counts_c cells_c / sum_c counts_c.
-        See `panel_interval` for what they cover and how well.
     """
     present = (counts > 0).astype(np.float64)
     in_persona = indicator(persona, int(persona.max()) + 1)
@@ -305,86 +341,3 @@ def cell_means(values: FloatArray, mask: FloatArray, to_cell: FloatArray) -> Flo
     """
     counts = np.maximum(mask @ to_cell, 1.0)
     return np.asarray((values @ to_cell) / counts[:, None, :])
-
-
-def panel_interval(
-    scores: FloatArray, *, persona: IntArray, model: IntArray, level: float = 0.95
-) -> FacetIntervals:
-    """Returns the interval of each response's panel mean, with persona and model as random facets.
-
-    It speaks of the mean that such personas on such models would give the response: the judges
-    are the sample, the response is fixed. It does not speak of human judgment, nor of what another
-    response to the same prompt would get.
-
-    Where the scored judgments come from one model only, its facet is not estimable: the interval
-    then covers the mean over personas *on that model* (t over persona means); likewise for one
-    persona. One judge gives no interval, however often it was repeated. Intervals are not
-    clipped to the scale: an end beyond it says that the panel is too small for the level.
-
-    Where so few cells of a crossed panel were asked that persona and residual cannot be told
-    apart, and hardly any persona stands in two of them, the two count as one (`MODELS_ALONE`). A
-    stopping rule that asks in balance leaves such parts.
-
-    Degrees of freedom: Satterthwaite's on the mean squares, kept within
-    [min(personas, models) - 1, cells - 1]; with two levels of a facet on mean squares rebuilt
-    from the non-negative components. Of five formulas tried this covered best.
-
-    Measured coverage of the 95% interval (benchmarks/simulate_panel_interval.py, 20,000 worlds
-    a figure, Monte Carlo error at most .002; variances given as s2_P, s2_M, s2_e):
-
-        design   .06/.30/.25   1/1/1   .2/.2/1   0/1/1   0/0/1
-        10 x 3       .945       .945      .971    .952    .993
-        10 x 5       .948       .951      .967    .953    .994
-        10 x 2       .963       .950      .994    .981   1.000
-         5 x 3       .969       .971      .990    .969    .998
-        10 x 1       .949       .950      .951    .952    .953
-
-    Parts of a panel drawn in balance (3,000 worlds, error .004), by `MODELS_ALONE`:
-
-        8 of 10 x 3        .957       .964      .977    .958    .987
-        12 of 10 x 3       .957       .954      .971    .944    .988
-        8 of 10 x 5        .966       .970      .979    .960    .982
-
-    With 15% of the cells missing at random all figures lie between .947 and 1.000. Where the
-    facets add little the interval is too wide, not too narrow. Two models leave one degree of
-    freedom: 10 x 2 is from two to four times as wide as 10 x 3.
-
-    Args:
-        scores: shape (R, J) or (R, J, K), nan where not scored; all K of a judgment or none.
-        persona: shape (J,), persona code of each column, from 0.
-        model: shape (J,), model code of each column, from 0. Columns with the same pair are
-            repeats of one judge.
-        level: confidence level, in (0, 1).
-
-    Returns:
-        Arrays over responses; the last axis has length 1 for two-dimensional scores.
-
-    Raises:
-        ValueError: shapes that do not fit, negative codes, a partly scored judgment, or a
-            level outside (0, 1).
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim == 2:
-        values = values[:, :, None]
-    persona = np.asarray(persona)
-    model = np.asarray(model)
-    if values.ndim != 3 or persona.shape != values.shape[1:2] or model.shape != persona.shape:
-        raise ValueError(
-            "scores must have shape (responses, judgments[, criteria]) with one persona and one "
-            f"model a judgment, got {values.shape}, {persona.shape}, {model.shape}"
-        )
-    if values.shape[1] == 0 or min(persona.min(), model.min()) < 0:
-        raise ValueError("persona and model must be codes from 0 for at least one judgment")
-    whole = np.isfinite(values)
-    if (whole.any(axis=2) != whole.all(axis=2)).any():
-        raise ValueError("a judgment must have all of its criteria scored, or none")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be above 0 and below 1, got {level}")
-    mask = np.asarray(np.isfinite(values).all(axis=2), dtype=np.float64)
-    filled = np.where(mask[:, None, :] > 0, np.swapaxes(values, 1, 2), 0.0)
-    cell_persona, cell_model, to_cell = cell_layout(
-        persona.astype(np.int64), model.astype(np.int64)
-    )
-    return facet_intervals(
-        cell_means(filled, mask, to_cell), mask @ to_cell, cell_persona, cell_model, level=level
-    )

@@ -21,13 +21,13 @@ class PredictionPoweredMean:
     """A prediction-powered mean.
 
     Attributes:
-        interval: the mean with its interval.
+        mean: with its interval.
         weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean.
         labelled_only: the plain interval of the labelled values, to see what was gained.
         n_labelled, n_unlabelled: values used.
     """
 
-    interval: Estimate
+    mean: Estimate
     weight: float
     labelled_only: Estimate
     n_labelled: int

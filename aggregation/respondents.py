@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from .estimate import Estimate
 from .intervals import MIN_UNITS
 
 FloatArray = NDArray[np.float64]
@@ -18,43 +19,24 @@ IntArray = NDArray[np.int64]
 NO_VALUES: Final = "no response was scored"
 TOO_FEW_PROMPTS: Final = f"fewer than {MIN_UNITS} prompts"
 NO_VARIATION: Final = "the prompt means do not vary"
-REASONS: Final = (None, NO_VALUES, TOO_FEW_PROMPTS, NO_VARIATION)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptUnitMeans:
-    """Means of U respondents on K columns; nan means "not measured".
+    """Means of one respondent, or of the run, on K columns.
 
     Attributes:
-        labels: the U respondents, sorted.
-        n_responses: (U,), responses handed in.
-        n_scored: (U, K), responses with a value.
-        n_prompts: (U, K), prompts with a value: the n of the interval.
-        mean: (U, K), mean over prompts of the mean over the responses to a prompt.
-        sd: (U, K), standard deviation between prompt means, divisor n - 1.
-        low, high: (U, K), t interval on the prompt means, n_prompts - 1 degrees of freedom.
-        reason: (U, K), why there is no interval, or None.
-        level: confidence level.
+        label: the respondent, or "run".
+        n_responses: responses handed in.
+        n_scored: of each column, responses with a value.
+        means: of each column, the mean over prompts of the mean over the responses to a prompt,
+            with its t interval; n counts the prompts with a value.
     """
 
-    labels: tuple[str, ...]
-    n_responses: IntArray
-    n_scored: IntArray
-    n_prompts: IntArray
-    mean: FloatArray
-    sd: FloatArray
-    low: FloatArray
-    high: FloatArray
-    reason: NDArray[np.object_]
-    level: float
-
-
-@dataclass(frozen=True, slots=True)
-class RespondentScores:
-    """Means by respondent, and of the run as one (one row, labelled "run")."""
-
-    respondents: PromptUnitMeans
-    run: PromptUnitMeans
+    label: str
+    n_responses: int
+    n_scored: tuple[int, ...]
+    means: tuple[Estimate, ...]
 
 
 def by_prompt_unit(
@@ -63,8 +45,8 @@ def by_prompt_unit(
     respondent: Sequence[Any] | NDArray[Any],
     *,
     level: float = 0.95,
-) -> RespondentScores:
-    """Returns each respondent's means and those of the run, with prompts as the unit.
+) -> tuple[tuple[PromptUnitMeans, ...], PromptUnitMeans]:
+    """Returns each respondent's means, sorted, and those of the run, with prompts as the unit.
 
     Responses to one prompt share what the prompt brings, so they are averaged first; the prompt
     means are then the n independent observations: mean ± t_{n-1} sd / sqrt(n). The run's own row
@@ -83,8 +65,8 @@ def by_prompt_unit(
         level: confidence level, in (0, 1).
 
     Returns:
-        With fewer than six prompts, or prompt means that do not vary, low and high are nan with
-        the reason; a column without any value has a nan mean.
+        With fewer than six prompts, or prompt means that do not vary, there are no limits, with the
+        reason; a column without any value has a nan mean.
 
     Raises:
         ValueError: shapes that do not fit, infinite values, or a level outside (0, 1).
@@ -103,65 +85,63 @@ def by_prompt_unit(
         raise ValueError(f"level must be above 0 and below 1, got {level}")
     _, prompt_code = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)
     names, respondent_code = np.unique(np.asarray(respondent, dtype=str), return_inverse=True)
-    labels = tuple(str(name) for name in names)
+    labels = [str(name) for name in names]
     everyone = np.zeros(len(table), dtype=np.int64)
-    return RespondentScores(
-        respondents=_means(table, prompt_code, respondent_code, labels, level),
-        run=_means(table, prompt_code, everyone, ("run",), level),
-    )
+    (run,) = _means(table, prompt_code, everyone, ["run"], level)
+    return tuple(_means(table, prompt_code, respondent_code, labels, level)), run
 
 
 def _means(
     values: FloatArray,
     prompt: NDArray[np.intp] | IntArray,
     unit: NDArray[np.intp] | IntArray,
-    labels: tuple[str, ...],
+    labels: Sequence[str],
     level: float,
-) -> PromptUnitMeans:
+) -> Iterator[PromptUnitMeans]:
     units, columns = len(labels), values.shape[1]
     prompts = int(prompt.max()) + 1 if len(prompt) else 1
     pair, position = np.unique(unit * prompts + prompt, return_inverse=True)
     pair_unit = (pair // prompts).astype(np.int64)
-    shape = (units, columns)
-    n_scored = np.zeros(shape, dtype=np.int64)
-    n_prompts = np.zeros(shape, dtype=np.int64)
-    mean = np.full(shape, np.nan)
-    sd = np.full(shape, np.nan)
+    n_scored = np.zeros((units, columns), dtype=np.int64)
+    n = np.zeros((units, columns), dtype=np.int64)
+    mean, deviation = np.full((2, units, columns), np.nan)
     for k in range(columns):
         known = np.isfinite(values[:, k])
         n_scored[:, k] = np.bincount(unit[known], minlength=units)
         count = np.bincount(position[known], minlength=len(pair))
         total = np.bincount(position[known], weights=values[known, k], minlength=len(pair))
         has = count > 0
-        cell = total[has] / count[has]
-        owner = pair_unit[has]
-        n = np.bincount(owner, minlength=units)
-        n_prompts[:, k] = n
+        cell, owner = total[has] / count[has], pair_unit[has]
+        n[:, k] = np.bincount(owner, minlength=units)
         summed = np.bincount(owner, weights=cell, minlength=units)
-        np.divide(summed, n, out=mean[:, k], where=n > 0)
+        np.divide(summed, n[:, k], out=mean[:, k], where=n[:, k] > 0)
         squares = np.bincount(owner, weights=(cell - mean[owner, k]) ** 2, minlength=units)
-        np.divide(squares, n - 1, out=sd[:, k], where=n > 1)
-    sd = np.sqrt(sd)
-
-    why = np.zeros(shape, dtype=np.int8)
+        np.divide(squares, n[:, k] - 1, out=deviation[:, k], where=n[:, k] > 1)
+    deviation = np.sqrt(deviation)
+    error = deviation / np.sqrt(np.maximum(n, 1))
     # equal prompt means leave a rounding residue, which is no variation
-    why[~(sd > 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean))))] = REASONS.index(NO_VARIATION)
-    why[n_prompts < MIN_UNITS] = REASONS.index(TOO_FEW_PROMPTS)
-    why[n_prompts == 0] = REASONS.index(NO_VALUES)
-    given = why == 0
-    half = np.full(shape, np.nan)
-    half[given] = (
-        stdtrit(n_prompts[given] - 1.0, (1 + level) / 2) * sd[given] / np.sqrt(n_prompts[given])
-    )
-    return PromptUnitMeans(
-        labels=labels,
-        n_responses=np.bincount(unit, minlength=units).astype(np.int64),
-        n_scored=n_scored,
-        n_prompts=n_prompts,
-        mean=mean,
-        sd=sd,
-        low=mean - half,
-        high=mean + half,
-        reason=np.array(REASONS, dtype=object)[why],
-        level=level,
-    )
+    varies = deviation > 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean)))
+    given = varies & (n >= MIN_UNITS)
+    half = np.full(mean.shape, np.nan)
+    half[given] = stdtrit(n[given] - 1.0, (1 + level) / 2) * error[given]
+
+    def why(of: int, has_interval: bool) -> str | None:
+        if has_interval:
+            return None
+        return NO_VALUES if not of else TOO_FEW_PROMPTS if of < MIN_UNITS else NO_VARIATION
+
+    columns_of = (mean, mean - half, mean + half, error, n, given)
+    for row in zip(
+        labels, np.bincount(unit, minlength=units).tolist(), n_scored.tolist(),
+        *(one.tolist() for one in columns_of), strict=True,
+    ):  # fmt: skip
+        label, n_responses, scored, *figures = row
+        yield PromptUnitMeans(
+            label,
+            n_responses,
+            tuple(scored),
+            tuple(
+                Estimate(value, low, high, of, "prompt", "t", level, why(of, has), se=se)
+                for value, low, high, se, of, has in zip(*figures, strict=True)
+            ),
+        )

@@ -67,11 +67,14 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
     many = n > EXACT_PROMPTS
     if many.any():
         p[many] = sampled_p(np.nan_to_num(table[:, many]), flips, np.random.default_rng(seed))
-    exact = 2.0 ** (1 - np.minimum(n, EXACT_PROMPTS).astype(np.float64))
-    smallest = np.where(many, 1 / (flips + 1), np.where(n > 0, exact, np.nan))
-    method = tuple(
-        "none" if k == 0 else "exact" if k <= EXACT_PROMPTS else "monte carlo" for k in n
-    )
+    return _tested(p, n, EXACT_PROMPTS, flips)
+
+
+def _tested(p: Floats, n: npt.NDArray[np.int64], most: int, flips: int) -> SignFlips:
+    """The tests of cells of which those with up to `most` values had all sign vectors counted."""
+    exact = 2.0 ** (1 - np.minimum(n, most).astype(np.float64))
+    smallest = np.where(n > most, 1 / (flips + 1), np.where(n > 0, exact, np.nan))
+    method = tuple("none" if k == 0 else "exact" if k <= most else "monte carlo" for k in n)
     return SignFlips(p, n, method, smallest)
 
 
@@ -296,10 +299,7 @@ def skewness_adjusted_flips(
             signs = _signs(generator.integers(0, 2, size=size, dtype=np.int8))
             reached += _reached(filled, signs, counts)
         p[many] = (1 + reached) / (flips + 1)
-    exact = 2.0 ** (1 - np.minimum(n, EXACT_UNITS).astype(np.float64))
-    smallest = np.where(many, 1 / (flips + 1), np.where(n > 0, exact, np.nan))
-    method = tuple("none" if k == 0 else "exact" if k <= EXACT_UNITS else "monte carlo" for k in n)
-    return SignFlips(p, n, method, smallest)
+    return _tested(p, n, EXACT_UNITS, flips)
 
 
 def _signs(bits: npt.NDArray[np.int8 | np.int64]) -> Floats:

@@ -13,14 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from .alt_test import (
-    FALSE_DISCOVERY_RATE,
-    PASSING_RATE,
-    rank_differences,
-    winning_rates,
-)
+from .alt_test import PASSING_RATE, rank_differences, rates_of_worlds
 from .generalizability import RESIDUAL, crossed, g_study
-from .intervals import MIN_UNITS
+from .intervals import MIN_UNITS, fewest_units
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -36,18 +31,12 @@ def half_width(prompts: int, spread: float, *, level: float) -> float:
 
 def fewest_prompts(spread: float, wanted: float, *, level: float) -> int | None:
     """The fewest prompts, from six on, with at most the wanted half-width; None above 100,000."""
-    low = high = MIN_UNITS
-    while half_width(high, spread, level=level) > wanted:
-        low, high = high, 2 * high
-        if high > MOST_PROMPTS:
-            return None
-    while low < high:
-        middle = (low + high) // 2
-        if half_width(middle, spread, level=level) <= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    most = MIN_UNITS
+    while most <= MOST_PROMPTS and half_width(most, spread, level=level) > wanted:
+        most *= 2
+    if most > MOST_PROMPTS:
+        return None
+    return fewest_units(lambda n: half_width(n, spread, level=level) <= wanted, after=MIN_UNITS - 1)
 
 
 def difference_spread(
@@ -138,30 +127,8 @@ def alt_test_power(
         error = rng.normal(size=quality.shape)
         judge = panel_r * quality + math.sqrt(1 - panel_r**2) * error
         differences, _ = rank_differences(judge, table, groups)
-        passed += int((_winning(differences, epsilon) >= PASSING_RATE).sum())
+        passed += int((rates_of_worlds(differences, epsilon) >= PASSING_RATE).sum())
     return passed / worlds
-
-
-def _winning(differences: Floats, epsilon: float) -> Floats:
-    """The winning rate of every world: one-sided t of "mean difference >= epsilon", by rater.
-
-    Args:
-        differences: shape (worlds, raters, prompts); nan where a rater has no such prompt.
-        epsilon: of the test.
-    """
-    counts = np.isfinite(differences[0]).sum(axis=1)
-    enough = counts >= MIN_UNITS
-    if not enough.any():
-        return np.zeros(len(differences))
-    kept, n = differences[:, enough], counts[enough].astype(np.float64)
-    mean = np.nansum(kept, axis=2) / n
-    spread = np.sqrt(np.nansum((kept - mean[:, :, None]) ** 2, axis=2) / (n - 1))
-    varies = spread > 1e-12
-    t = (mean - epsilon) / np.where(varies, spread / np.sqrt(n), 1.0)
-    # A rater who never differs: n equal signs, as in a sign test.
-    flat = np.where(mean >= epsilon, 1.0, 0.5**n)
-    p = np.where(varies, stats.t.cdf(t, n - 1), flat)
-    return winning_rates(p, FALSE_DISCOVERY_RATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,9 @@ def prompt_means(worlds: int, rng: np.random.Generator) -> Lines:
             effect = rng.normal(size=size) if shape == "normal" else rng.exponential(size=size) - 1
             values = effect + rng.normal(size=(worlds, prompts, 3))
             world, prompt = np.divmod(np.repeat(np.arange(worlds * prompts), 3), prompts)
-            found = by_prompt_unit(values.ravel(), prompt, world).respondents
-            share = ((found.low <= 0) & (found.high >= 0)).mean()
-            yield f"prompt means, {shape}, {prompts} prompts", float(share), worlds
+            found, _ = by_prompt_unit(values.ravel(), prompt, world)
+            share = float(np.mean([one.means[0].covers(0.0) for one in found]))
+            yield f"prompt means, {shape}, {prompts} prompts", share, worlds
 
 
 def prediction_powered(worlds: int, rng: np.random.Generator) -> Lines:
@@ -49,8 +49,8 @@ def prediction_powered(worlds: int, rng: np.random.Generator) -> Lines:
             n = 5 * prompts
             clustered = ppi_mean(
                 y[:n], f[:n], f[n:], groups=groups[:n], unlabelled_groups=groups[n:]
-            ).interval
-            plain = ppi_mean(y[:n], f[:n], f[n:]).interval
+            ).mean
+            plain = ppi_mean(y[:n], f[:n], f[n:]).mean
             hits += [one.low <= 0 <= one.high for one in (clustered, plain)]
         yield f"PPI++ clustered, {prompts} prompts x 5", hits[0] / worlds, worlds
         yield f"PPI++ independent, {prompts} prompts x 5", hits[1] / worlds, worlds

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from areopagus.aggregation.panel_interval import panel_interval
+from areopagus.aggregation.panel_interval import facet_intervals
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 
 DESIGNS = ((10, 3), (10, 5), (10, 2), (5, 3), (10, 1))
@@ -57,7 +57,9 @@ def coverage(
     # with one model the interval speaks of personas on that model, so the model is in the truth
     truth = 5.5 + (of_model[:, 0, 0] if models == 1 else np.zeros(worlds))
     persona, model = np.divmod(np.arange(personas * models), models)
-    found = panel_interval(scores.reshape(worlds, -1), persona=persona, model=model)
+    cells = scores.reshape(worlds, 1, -1)
+    present = np.isfinite(cells[:, 0]).astype(np.float64)
+    found = facet_intervals(np.nan_to_num(cells), present, persona, model)
     low, high = found.low[:, 0], found.high[:, 0]
     given = np.isfinite(low)
     covered = (low <= truth) & (truth <= high)

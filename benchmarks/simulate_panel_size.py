@@ -4,8 +4,8 @@ Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
 Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
 effective number of judges and of the severities of a persona and a model, with 15% of the judgments
 missing; how often the interval of the effective number holds the size of a panel whose judges are
-independent, and how often such a panel falls below its null; and the coverage of intraclass
-correlations and of corrected pass rates. Monte Carlo error beside each.
+independent, and how often such a panel falls below its null; and the coverage of corrected pass
+rates. Monte Carlo error beside each.
 """
 
 import argparse
@@ -16,13 +16,13 @@ import numpy as np
 from areopagus.aggregation.effective_judges import (
     effective_judges_from_components,
     independent_worth,
+    worth_of_components,
 )
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.proportions import rogan_gladen
-from areopagus.aggregation.reliability import icc_interval
 from areopagus.calibration.dataset import Dataset
-from areopagus.calibration.decision_study import add_decision_study, worth_of_components
+from areopagus.calibration.decision_study import add_decision_study
 from areopagus.calibration.judges import add_severities_apart
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.responses import make_responses
@@ -130,20 +130,6 @@ def independent_panels(rng: np.random.Generator, n_prompts: int, worlds: int) ->
         print(f"  {name}".ljust(41), f"{rate:.3f} ± {error:.3f}  ({n} worlds)")
 
 
-def correlations(rng: np.random.Generator, worlds: int) -> None:
-    """ICC(2,1) and ICC(3,1) of five raters on thirty items: truth .5 and .625."""
-    print("\nintraclass correlations of five raters, 30 items")
-    for form, truth in (("ICC(2,1)", 1 / 2.0), ("ICC(3,1)", 1 / 1.6)):
-        hits = []
-        for _ in range(worlds):
-            raters = rng.normal(scale=math.sqrt(0.4), size=(5, 1))
-            table = rng.normal(size=30) + raters + rng.normal(scale=math.sqrt(0.6), size=(5, 30))
-            found = icc_interval(table, form)  # type: ignore[arg-type]
-            hits.append((found.low <= truth <= found.high, found.value))
-        rate, mean = np.mean(hits, axis=0)
-        print(f"  {form}                               ", line(rate, worlds, truth, mean))
-
-
 def shares(rng: np.random.Generator, worlds: int) -> None:
     """Corrected pass rates: specificity .8, sensitivity .9, true share .4."""
     print("\ncorrected pass rates, specificity .8, sensitivity .9, true share .4")
@@ -169,7 +155,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    correlations(rng, options.worlds)
     shares(rng, options.worlds)
     for n_prompts in (9, 26, 100):
         panels(rng, n_prompts, options.worlds)

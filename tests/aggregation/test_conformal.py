@@ -12,13 +12,6 @@ from areopagus.aggregation.conformal import conformal_width, isotonic_map
 NAN = math.nan
 
 
-@pytest.mark.parametrize(("level", "fewest"), [(0.9, 9), (0.95, 19)])
-def test_a_conformal_width_needs_nine_scores_for_ninety_per_cent(level: float, fewest: int) -> None:
-    errors = np.arange(1.0, fewest + 1)
-    assert conformal_width(np.zeros(fewest), errors, level=level).value == fewest
-    assert not math.isfinite(conformal_width(np.zeros(fewest - 1), errors[:-1], level=level).value)
-
-
 def test_adjacent_violators_are_pooled() -> None:
     found = isotonic_map(np.arange(7), [1, 2, 6, 2, 5, 7, 3])
     assert found.predict(np.arange(7)) == pytest.approx([1, 2, 4, 4, 5, 5, 5])
@@ -54,10 +47,3 @@ def test_one_pair_a_prompt_is_drawn() -> None:
         np.zeros(20), np.repeat(np.arange(10), 2), groups=np.repeat(np.arange(10), 2)
     )
     assert (found.n, found.unit, found.value) == (10, "prompt", 9)
-
-
-def test_inputs_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="one length"):
-        isotonic_map([1, 2], [1])
-    with pytest.raises(ValueError, match="level"):
-        conformal_width([1], [1], level=1)

@@ -134,17 +134,6 @@ def test_the_mean_cell_is_each_prompts_mean_over_dimensions() -> None:
     assert found.overall["t"].low == pytest.approx(cell.delta.low)
 
 
-def test_the_mean_over_conditions_rests_on_prompts_and_not_on_cells() -> None:
-    scores = with_changes()
-    found = study(scores=scores)
-    by_prompt = (scores[0, :1] - scores[0, 1:]).mean(axis=(0, 2))
-    overall = found.overall["t0"]
-    assert overall.n == 24
-    assert overall.value == pytest.approx(by_prompt.mean())
-    expected = stats.t.interval(0.95, 23, by_prompt.mean(), stats.sem(by_prompt))
-    assert (overall.low, overall.high) == pytest.approx(expected)
-
-
 def test_verdicts_of_a_change_an_absence_and_a_doubt() -> None:
     found = study(scores=with_changes())
     assert found.cell("t0", "emotion_agree", "clarity").verdict == "changed"
@@ -171,7 +160,7 @@ def test_a_change_inside_the_margin_is_a_change_and_says_so() -> None:
     # The claim for all cells is one of size: it stands, and counts the change.
     claim = found.robust_everywhere[0]
     assert (claim.is_robust, claim.n_changed, claim.n_failing) == (True, 1, 0)
-    assert claim.p_value == cell.equivalence.p_value
+    assert claim.p_value == cell.equivalence.p
 
 
 def test_no_cell_is_robust_without_a_noise_floor() -> None:
@@ -240,19 +229,6 @@ def test_prompts_needed_are_the_tabled_ones_within_one() -> None:
         assert cell.prompts_needed == max(cell.prompts_for_equivalence, cell.prompts_to_detect)
 
 
-def test_a_cell_near_the_margin_has_no_number_of_prompts() -> None:
-    rng = np.random.default_rng(2)
-    noise = stats.zscore(rng.normal(size=60), ddof=1) * 0.3
-    # Many prompts and a mean just under the margin, yet noise above it: still undecided.
-    found = one_cell(np.full(60, 6.0), 6.0 - noise, noise=None)
-    cell = found.cell("t", "v", "d")
-    assert (cell.verdict, cell.prompts_needed) == ("undecided", None)
-    assert cell.prompts_for_equivalence is not None
-    assert cell.prompts_for_equivalence <= 60
-    decided = study(scores=with_changes()).cell("t0", "emotion_agree", "clarity")
-    assert decided.prompts_needed is None
-
-
 def test_missing_scores_leave_out_whole_prompts() -> None:
     scores = with_changes()
     scores[0, 0, 0, 0] = NAN  # the baseline's clarity on the first prompt
@@ -317,18 +293,6 @@ def test_differential_abstention_by_hand() -> None:
     assert "only one of the arms" in str(never.estimate.reason)
 
 
-def test_levels_hold_the_baseline_and_its_standard_error() -> None:
-    scores = with_changes()
-    scores[0, 0, 0, 0] = NAN
-    found = study(scores=scores)
-    level = found.levels["t0", "baseline", "clarity"]
-    values = scores[0, 0, 1:, 0]
-    assert level.value == pytest.approx(values.mean())
-    assert level.se == pytest.approx(stats.sem(values))
-    assert (level.n, level.n_planned) == (23, 24)
-    assert len(found.levels) == 5 * 3
-
-
 def test_shifting_a_prompt_changes_nothing() -> None:
     scores = with_changes(prompts=12)
     shift = np.random.default_rng(0).uniform(-1, 1, size=(1, 1, 12, 2))
@@ -361,15 +325,6 @@ def test_the_order_of_prompts_dimensions_conditions_and_targets_does_not_matter(
         assert other.verdict == cell.verdict
 
 
-def test_swapping_the_arms_turns_the_sign_and_nothing_else() -> None:
-    rng = np.random.default_rng(8)
-    one, two = 6 + rng.normal(size=(2, 13))
-    a, b = one_cell(one, two).cells[0], one_cell(two, one).cells[0]
-    assert (a.delta.value, a.d_z) == pytest.approx((-b.delta.value, -b.d_z))
-    assert a.delta.p == b.delta.p
-    assert a.equivalence.p_value == pytest.approx(b.equivalence.p_value)
-
-
 def unexplained(value: object) -> list[Estimate]:
     """The estimates of a result that lack a value or limits and do not say why."""
     if isinstance(value, Estimate):
@@ -395,14 +350,6 @@ def test_few_prompts_give_means_and_reasons(prompts) -> None:
         assert cell.within_margin is None
     assert found.robust_everywhere[0].is_robust is None
     assert [finding.kind for finding in found.findings] == ["none"]
-    assert unexplained(found) == []
-
-
-def test_nothing_measured_gives_nothing_but_reasons() -> None:
-    found = study(scores=np.full((2, 5, 6, 2), NAN), abstained=np.full((2, 5, 6), NAN))
-    assert {cell.verdict for cell in found.cells} == {"undecided"}
-    assert {cell.delta.n for cell in found.cells} == {0}
-    assert all(family.n_tests == 0 for family in found.families)
     assert unexplained(found) == []
 
 
@@ -435,16 +382,3 @@ def test_every_fault_is_reported_at_once() -> None:
         degradation(np.ones((1, 1, 3, 1)), targets=["t"], conditions=["baseline"], dimensions=["d"])
     with pytest.raises(KeyError):
         study().cell("t0", "baseline", "clarity")
-
-
-def test_an_unchanged_target_is_rarely_called_changed() -> None:
-    studies, called, covered = 80, 0, []
-    for seed in range(studies):
-        found = study(seed=seed, prompts=10)
-        cells = [cell for cell in found.cells if cell.dimension]
-        called += any(cell.verdict == "changed" for cell in cells)
-        covered += [cell.delta.low <= 0 <= cell.delta.high for cell in cells]
-    # Binomial(80, .05): mean 4, SD 1.9.
-    assert called <= 4 + 4 * 1.9
-    # Eight cells that share a baseline: 80 independent looks, .95 ± .024, or more.
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.04)

@@ -16,21 +16,7 @@ def test_prompts_to_detect_agree_with_statsmodels(effect, tests) -> None:
     assert prompts_to_detect(2.0, -2 * effect, tests=tests) == math.ceil(exact)
 
 
-def test_half_a_standard_deviation_takes_thirty_four_pairs() -> None:
-    # The usual textbook figure for a paired t test at .05 and power .8.
-    assert prompts_to_detect(1.0, 0.5) == 34
-
-
 def test_never_fewer_than_a_sign_flip_test_needs() -> None:
     # 2 / 2^n ≤ .05 from n = 6; ≤ .05 / 20 from n = 10: however large the effect.
     assert prompts_to_detect(0.01, 5.0) == 6
     assert prompts_to_detect(0.01, 5.0, tests=20) == 10
-
-
-def test_prompts_to_detect_refuse_what_has_no_answer() -> None:
-    with pytest.raises(ValueError, match="above 0"):
-        prompts_to_detect(1.0, 0.0)
-    with pytest.raises(ValueError, match="above 0"):
-        prompts_to_detect(0.0, 1.0)
-    with pytest.raises(ValueError, match="alpha and power"):
-        prompts_to_detect(1.0, 1.0, power=1.0)

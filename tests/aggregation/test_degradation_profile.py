@@ -104,13 +104,6 @@ def test_targets_are_compared_on_the_same_prompts() -> None:
     assert study().comparisons == ()
 
 
-def test_equal_targets_differ_by_nothing() -> None:
-    scores = 6 + 0.5 * np.random.default_rng(3).normal(size=(1, 5, 12, 3))
-    found = study(np.zeros((2, 4, 3)), scores=np.concatenate([scores, scores]))
-    assert {row.estimate.value for row in found.comparisons} == {0.0}
-    assert {row.estimate.p_adjusted for row in found.comparisons} == {1.0}
-
-
 def test_contrasts_by_hand() -> None:
     scores = 6 + 0.5 * np.random.default_rng(4).normal(size=(1, 5, 12, 3))
     found = study(scores=scores)
@@ -218,14 +211,6 @@ def test_improvement_is_no_weakness() -> None:
     better = next(f for f in found.findings if f.kind == "improves")
     assert "scores rise" in sentence(better)
     assert "by -" not in sentence(better)
-
-
-def test_a_target_that_does_not_change_has_no_profile() -> None:
-    found = study(seed=5)
-    (nothing,) = found.findings
-    assert nothing.kind == "none"
-    assert len(nothing.cells) == 12
-    assert "of 12 cells 12 are robust and 0 undecided" in sentence(nothing)
 
 
 def test_the_profile_of_noise_is_mostly_empty() -> None:

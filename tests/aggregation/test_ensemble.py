@@ -13,7 +13,7 @@ from scipy import stats
 
 from areopagus.aggregation import ensemble
 from areopagus.aggregation.ensemble import PanelAggregate, aggregate_panel
-from areopagus.aggregation.panel_interval import BELOW_QUORUM, panel_interval
+from areopagus.aggregation.panel_interval import BELOW_QUORUM
 from areopagus.errors import InputError
 
 NAN = float("nan")
@@ -65,30 +65,6 @@ def test_every_figure_agrees_with_the_standard_library_and_scipy() -> None:
             assert found.by_persona[row, p] == pytest.approx(own.mean(), nan_ok=True)
 
 
-def test_a_small_panel_by_hand() -> None:
-    # personas 0, 0, 1, 1; models 0, 1, 0, 1; scores 2, 4, 6, 8: mean 5, median 5
-    # sd = sqrt((9 + 1 + 1 + 9) / 3) = sqrt(20/3)
-    found = single([[2, 4, 6, 8]])
-    assert found.composite[0] == 5
-    assert found.composite_median[0] == 5
-    assert found.composite_sd[0] == pytest.approx((20 / 3) ** 0.5)
-    assert found.by_persona[0].tolist() == [3, 7]
-    assert found.by_model[0].tolist() == [4, 6]
-    assert found.axes == ("disciplinary", "ideological")
-    assert found.by_axis[0].tolist() == [3, 7]
-
-
-def test_the_intervals_are_those_of_the_panel_interval() -> None:
-    scores = random_scores(30)
-    given_panel = panel()
-    found = aggregate_panel(scores, **given_panel)
-    expected = panel_interval(scores, persona=given_panel["persona"], model=given_panel["model"])
-    enough = ~found.inconclusive
-    assert found.low[enough] == pytest.approx(expected.low[enough])
-    assert found.df[enough] == pytest.approx(expected.df[enough])
-    assert (found.composite_low <= found.composite)[enough].all()
-
-
 def test_below_the_quorum_there_is_no_headline_figure_but_a_reason() -> None:
     # 20 of 30 is exactly two thirds and enough; 19 is not
     scores = np.full((2, 30, 5), 6.0)
@@ -118,16 +94,6 @@ def test_a_response_that_nobody_scored_is_nan_everywhere() -> None:
     assert found.share_abstained.tolist() == [1, 0]
 
 
-def test_abstention_that_was_not_handed_in_is_not_measured() -> None:
-    assert np.isnan(single([[5, 6, 7, 8]]).share_abstained[0])
-
-
-def test_nothing_planned_is_inconclusive() -> None:
-    found = single([[NAN] * 4], planned=[0], abstained=[0])
-    assert found.inconclusive[0]
-    assert np.isnan(found.share_abstained[0])
-
-
 @pytest.mark.parametrize(
     ("row", "label"),
     [
@@ -155,12 +121,6 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("composite", "median", "sd", "low", "by_axis", "composite_df"):
         np.testing.assert_allclose(getattr(whole, name), getattr(pieces, name), rtol=1e-12)
     assert whole.disagreement.tolist() == pieces.disagreement.tolist()
-
-
-def test_no_responses_give_empty_arrays() -> None:
-    found = aggregate_panel(np.empty((0, 30, 5)), **panel())
-    assert found.composite.shape == (0,)
-    assert found.mean.shape == (0, 5)
 
 
 def test_faults_are_reported_together() -> None:

@@ -191,12 +191,6 @@ def test_the_best_design_beats_every_other_of_its_budget() -> None:
     assert best.design.repeats == 1
 
 
-def test_fixed_models_count_what_they_share_as_truth() -> None:
-    fixed = d_study(ILLUSTRATION, personas=10, models=3, fixed_models=True)
-    assert fixed.universe == pytest.approx(0.64 + 0.1)
-    assert fixed.relative_error == pytest.approx(0.006 + 0.25 / 30)
-
-
 def test_absolute_error_adds_what_cancels_within_a_prompt() -> None:
     full = {**ILLUSTRATION, "P": 0.5, "M": 0.4, "qP": 0.1, "qM": 0.2, "PM": 0.3, "q": 1.0}
     within = d_study(full, personas=10, models=2)
@@ -205,12 +199,3 @@ def test_absolute_error_adds_what_cancels_within_a_prompt() -> None:
     assert within.absolute_error == pytest.approx(within.relative_error + added)
     assert wide.relative_error == pytest.approx(within.relative_error + 0.01 + 0.1)
     assert wide.universe == pytest.approx(1.64)
-
-
-def test_wrong_shapes_are_refused() -> None:
-    with pytest.raises(ValueError, match="one label a score"):
-        g_study([1, 2], {"a": [0]})
-    with pytest.raises(ValueError, match="at least 1"):
-        d_study(ILLUSTRATION, personas=0, models=1)
-    with pytest.raises(ValueError, match="one prompt a response"):
-        panel_g_study(np.ones((2, 2, 2)), prompt=["a"])

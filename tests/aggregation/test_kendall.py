@@ -23,7 +23,6 @@ from areopagus.aggregation.kendall import (
 )
 from areopagus.aggregation.pair_counting import (
     PairCounts,
-    group_codes,
     pair_counts,
     pair_sums,
     round_ties,
@@ -99,12 +98,6 @@ def test_pooled_tau_agrees_with_scipy_on_tied_data(n: int) -> None:
     assert kendall_tau_b(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
 
 
-def test_tau_of_a_million_items_fits_the_arithmetic() -> None:
-    x = np.arange(200_000.0)
-    assert kendall_tau_b(x, x) == pytest.approx(1, abs=1e-12)
-    assert kendall_tau_b(x, -x) == pytest.approx(-1, abs=1e-12)
-
-
 def test_tau_ignores_increasing_maps_item_order_and_names_of_groups() -> None:
     rng = np.random.default_rng(1)
     x, y, g = rng.integers(1, 7, 60), rng.integers(1, 7, 60), rng.integers(0, 9, 60)
@@ -129,24 +122,6 @@ def test_tau_is_undefined_where_a_side_orders_no_pair(x, y, groups) -> None:
     assert math.isnan(kendall_tau_b(x, y, groups))
 
 
-def test_tau_refuses_labels_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="one label an item"):
-        kendall_tau_b([1, 2], [1, 2], ["a"])
-    with pytest.raises(ValueError, match="1 missing"):
-        kendall_tau_b([1, 2], [1, 2], ["a", None])
-    with pytest.raises(ValueError, match="vectors of one length"):
-        kendall_tau_b([1, 2], [1, 2, 3])
-
-
-def test_groups_keep_their_first_appearance_and_their_kind() -> None:
-    codes, labels = group_codes(["b", 1, "1", "b"], 4)
-    assert codes.tolist() == [0, 1, 2, 0]
-    assert labels == ["b", 1, "1"]
-    codes, labels = group_codes(np.array(["z", "a", "z"]), 3)
-    assert codes.tolist() == [0, 1, 0]
-    assert labels == ["z", "a"]
-
-
 def test_mean_group_tau_weighs_prompts_the_same() -> None:
     # a: perfect (1 pair), b: perfectly reversed (3 pairs), c: one item.
     result = mean_group_tau([1, 2, 1, 2, 3, 5], [1, 2, 3, 2, 1, 5], list("aabbbc"))
@@ -156,14 +131,6 @@ def test_mean_group_tau_weighs_prompts_the_same() -> None:
     assert (result.n_groups_defined, result.n_groups_undefined) == (2, 1)
     assert result.labels == ("a", "b", "c")
     assert kendall_tau_b([1, 2, 1, 2, 3, 5], [1, 2, 3, 2, 1, 5], list("aabbbc")) == -0.5
-
-
-def test_pairwise_tau_of_three_raters_by_hand() -> None:
-    # Rater pairs: (0,1) all 3 pairs concordant: 1. (0,2) item 3 missing: one pair, discordant: -1.
-    # (1,2) likewise -1. Mean -1/3. Item pairs seen twice: 3.
-    found = pairwise_tau(ratings_of_table([[1, 2, 3], [1, 2, 3], [2, 1, NAN]]))
-    assert found.tau.value == pytest.approx(-1 / 3)
-    assert (found.n_pairs_defined, found.n_pairs_undefined, found.n_response_pairs) == (3, 0, 3)
 
 
 def test_pairwise_tau_counts_pairs_of_raters_who_met() -> None:
@@ -261,12 +228,6 @@ def test_ceiling_gives_the_two_computed_values_and_its_ends() -> None:
         agreement_ceiling(1.1, 3)
 
 
-def test_a_tie_in_five_human_ranks_limits_an_untied_judge() -> None:
-    # sqrt(1 - T / n0): one tied pair of ten .949; three .837.
-    assert kendall_tau_b([1, 2, 3, 4, 5], [1, 2, 3, 4, 4]) == pytest.approx(0.949, abs=5e-4)
-    assert kendall_tau_b([1, 2, 3, 4, 5], [1, 2, 3, 3, 3]) == pytest.approx(0.837, abs=5e-4)
-
-
 def example(n_prompts: int, size: int = 5, seed: int = 0):
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(n_prompts), size)
@@ -347,11 +308,3 @@ def test_bootstrap_refuses_when_many_resamples_have_no_value() -> None:
     result = bootstrap_stratified_tau(x, y, np.repeat(range(7), 3), resamples=500)
     assert math.isnan(result.low)
     assert "resamples" in (result.reason or "")
-
-
-def test_bootstrap_refuses_bad_arguments() -> None:
-    x, y, groups = example(8)
-    with pytest.raises(ValueError, match="method"):
-        bootstrap_stratified_tau(x, y, groups, method="basic")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="resamples"):
-        bootstrap_stratified_tau(x, y, groups, resamples=0)

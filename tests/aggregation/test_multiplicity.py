@@ -62,12 +62,6 @@ def test_max_t_of_one_cell_is_the_sign_flip_test() -> None:
     assert result.t[0] == pytest.approx(stats.ttest_1samp(values, 0).statistic)
 
 
-def test_max_t_of_equal_cells_needs_no_correction() -> None:
-    values = np.random.default_rng(1).normal(0.6, 1, 10)
-    result = max_t(np.stack([values, values, -values], axis=1))
-    assert result.p_adjusted == pytest.approx([sign_flip_test(values).p] * 3)
-
-
 def test_max_t_lies_between_the_raw_and_the_holm_values() -> None:
     rng = np.random.default_rng(2)
     values = rng.normal([0, 0.3, 0.8, 1.2], 1, size=(12, 4)) + rng.normal(size=(12, 1))

@@ -81,20 +81,6 @@ def test_four_pairs_are_too_few_and_missing_ones_do_not_count() -> None:
     assert (nothing.n, math.isnan(nothing.shift)) == (0, True)
 
 
-def test_prompts_below_the_margin_are_the_fewest() -> None:
-    one = component(0.3)
-    needed = one.prompts_below(0.2)
-    assert needed == math.ceil((1.959964 * math.sqrt(2) * 0.3 / 0.2) ** 2)
-    assert one.sdc(needed, bound=True) <= 0.2 < one.sdc(needed - 1, bound=True)
-
-
-def test_regenerated_noise_is_kept_apart() -> None:
-    rng = np.random.default_rng(3)
-    floor = noise_floor(*rng.normal(size=(2, 9, 1)), dimensions=["a"], source="re-generated")
-    assert floor.source == "re-generated"
-    assert floor.of("a").n == 9
-
-
 def test_noise_does_not_depend_on_order_side_or_level() -> None:
     rng = np.random.default_rng(4)
     first, again = rng.normal(size=(2, 12, 2))
@@ -102,14 +88,3 @@ def test_noise_does_not_depend_on_order_side_or_level() -> None:
     other = noise_floor(again[::-1] + 3, first[::-1] + 3, dimensions=["a", "b"]).of("b")
     assert other.retest_sd == pytest.approx(one.retest_sd)
     assert other.shift == pytest.approx(-one.shift)
-
-
-def test_noise_refuses_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="must be"):
-        noise_floor([[1.0]], [[1.0], [2.0]], dimensions=["a"])
-    with pytest.raises(ValueError, match="level"):
-        noise_floor([[1.0]], [[1.0]], dimensions=["a"], level=1)
-    with pytest.raises(ValueError, match="source"):
-        noise_floor([[1.0]], [[1.0]], dimensions=["a"], source="cached")  # type: ignore[arg-type]
-    with pytest.raises(KeyError):
-        noise_floor([[1.0]], [[1.0]], dimensions=["a"]).of("b")

@@ -18,8 +18,19 @@ from areopagus.aggregation.panel_interval import (
     REASONS,
     TOO_SPARSE,
     TWO_FACETS,
-    panel_interval,
+    FacetIntervals,
+    cell_layout,
+    cell_means,
+    facet_intervals,
 )
+
+
+def panel_interval(scores: np.ndarray, *, persona: np.ndarray, model: np.ndarray) -> FacetIntervals:
+    """Intervals of panels of one criterion, scores of shape (responses, judgments)."""
+    cell_persona, cell_model, to_cell = cell_layout(persona, model)
+    mask = np.isfinite(scores).astype(float)
+    cells = cell_means(np.nan_to_num(scores)[:, None, :], mask, to_cell)
+    return facet_intervals(cells, mask @ to_cell, cell_persona, cell_model)
 
 
 def grid(personas: int, models: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,11 +192,3 @@ def test_shared_model_severity_widens_it_beyond_that_of_independent_raters() -> 
     assert covered.mean() == pytest.approx(0.95, abs=0.02)
     naive = np.abs(scores.mean(axis=1)) <= stats.t.ppf(0.975, 29) * stats.sem(scores, axis=1)
     assert naive.mean() < 0.6
-
-
-def test_scores_and_codes_must_fit() -> None:
-    zero = np.zeros(2, int)
-    with pytest.raises(ValueError, match="one persona and one model"):
-        panel_interval(np.full((2, 3, 2), 5.0), persona=zero, model=zero)
-    with pytest.raises(ValueError, match="level"):
-        panel_interval(np.full((2, 2), 5.0), persona=zero, model=zero, level=2)

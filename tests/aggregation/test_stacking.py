@@ -54,21 +54,7 @@ def test_prompt_levels_and_severities_do_not_matter_to_weights() -> None:
     assert moved.tau["shrunk"] == pytest.approx(base.tau["shrunk"])
 
 
-def test_missing_scores_and_targets_are_carried() -> None:
-    scores, target, prompt = panel_world(5)
-    scores[::7, 2] = NAN
-    target[3] = NAN
-    found = stack_judges(scores, target, prompt)
-    assert found.fold[3] == -1
-    assert found.n_items == 59
-
-
 def test_few_prompts_adopt_nothing_and_say_why() -> None:
     found = stack_judges(*panel_world(6, prompts=5))
     assert (found.adopted, found.reason) == ("equal", "fewer than 6 prompts")
     assert np.isnan(found.p["shrunk"])
-
-
-def test_an_item_without_a_score_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one score"):
-        stack_judges([[NAN, NAN], [1, 2]], [1, 2], ["a", "a"])

@@ -17,9 +17,8 @@ from areopagus.aggregation import (
     panel_g_study,
     smallest_designs,
 )
-from areopagus.aggregation.effective_judges import independent_worth
+from areopagus.aggregation.effective_judges import independent_worth, worth_of_components
 from areopagus.calibration import Calibration, calibrate
-from areopagus.calibration.decision_study import worth_of_components
 
 COMPONENTS = {"r:q": 0.64, "rP": 0.06, "rM": 0.30, "residual": 0.25, "P": 0.2, "M": 0.4}
 PROMPTS = np.repeat(np.arange(10), 4)

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from calibration_worlds import figure
 
+from areopagus.aggregation.rater_effects import (
+    length_slope,
+    own_family_preference,
+    score_spread,
+)
 from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration.dataset import Dataset, targets_of
-from areopagus.calibration.judges import length_slope, own_family_preference, spread
 from areopagus.calibration.panel_people import add_one_person
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.responses import make_responses
@@ -104,4 +108,4 @@ def test_own_family_preference_by_hand() -> None:
 def test_spread_is_within_prompts() -> None:
     values = np.array([1.0, 3.0, 101.0, 103.0])
     # deviations ±1 in each of two prompts: sqrt(4 / (4 − 2))
-    assert spread(values, np.array([0, 0, 1, 1]), 2).value == pytest.approx(math.sqrt(2))
+    assert score_spread(values, np.array([0, 0, 1, 1]), 2).value == pytest.approx(math.sqrt(2))

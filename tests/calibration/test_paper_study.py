@@ -10,7 +10,7 @@ import pytest
 from calibration_worlds import figure
 
 from areopagus.calibration import Agreement, agreement, calibrate
-from areopagus.calibration.calibration_items import ALL_ALIKE
+from areopagus.calibration.people import ALL_ALIKE
 from areopagus.calibration.responses import family_of, sources
 
 HEADER = "prompt_id,true_id,item_type,true_source,model,rank,score,judge_id,domain"

@@ -9,7 +9,7 @@ from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.kendall import pairwise_tau
 from areopagus.aggregation.ratings import Ratings, make_ratings
-from areopagus.calibration.rater_effects import add_rater_effects
+from areopagus.calibration.people import add_rater_effects
 from areopagus.records.estimates import Estimates, estimates_by, select
 
 N_PROMPTS, N_RESPONSES = 8, 3

@@ -26,17 +26,15 @@ from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
-from .alt_test import add_alt_test
-from .calibration_items import add_calibration_items
 from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
 from .judges import add_judges
 from .matched import add_matched, limitations
-from .panel_people import add_panel
+from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
-from .people import add_people
+from .people import add_calibration_items, add_people
 from .reading import Inferred, Texts, inferred_ratings, panel_dataset, people_dataset, texts_of
 from .responses import family_of
 

@@ -314,7 +314,7 @@ def _add_group_means(out: Estimates, dataset: Dataset, target: Target, level: fl
             groups=responses.prompt[mine].tolist(),
             unlabelled_groups=responses.prompt[rest].tolist(), level=level,
         )  # fmt: skip
-        powered = fit.interval.of("prediction-powered mean of people's ratings")
+        powered = fit.mean.of("prediction-powered mean of people's ratings")
         plain = fit.labelled_only.of("mean of people's ratings")
         is_narrower = (
             powered.has_interval

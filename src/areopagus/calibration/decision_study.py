@@ -16,17 +16,17 @@ from ..aggregation.decision_study import (
     smallest_designs,
 )
 from ..aggregation.effective_judges import (
-    SHARED,
+    against_null,
     effective_judges,
-    effective_judges_from_components,
     independent_worth,
+    rating_noise,
+    worth_of_components,
 )
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.generalizability import RESIDUAL, GStudy, level_bounds, panel_g_study
-from ..aggregation.jackknife import cut_to_range, jackknife
-from ..aggregation.ratings import prompt_tables
+from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
+from ..aggregation.jackknife import cut_to_range
 from ..records.estimates import Estimates
-from .dataset import Dataset, Target
+from .dataset import Dataset, Target, keys_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,7 +118,7 @@ def add_decision_study(
             found = independent_worth(
                 scores[rows], prompt=prompt[rows], components=study.components, seed=seed
             )
-            side = _side(worth.value, found.low, found.high)
+            side = against_null(worth.value, found.low, found.high)
             out.add("size", "worth_if_independent", replace(found, verdict=side))
     else:
         why = undefined(reason or "a variance component is not known")
@@ -181,15 +181,6 @@ def most_judges(levels: Mapping[str, int], *, is_replicated: bool) -> tuple[int,
     )
 
 
-def _side(worth: float, low: float, high: float) -> str | None:
-    """On which side of what independent judges come out as a panel stands."""
-    if not math.isfinite(low) or not math.isfinite(worth):
-        return None
-    if worth < low:
-        return "below: errors are shared"
-    return "above: errors offset each other" if worth > high else "inside: no shared errors shown"
-
-
 def _no_variance(study: GStudy, scores: Floats) -> str | None:
     """Why components tell nothing: judgments that are all alike have none above 0.
 
@@ -237,83 +228,6 @@ def _component(study: GStudy, name: str, n_prompts: int) -> Estimate:
     )
 
 
-def worth_of_components(
-    study: GStudy, panel: tuple[int, int, int], n_prompts: int, level: float
-) -> Estimate:
-    """Returns the worth of a panel, with an interval from components as they were estimated.
-
-    A negative estimate counts as 0 in the worth itself. In the interval it keeps its sign: cut at
-    0 the worth would be the panel's size without every prompt alike, and seem to be known exactly.
-
-    Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
-    three models, 15% missing, worth 6.2 of 12): .959 at 9 prompts, .952 at 26 (Monte Carlo error
-    .005, .010); of independent judges, worth 12 of 12, .961 at 9 prompts (.007).
-    """
-    method = "variance of one judgment's error over that of the panel mean, on the logarithm"
-    size = math.prod(panel)
-    if not set(SHARED) & set(study.components):
-        shape = "one judge" if size == 1 else "with one model, or one persona,"
-        return undefined(
-            f"{shape} what judges share does not show in their scores", unit="prompt", method=method
-        )
-    personas, models, repeats = panel
-    found = effective_judges_from_components(
-        study, personas=personas, models=models, repeats=repeats
-    )
-    if not found > 0:
-        return undefined("no component of error is positive", unit="prompt", method=method)
-    signed = _signed_worth(study.components, panel)
-    left_out = np.array([_signed_worth(components, panel) for components in study.left_out])
-    negative = [name for name in study.negative if name in (*SHARED, RESIDUAL)]
-    if negative:
-        method += f"; in the interval negative components ({', '.join(negative)}) keep their sign"
-    number = jackknife(signed, left_out, n=n_prompts, method=method, level=level)
-    if not number.has_interval:
-        reason = number.reason
-        is_whole = not any(math.isnan(v) for parts in study.left_out for v in parts.values())
-        if math.isnan(signed) or (is_whole and np.isnan(left_out).any()):
-            reason = "no interval: components of error below 0 outweigh the others"
-        return replace(number, value=found, reason=reason)
-    # A panel is worth at least one judgment and at most as many as it gives.
-    return replace(
-        number,
-        value=found,
-        low=min(max(math.exp(number.low), 1.0), found),
-        high=max(min(math.exp(min(number.high, 700.0)), float(size)), found),
-    )
-
-
-def _signed_worth(components: Mapping[str, float], panel: tuple[int, int, int]) -> float:
-    """The logarithm of the worth, components as estimated; nan where a variance is not positive."""
-    personas, models, repeats = panel
-    judges = personas * models
-    # as in `d_study`: without rPM the residual holds it, and repeats do not shrink it
-    divisor = {
-        "rP": personas, "rM": models, "rPM": judges,
-        RESIDUAL: judges * repeats if "rPM" in components else judges,
-    }  # fmt: skip
-    one = sum(components.get(name, 0.0) for name in divisor)
-    mean = sum(components.get(name, 0.0) / n for name, n in divisor.items())
-    return math.log(one / mean) if one > 0 and mean > 0 else math.nan
-
-
-def human_noise(target: Target) -> float:
-    """Returns the error variance of a mean rating within prompts: s²_e / m̄; nan if unknown."""
-    squares = df = raters = cells = 0.0
-    for tables in prompt_tables(target.ratings):
-        for table, complete in zip(tables.values, tables.complete, strict=True):
-            whole = table[complete]
-            m, n = whole.shape
-            if m < 2:
-                continue
-            residual = whole - whole.mean(axis=0) - whole.mean(axis=1)[:, None] + whole.mean()
-            squares += float((residual**2).sum())
-            df += (m - 1) * (n - 1)
-            raters += m
-            cells += 1
-    return squares / df / (raters / cells) if df else math.nan
-
-
 def _add_worth_by_errors(
     out: Estimates, dataset: Dataset, target: Target | None, levels: Target | None, seed: int
 ) -> None:
@@ -333,7 +247,7 @@ def _add_worth_by_errors(
     table = by_judge.reshape(len(by_judge), -1)
     table = table[:, np.isfinite(table).any(axis=0)]
     rows = np.flatnonzero(levels.both)
-    noise = human_noise(levels)
+    noise = rating_noise(levels.ratings)
     if math.isnan(noise):
         return without("no prompt has two complete raters: people's own error is not known")
     draws = NULL_DRAWS if len(rows) * table.shape[1] < MOST_NULL_CELLS else 0
@@ -343,26 +257,11 @@ def _add_worth_by_errors(
             table[rows], levels.human[rows], groups=dataset.responses.prompt[rows],
             reference_noise=noise, draws=draws, seed=seed,
         )  # fmt: skip
-    worth = Estimate(
-        found.kish, n=found.n_items, unit="response", method=method,
-        reason=found.reason or "no interval: what independent judges come out as stands beside it",
-    )  # fmt: skip
-    keys = {"criterion": levels.ratings.criterion, "detail": levels.ratings.kind}
-    out.add("size", "worth_by_errors", worth, **keys)
-    if math.isnan(found.kish):
-        return None
-    missing = None
+    null = found.null
     if not draws:
-        missing = f"not simulated: {MOST_NULL_CELLS:,} scores or more"
-    elif not math.isfinite(found.null_high):
-        missing = "infinite: errors of so few responses can cancel out by chance"
-    low, median, high = (
-        limit if math.isfinite(limit) else math.nan
-        for limit in (found.null_low, found.null_median, found.null_high)
-    )
-    null = Estimate(
-        median, low=low, high=high, n=draws, unit="simulation", reason=missing,
-        method=f"2.5% to 97.5% of {draws} panels of independent judges with as large errors",
-        verdict=_side(found.kish, found.null_low, found.null_high),
-    )  # fmt: skip
-    return out.add("size", "worth_by_errors_if_independent", null, **keys)
+        null = replace(null, reason=f"not simulated: {MOST_NULL_CELLS:,} scores or more")
+    keys = keys_of(levels.ratings)
+    out.add("size", "worth_by_errors", found.kish, **keys)
+    if not math.isnan(found.kish.value):
+        out.add("size", "worth_by_errors_if_independent", null, **keys)
+    return None

@@ -10,11 +10,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import jackknife, ratio, ratio_difference, verdict_limits
 from ..aggregation.pair_counting import PairSums, pair_sums, sums_by_type
+from ..aggregation.rater_effects import (
+    length_slope,
+    level_difference,
+    own_family_preference,
+    score_spread,
+)
 from ..aggregation.severity import severity_parts
 from ..records.estimates import Estimates
 from ..records.types import STATUSES
@@ -214,7 +218,7 @@ def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) ->
         "severity": level_difference(
             score, _mean_of(world.by_judge, np.ones_like(mask)), prompt, n_prompts, level
         ),
-        "spread": spread(score, prompt, n_prompts),
+        "spread": score_spread(score, prompt, n_prompts),
         "without": without,
         "length": length_slope(score, world.human, responses.length, prompt, n_prompts, level),
         "abstained": Estimate(
@@ -243,104 +247,6 @@ def _own_family(world: _World, mask: Mask, score: Floats) -> Estimate:
         score, _mean_of(world.by_judge, foreign), world.dataset.responses.prompt,
         own, other, world.n_prompts, world.level,
     )  # fmt: skip
-
-
-def level_difference(
-    judge: Floats, panel: Floats, prompt: Integers, n_prompts: int, level: float
-) -> Estimate:
-    """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
-    means = mean_by_prompt(judge - panel, prompt, n_prompts)
-    return t_interval(means, level=level).of("mean of judge less panel on the same responses")
-
-
-def spread(judge: Floats, prompt: Integers, n_prompts: int) -> Estimate:
-    """Returns the standard deviation of a judge's scores within prompts, pooled."""
-    known = np.isfinite(judge)
-    x, groups = judge[known], prompt[known]
-    deviation = x - mean_by_prompt(x, groups, n_prompts)[groups]
-    df = len(x) - len(np.unique(groups))
-    value = float(np.sqrt((deviation**2).sum() / df)) if df > 0 else float("nan")
-    return Estimate(
-        value, n=len(x), unit="response", method="standard deviation within prompts, pooled",
-        reason="a description of these scores: no interval" if df > 0
-        else "no prompt has two scored responses",
-    )  # fmt: skip
-
-
-def own_family_preference(
-    judge: Floats,
-    others: Floats,
-    prompt: Integers,
-    own: Mask,
-    other_models: Mask,
-    n_prompts: int,
-    level: float,
-) -> Estimate:
-    """Returns how much more a judge gives its own family's responses than other families do.
-
-    (judge − judges of other families) on its own family's responses, less the same on other
-    models' responses of the same prompt; mean over prompts.
-
-    Args:
-        judge: shape (R,), its scores.
-        others: shape (R,), the mean of the judges of other families; nan where there are none.
-        prompt: shape (R,).
-        own, other_models: shape (R,), responses by the judge's family, and by other models.
-        n_prompts, level: as elsewhere.
-    """
-    method = "judge less judges of other families, on its own family's responses less on others'"
-    if not own.any():
-        return undefined("its family wrote none of these responses", method=method)
-    gap = judge - others
-    if not np.isfinite(gap).any():
-        return undefined("no judge of another family", method=method)
-    difference = mean_by_prompt(np.where(own, gap, np.nan), prompt, n_prompts) - mean_by_prompt(
-        np.where(other_models, gap, np.nan), prompt, n_prompts
-    )
-    if not np.isfinite(difference).any():
-        return undefined("no prompt has responses of its family and of another", method=method)
-    return t_interval(difference, level=level).of(method)
-
-
-def length_slope(
-    judge: Floats, human: Floats, length: Floats, prompt: Integers, n_prompts: int, level: float
-) -> Estimate:
-    """Returns the points a judge adds for a doubling of length, people's opinion held fixed.
-
-    Least squares within prompts of the judge's score on log2(length) and people's mean.
-    """
-    method = "points a doubling of length, people's mean held fixed, within prompts"
-    with np.errstate(divide="ignore", invalid="ignore"):
-        doublings = np.where(length > 0, np.log2(np.where(length > 0, length, 1)), np.nan)
-    known = np.isfinite(judge) & np.isfinite(human) & np.isfinite(doublings)
-    if not known.any():
-        return undefined("the lengths of the responses are not known", method=method)
-    groups = prompt[known]
-
-    def centred(values: Floats) -> Floats:
-        mine = values[known]
-        return mine - mean_by_prompt(mine, groups, n_prompts)[groups]
-
-    x, h, d = centred(judge), centred(human), centred(doublings)
-    parts = np.stack([d * d, d * h, h * h, d * x, h * x], axis=1)
-    sums = np.zeros((n_prompts, 5))
-    np.add.at(sums, groups, parts)
-    sums = sums[np.bincount(groups, minlength=n_prompts) > 1]
-    if not len(sums):
-        return undefined("no prompt has two such responses", method=method)
-
-    def slope(s: Floats) -> Floats:
-        determinant = s[..., 0] * s[..., 2] - s[..., 1] ** 2
-        top = s[..., 3] * s[..., 2] - s[..., 1] * s[..., 4]
-        floor = 1e-9 * np.maximum(s[..., 0] * s[..., 2], 1e-30)
-        found: Floats = np.divide(
-            top, determinant, out=np.full(np.shape(top), np.nan), where=determinant > floor
-        )
-        return found
-
-    total = sums.sum(axis=0)
-    value = float(slope(total[None])[0])
-    return jackknife(value, slope(total - sums), n=len(sums), method=method, level=level)
 
 
 def add_severities_apart(

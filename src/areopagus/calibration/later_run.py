@@ -24,10 +24,10 @@ from ..records.humans import JudgmentReading, read_judgments
 from ..records.run_folder import RUN_FILE
 from ..records.tables import read_scores
 from ..run import Run
+from .answer import demonstration
 from .calibration import Calibration, CalibrationRun
 from .corrections import ADOPTED
 from .dataset import is_stand_in, responses_of, with_unique_ids
-from .document import demonstration
 from .panel_scores import QUORUM, PanelScores, panel_of_run
 from .reading import Judges, identity_of, panel_of_judgments, texts_of
 

@@ -1,4 +1,4 @@
-"""How far people agree with each other: the tables "people" and "raters" of the estimates."""
+"""How far people agree with each other: the tables "people", "raters" and "calibration items"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from ..aggregation.concordance import concordance
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed
 from ..aggregation.kendall import pairwise_tau
-from ..aggregation.ratings import Ratings, by_place, n_too_large
+from ..aggregation.rater_effects import rater_severities
+from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
 from ..records.estimates import Estimates
-from .dataset import Dataset, keys_of
-from .rater_effects import add_rater_effects
+from .dataset import CalibrationRatings, Dataset, keys_of
+from .responses import HUMAN, MODEL
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 MOST_FOR_INTERVALS = 100_000
 """Ratings up to which alpha and AC2 are computed anew without each block of prompts."""
@@ -28,6 +30,9 @@ MOST_CATEGORIES = 101
 
 EVERY = "all"
 """The criterion of figures over all scored criteria together."""
+
+ITEMS = "calibration items"
+"""The table of packets that were mixed in unmarked."""
 
 
 def add_people(out: Estimates, dataset: Dataset, *, level: float = 0.95, seed: int = 0) -> None:
@@ -205,4 +210,209 @@ def _same_on_all(scored: list[Ratings]) -> Estimate:
         float(same[whole].mean()) if n else math.nan, n=n, unit="rater x response", method=method,
         reason="a description of these ratings: no interval" if n
         else "nobody rated a response on three criteria",
+    )  # fmt: skip
+
+
+def add_rater_effects(
+    out: Estimates, ratings: Ratings, rater_ids: tuple[str, ...], *, level: float = 0.95
+) -> None:
+    """Adds the table "raters": severity, harshest first, and who answers without discriminating.
+
+    deviation, shrunk  of `rater_severities`; "constant" is the verdict on who gives one value
+                       throughout: that is no severity, and every figure of the rater is undefined
+    share_tied         of those who give one value to all responses of most prompts
+
+    Why there are no severities stands in a row without a rater.
+    """
+    keys = keys_of(ratings)
+    found = rater_severities(ratings, level=level)
+    for code, deviation, shrunk in zip(found.raters, found.deviation, found.shrunk, strict=True):
+        figures = {"deviation": deviation, "shrunk": shrunk}
+        out.add_all("raters", figures, rater=rater_ids[code], **keys)
+    if found.reason is not None:
+        out.add("raters", "deviation", undefined(found.reason), **keys)
+    if found.n_groups > 1:
+        out.add("people", "n_groups_apart", found.n_groups, **keys)
+    if np.isfinite(found.shrinkage):
+        out.add("people", "shrinkage_of_severity", found.shrinkage, **keys)
+    constant = constant_raters(ratings)
+    for code in constant.tolist() if ratings.kind == "score" else ():
+        none = undefined(
+            "gives one value throughout: that is no severity",
+            n=int((ratings.rater == code).sum()),
+        )
+        none = replace(none, verdict="constant")
+        out.add_all("raters", {"deviation": none, "shrunk": none}, rater=rater_ids[code], **keys)
+    _add_ties(out, ratings, constant, rater_ids, keys)
+
+
+def _add_ties(
+    out: Estimates,
+    ratings: Ratings,
+    constant: Integers,
+    rater_ids: tuple[str, ...],
+    keys: dict[str, str],
+) -> None:
+    """Adds the share of rater x prompt cells (two or more responses) with one value only.
+
+    Over all raters, and of those who give one value throughout (every coefficient of theirs is
+    undefined, not 0) or tie more than half of three prompts or more.
+    """
+    raters, j = np.unique(ratings.rater, return_inverse=True)
+    # sorted by prompt and rater: cells are runs
+    key_changes = np.ones(len(ratings), dtype=bool)
+    key_changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)
+    starts = np.flatnonzero(key_changes)
+    sizes = np.diff(np.append(starts, len(ratings)))
+    least = np.minimum.reduceat(ratings.value, starts)
+    most = np.maximum.reduceat(ratings.value, starts)
+    several = sizes > 1
+    tied, owner = (least == most)[several], j[starts][several]
+    cells = np.bincount(owner, minlength=len(raters))
+    flat = np.bincount(owner, weights=tied, minlength=len(raters))
+    share = np.divide(flat, cells, out=np.full(len(raters), np.nan), where=cells > 0)
+    n = int(several.sum())
+    method = "share of rater x prompt cells with one value throughout"
+    unit = "rater x prompt"
+    description = "a description of these ratings: no interval"
+    found = Estimate(
+        float(tied.mean()) if n else float("nan"), n=n, unit=unit, method=method,
+        reason=description if n else "nobody rated two responses of a prompt",
+    )  # fmt: skip
+    out.add("people", "share_tied", found, **keys)
+    is_constant = np.isin(raters, constant)
+    named = np.flatnonzero(is_constant | ((share > 0.5) & (cells >= 3)))
+    for k in sorted(named.tolist(), key=lambda k: (-share[k], rater_ids[raters[k]])):
+        found = Estimate(
+            float(share[k]), n=int(cells[k]), unit=unit, method=method,
+            reason=description if cells[k] else "rated no two responses of a prompt",
+            verdict="constant" if is_constant[k] else None,
+        )  # fmt: skip
+        out.add("raters", "share_tied", found, rater=rater_ids[raters[k]], **keys)
+
+
+WEAK_WORDS = ("floor", "weak", "degraded", "low_quality", "low-quality")
+"""In the id or the model of a response, capitals aside: it was made weak on purpose. Where a column
+`item_role` says of any response of the item what it is there for, that holds instead."""
+
+ALL_ALIKE = "(all alike)"
+"""In the place of the lowest response where every response has the same mean."""
+
+
+def add_calibration_items(out: Estimates, dataset: Dataset) -> None:
+    """Adds every calibration item, by criterion and prompt.
+
+    The key `group` says what the item is there for: "quality floor" (some response was made weak
+    on purpose), "all models" (no person's response among them), or "other".
+
+    lowest           the lowest mean; its verdict is that response, or `ALL_ALIKE`
+    floor_last       share of raters who put the weak response last (alone or with others), among
+                     those who put anything before anything; its verdict is that response
+    w, tau           concordance and mean pairwise tau on this item
+    gap_to_standard  mean score of models here less that of models on standard items: raters who
+                     mark responses down for being a model's would lift them where only models stand
+    n_tied           raters who gave all responses of the item one value: they put nothing last
+    """
+    found = dataset.calibration
+    for ratings in found.ratings if found is not None else ():
+        for code in np.unique(ratings.prompt).tolist():
+            _add_item(out, dataset, ratings.select(ratings.prompt == code), code)
+
+
+def _add_item(out: Estimates, dataset: Dataset, mine: Ratings, code: int) -> None:
+    found = dataset.calibration
+    if found is None:
+        return
+    responses = np.unique(mine.response)
+    item_type = found.item_type[int(responses[0])]
+    mean, _ = mine.mean_by_response(len(found.responses))
+    lowest = int(responses[np.argmin(mean[responses])])
+    all_models = bool((found.responses.source[responses] == MODEL).all())
+    weak = _weak(found, responses.tolist())
+    is_floor = bool(weak) or any(word in item_type.lower() for word in ("floor", "quality"))
+    agreed = concordance(mine, permute=False)
+    is_alike = np.ptp(mean[responses]) == 0 and len(responses) > 1
+    figures: dict[str, Estimate | float] = {
+        "n_raters": mine.n_raters,
+        "n_responses": len(responses),
+        "lowest": Estimate(
+            float(mean[lowest]), n=int((mine.response == lowest).sum()), unit="rating",
+            method="mean rating of the lowest response", reason="one item: a description",
+            verdict=ALL_ALIKE if is_alike else found.responses.ids[lowest],
+        ),
+        "w": agreed.w,
+        "w_by_chance": agreed.chance_w,
+        "tau": pairwise_tau(mine).tau,
+    }  # fmt: skip
+    if is_floor:
+        floor_last, n_tied = undefined("no response is marked as the weak one", unit="rater"), 0
+        if weak:
+            shares, n_tied = _last_shares(mine, weak[0])
+            why = "one item: a description"
+            if not shares:
+                why = (
+                    "every rater ties all responses" if n_tied else "nobody rated it beside another"
+                )
+            floor_last = Estimate(
+                float(np.mean(shares)) if shares else float("nan"), n=len(shares), unit="rater",
+                method="share of raters who put the weak response last", reason=why,
+                verdict=found.responses.ids[weak[0]],
+            )  # fmt: skip
+        figures |= {"floor_last": floor_last, "n_tied": n_tied}
+    if all_models:
+        figures["gap_to_standard"] = _gap(dataset, mine)
+    keys = {
+        "item": found.responses.prompt_ids[code],
+        "factor": item_type,
+        "group": "quality floor" if is_floor else "all models" if all_models else "other",
+        **keys_of(mine),
+    }
+    out.add_all(ITEMS, figures, **keys)
+
+
+def _weak(found: CalibrationRatings, responses: list[int]) -> list[int]:
+    """The responses made weak on purpose: by their role, else by the words in id and model."""
+    if any(found.item_role[r] for r in responses):
+        return [r for r in responses if _says_weak(found.item_role[r])]
+    names = found.responses
+    return [r for r in responses if _says_weak(names.ids[r]) or _says_weak(names.respondent[r])]
+
+
+def _says_weak(text: str | None) -> bool:
+    return any(word in (text or "").lower() for word in WEAK_WORDS)
+
+
+def _last_shares(ratings: Ratings, weak: int) -> tuple[list[float], int]:
+    """1 for each rater who put it last, 0 for who did not; and how many tied everything."""
+    shares, n_tied = [], 0
+    for rater in np.unique(ratings.rater).tolist():
+        mine = ratings.rater == rater
+        values, responses = ratings.value[mine], ratings.response[mine]
+        if len(values) < 2 or not (responses == weak).any():
+            continue
+        if values.min() == values.max():
+            n_tied += 1
+        else:
+            shares.append(float(values[responses == weak][0] <= values.min()))
+    return shares, n_tied
+
+
+def _gap(dataset: Dataset, mine: Ratings) -> Estimate:
+    method = "mean rating of models on this item less that of models on standard items"
+    if mine.kind == "rank":
+        return undefined(
+            "ranks among models only hold no level to compare", unit="rating", method=method
+        )
+    standard = [
+        one for one in dataset.ratings
+        if (one.criterion, one.kind) == (mine.criterion, mine.kind)
+    ]  # fmt: skip
+    if not standard or not (dataset.responses.source == HUMAN).any():
+        return undefined("no standard item holds both sources", unit="rating", method=method)
+    of_models = dataset.responses.source[standard[0].response] == MODEL
+    if not of_models.any():
+        return undefined("no standard item holds a model", unit="rating", method=method)
+    return Estimate(
+        float(mine.value.mean() - standard[0].value[of_models].mean()), n=len(mine), unit="rating",
+        method=method, reason="one prompt: no interval",
     )  # fmt: skip

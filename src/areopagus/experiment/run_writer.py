@@ -187,31 +187,24 @@ class RunningSummary:
         values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)
         prompts = np.frombuffer(self._prompts, dtype=np.dtype("l"))
         respondents = np.frombuffer(self._respondents, dtype=np.dtype("l"))
-        scores = by_prompt_unit(values, prompts, respondents)
-        names = list(self._respondent_codes)
-        by_code = {int(label): index for index, label in enumerate(scores.respondents.labels)}
-        found = [
-            self._mean(name, scores.respondents, by_code[code]) for code, name in enumerate(names)
-        ]
-        return found, self._mean("run", scores.run, 0)
+        scores, run = by_prompt_unit(values, prompts, respondents)
+        by_code = {int(one.label): one for one in scores}
+        found = [self._mean(name, by_code[code]) for name, code in self._respondent_codes.items()]
+        return found, self._mean("run", run)
 
-    def _mean(self, name: str, table: PromptUnitMeans, row: int) -> RespondentMean:
-        low, high = float(table.low[row, 0]), float(table.high[row, 0])
+    def _mean(self, name: str, found: PromptUnitMeans) -> RespondentMean:
+        composite, *dimensions = found.means
         return RespondentMean(
             respondent_id=name,
-            n_responses=int(table.n_responses[row]),
-            n_scored=int(table.n_scored[row, 0]),
-            n_prompts=int(table.n_prompts[row, 0]),
-            composite=_finite(table.mean[row, 0]),
-            interval=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
-            reason=table.reason[row, 0],
+            n_responses=found.n_responses,
+            n_scored=found.n_scored[0],
+            n_prompts=composite.n,
+            composite=_finite(composite.value),
+            interval=(composite.low, composite.high) if composite.has_interval else None,
+            reason=composite.reason,
             dimensions={
-                criterion: (
-                    _finite(table.mean[row, k]),
-                    _finite(table.low[row, k]),
-                    _finite(table.high[row, k]),
-                )
-                for k, criterion in enumerate(self.criteria, start=1)
+                criterion: (_finite(one.value), _finite(one.low), _finite(one.high))
+                for criterion, one in zip(self.criteria, dimensions, strict=True)
             },
         )
 

@@ -375,20 +375,14 @@ def _add_cells(rows: Estimates, found: Degradation) -> None:
 
 
 def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | None]]:
-    n, test, gate = cell.delta.n, cell.equivalence, cell.noise
-    inside = Estimate(
-        test.estimate, test.low, test.high, n, "prompt", "two one-sided tests",
-        2 * test.level - 1, test.reason, p=test.p_value, p_adjusted=cell.p_equivalence_holm,
-        family=cell.delta.family,
-        verdict={True: "inside", False: "not shown", None: None}[test.is_equivalent],
-    )  # fmt: skip
+    n, gate = cell.delta.n, cell.noise
     bound = Estimate(
         gate.sdc, high=gate.sdc_bound, n=n, method=f"smallest detectable change, {gate.source}",
         reason=gate.reason,
     )  # fmt: skip
     found: list[tuple[str, Estimate | float | None]] = [
         ("degradation", cell.delta),
-        ("equivalence", inside),
+        ("equivalence", cell.equivalence),
         ("noise", bound),
         ("sd", Estimate(cell.standard_deviation, n=n, method="between prompts")),
         ("p_max_t", Estimate(cell.p_max_t, n=n, p=cell.p_max_t, p_method="max-T, sign flips")),

@@ -1,0 +1,277 @@
+"""The tables of a calibration and of an agreement, declared: views of the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from ..reports.document import Table
+from ..reports.views import Measure, estimates_table
+from .people import ITEMS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CRITERION: Final = {"criterion": "criterion", "detail": "given as"}
+_RANK_AND_SCORE: Final[Mapping[str, Mapping[str | None, str]]] = {
+    "detail": {"rank": "ranks", "score": "scores"}
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationTable:
+    """One table.
+
+    Attributes:
+        of: the table of estimates.
+        measures: its columns, "; " between them: a measure, how it is shown, and "= title" where
+            the title is not its name. Shown as an estimate, or by a field of it (value, p,
+            p_adjusted, verdict), as a count (#) or a share (%); with .3 decimals, and signed (+).
+        caption: may have fields, which `shown` fills in.
+        keys, where, named, label, is_short: as in `estimates_table`.
+    """
+
+    of: str
+    measures: str
+    caption: str
+    keys: Mapping[str, str] = field(default_factory=lambda: _CRITERION)
+    where: Mapping[str, str | None] = field(default_factory=dict)
+    named: Mapping[str, Mapping[str | None, str]] = field(default_factory=dict)
+    label: str = ""
+    is_short: bool = False
+
+    def shown(self, estimates: pd.DataFrame, /, **fields: Any) -> Table | None:
+        """The table of these estimates; None where there are none of it.
+
+        Args:
+            estimates: all, or those rows that are wanted.
+            fields: of the caption.
+        """
+        return estimates_table(
+            estimates, self.of, keys=self.keys, caption=self.caption.format(**fields),
+            measures=[_measure(one) for one in self.measures.split("; ")], where=self.where,
+            label=self.label, named={**_RANK_AND_SCORE, **self.named}, is_short=self.is_short,
+        )  # fmt: skip
+
+
+def _measure(declared: str) -> Measure:
+    left, _, title = declared.partition(" = ")
+    name, *marks = left.split()
+    given: dict[str, Any] = {}
+    for mark in marks:
+        if mark == "+":
+            given["is_signed"] = True
+        elif mark.startswith("."):
+            given["digits"] = int(mark[1:])
+        elif mark in ("#", "%"):
+            given |= {"field": "value", "is_count": mark == "#", "is_percent": mark == "%"}
+        else:
+            given["field"] = mark
+    return Measure(name, title, **given)
+
+
+_HOLM = "p_adjusted = p (Holm)"
+_SIZES = "personas #; models #; repeats #; calls #"
+
+PEOPLE_IN_SHORT: Final = CalibrationTable(
+    "people",
+    "tau = tau of two; alpha_ordinal value = alpha; icc_mean value = ICC of the mean",
+    "Tau-b of two raters within prompts; ordinal alpha; ICC of the mean of a prompt's raters.",
+)
+
+PEOPLE: Final = (
+    CalibrationTable(
+        "people",
+        "n_raters # = raters; n_prompts # = prompts; n_responses # = responses; "
+        "n_ratings # = ratings",
+        "What there is of each criterion.",
+        is_short=True,
+    ),
+    CalibrationTable(
+        "people",
+        "tau = pairwise tau; w = W; w_by_chance value = W by chance; mean_spearman = r̄; "
+        "mean_spearman p = p; alpha_ordinal = alpha, ordinal; alpha_interval = alpha, interval; "
+        "ac2 = AC2",
+        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees) "
+        "and r̄ = (mW − 1)/(m − 1), 0 when nobody agrees, with its permutation p. Alpha is "
+        "taken over all responses; AC2 stays high where one value prevails.",
+    ),
+    CalibrationTable(
+        "people",
+        "icc_one = ICC(3,1); mean_raters value .1 = m; icc_mean = ICC(3,m); "
+        "icc_absolute = ICC(2,1); same_first = same first choice; "
+        "same_first_by_chance value = by chance; same_order = same order",
+        "Raters who rated whole prompts: ICC of one rater and of the mean of a prompt's m "
+        "raters (consistency), absolute agreement of one rater, shared first choices and "
+        "shared orders.",
+    ),
+)
+
+RATERS: Final = CalibrationTable(
+    "raters",
+    f"deviation; deviation {_HOLM}; shrunk value; deviation verdict = called; "
+    "share_tied % .0 = tied",
+    "Points from the other usual raters on the same responses, the same shrunk towards 0 for what "
+    "chance adds, and the share of prompts whose responses all got one value. Named after Holm's "
+    "correction.",
+    {"rater": "rater", **_CRITERION},
+)
+
+CALIBRATION_ITEMS: Final = CalibrationTable(
+    ITEMS,
+    "n_raters # = raters; n_responses # = responses; lowest verdict = lowest; "
+    "floor_last value = weak one last; n_tied # = tied all; w value = W; "
+    "gap_to_standard value = models here less elsewhere",
+    "Did raters put the response last that was made weak on purpose (share of those who put "
+    "anything before anything)? What do they make of packets by models alone?",
+    {"item": "prompt", "group": "kind", **_CRITERION},
+)
+
+PANEL: Final = CalibrationTable(
+    "panel",
+    "n_responses # = responses; tau; tau p = p; mean_tau = mean tau by prompt; "
+    "accuracy = pairs as people; n_ties # = pairs tied; ceiling; tau verdict = tau is; "
+    "pooled_tau value = pooled tau",
+    "Tau-b within prompts, pairs ordered as people do (ties one half, chance .50), and the "
+    "ceiling. Pooled tau is the paper's definition, which differences between prompts inflate.",
+)
+
+PAIR_TYPES: Final = CalibrationTable(
+    "pair types",
+    "n_pairs # = n; accuracy = panel; source_only; length_only",
+    "Pairs ordered as people do, by where the two responses come from. The source-only judge "
+    "{preferred}, the length-only judge the longer response: what the panel is above them is more "
+    "than recognition.",
+    {"group": "pairs"},
+)
+
+BEYOND: Final = CalibrationTable(
+    "panel",
+    "beyond_source + = panel less source-only judge; "
+    "beyond_length + = panel less length-only judge",
+    "Pairs ordered as people do, less judges that look at one thing only.",
+)
+
+ONE_PERSON: Final = CalibrationTable(
+    "one person",
+    "tau_of_one = one person, tau; tau_of_panel = panel, tau; tau_difference + = difference; "
+    "accuracy_of_one = one person, pairs; accuracy_of_panel = panel, pairs; "
+    "accuracy_difference + = difference; accuracy_difference verdict = so the panel is",
+    "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
+    "other raters. Difference: panel less person.",
+    where={"rater": None},
+)
+
+EACH_PERSON: Final = CalibrationTable(
+    "one person",
+    "accuracy_of_one = rater; accuracy_of_panel = panel",
+    "Pairs ordered as the other raters order them, {criterion}.",
+    {"rater": "rater left out"},
+    is_short=True,
+)
+
+
+def judge_tables(kind: str) -> tuple[CalibrationTable, CalibrationTable]:
+    """How judges, personas, models or axes agree with people, and how they tilt."""
+    keys, where = {"group": kind}, {"factor": kind}
+    return (
+        CalibrationTable(
+            "judges",
+            "n_scored # = scored; accuracy = pairs as people; tau value; severity +; "
+            "without .3 + = without it; accuracy verdict = called",
+            f"By {kind}. Pairs ordered as people do; severity: points above the panel; without it: "
+            "change of the panel's share of pairs when it is left out (above 0 the panel agrees "
+            "better without it).",
+            keys,
+            where,
+            label=f"By {kind}",
+        ),
+        CalibrationTable(
+            "judges",
+            "own_family +; length +; spread value; cross = cross pairs; within = within source; "
+            "abstained % .1; severity_apart + = severity, taken apart",
+            f"By {kind}: tilts. Own family: points more for responses of its own family; length: "
+            "points a doubling of length, people's mean held fixed; spread: standard deviation "
+            "within prompts.",
+            keys,
+            where,
+            label=f"Tilts by {kind}",
+        ),
+    )
+
+
+COMPONENTS: Final = CalibrationTable(
+    "components",
+    "n_levels # = levels; variance .3; variance verdict = note",
+    "Variance components of {judgments}{sample}. Measured coverage of 95%: .914 to .956 at 9 "
+    "prompts, .939 to .950 at 26. Facets of fewer than five levels are hardly known.",
+    {"group": "component"},
+    named={
+        "group": {
+            "q": "prompts", "r:q": "responses within prompts", "P": "personas", "M": "models",
+            "PM": "personas x models", "qP": "prompts x personas", "qM": "prompts x models",
+            "rP": "responses x personas", "rM": "responses x models",
+            "rPM": "responses x personas x models",
+        }
+    },
+)  # fmt: skip
+
+DESIGNS: Final = CalibrationTable(
+    "designs",
+    f"{_SIZES}; e_rho2 value .3 = reliability; standard_error value .3",
+    "Best design for each budget of calls a response: expected reliability of the order of "
+    "responses to one prompt, and the standard error of a mean in points. areopagus score --plan "
+    "takes a panel by it.",
+    {"group": "budget"},
+)
+
+DESIGNS_NEEDED: Final = CalibrationTable(
+    "designs needed",
+    f"{_SIZES}; calls verdict = note",
+    "Fewest calls a response for a standard error in points: of the order of responses to one "
+    "prompt, or of the level of a score. A dash: no design that was looked at.",
+    {"detail": "for the", "group": "standard error"},
+)
+
+WEIGHTS: Final = CalibrationTable(
+    "weights",
+    "tau value .3 = out of fold; tau_in_sample value .3 = in sample; gain value .3 +; "
+    f"gain {_HOLM}; tau verdict = verdict",
+    "Tau with people by way of weighting judges, and the gain over equal weights.",
+    {"group": "weights"},
+    label="Weights",
+)
+
+MAPS: Final = CalibrationTable(
+    "maps",
+    f"error value; gain value .3 + = gain over simpler; gain {_HOLM}; "
+    "gain_over_mean value .3 + = over the mean; gain_over_mean p = p; error verdict = verdict",
+    "Root mean squared error against people's means, out of fold; how much squared error falls "
+    "against the simpler way of telling people's level, and against people's mean given to every "
+    "response: a map must gain over both.",
+    {"group": "map"},
+    named={"group": {"mean": "people's mean"}},
+    label="Maps",
+)
+
+GROUP_MEANS: Final = CalibrationTable(
+    "group means",
+    "n_rated # = rated; n_not_rated # = not rated; rated_alone; with_panel = with the panel; "
+    "weight value; with_panel verdict = verdict",
+    "People's mean of groups of responses: of those rated alone, and with the panel's scores of "
+    "the others; earned where that is narrower.",
+    {"group": "group"},
+)
+
+ALT_TEST: Final = CalibrationTable(
+    "alt-test",
+    "winning_rate value; winning_rate verdict = verdict; advantage value; power value; "
+    "power_of_truth value = power, the truth; epsilon value",
+    "Winning rate: share of raters whom the panel may replace, being as close to the others as "
+    "they are, epsilon allowed for what a human costs. Advantage: how often it is as close or "
+    "closer. Power: of a judge as good as one human, and of one who knows the truth. The rank form "
+    "with prompts as units is the one to read.",
+    {"detail": "form", "baseline": "judge"},
+    named={"detail": {None: ""}, "baseline": {None: "the panel"}},
+)
