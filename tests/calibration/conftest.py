@@ -1,4 +1,4 @@
-"""The planted world, calibrated once, and SummEval's experts."""
+"""The planted world, calibrated once, smaller ones beside it, and SummEval's experts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,24 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def planted_report(planted: Files) -> Calibration:
     """The calibration of the planted world; nobody may change it."""
     return calibrate(planted.judgments, planted.humans, scale=(1, 10))
+
+
+@pytest.fixture(scope="session")
+def planted_folder(planted_report: Calibration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it is written to."""
+    return planted_report.write(tmp_path_factory.mktemp("written"), figures=False).path
+
+
+@pytest.fixture(scope="session")
+def few_report(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
+    """Three prompts: too few for any interval."""
+    return calibrate(*write_world(tmp_path_factory.mktemp("few"), 3))
+
+
+@pytest.fixture(scope="session")
+def ranks_report(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
+    """Twelve prompts of which people gave ranks."""
+    return calibrate(*write_world(tmp_path_factory.mktemp("ranks"), 12, as_ranks=True))
 
 
 @pytest.fixture(scope="session")

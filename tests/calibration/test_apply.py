@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibration_worlds import called, figure
+from calibration_worlds import Files, called, figure
 
 from areopagus import InputError, Panel, Run
 from areopagus.calibration import Calibration, apply, calibrate, load
@@ -28,6 +28,7 @@ CRITERIA = (
     "argumentative_soundness",
 )
 N_PROMPTS = 10
+PERSONAS = ["historian", "ethicist", "conservative_historian", "libertarian_ethicist"]
 
 
 def rows(text: str = "") -> list[dict[str, Any]]:
@@ -58,14 +59,21 @@ def answering(shift: int) -> Callable[[Request], dict[str, Any]]:
     return answer
 
 
-def run_of(folder: Path, *, shift: int = 0, text: str = "", name: str = "scripted/second") -> Run:
-    """A run of two backends; the second scores higher by a shift."""
+def run_of(
+    folder: Path, *, n: int = 30, shift: int = 0, text: str = "", name: str = "scripted/second"
+) -> Run:
+    """A run of four personas on two backends; the second scores higher by a shift."""
     backends = [
         ScriptedBackend(answering(0), name="scripted/first"),
         ScriptedBackend(answering(shift), name=name),
     ]
-    with Panel(backends, ledger=folder.with_suffix(".sqlite")) as panel:
-        return panel.score_many(rows(text), folder)
+    ledger = folder.with_suffix(".sqlite")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Panel(backends, personas=PERSONAS, ledger=ledger) as panel,
+    ):
+        patch.setattr(Run, "write_results", lambda run, **_: run)
+        return panel.score_many(rows(text)[:n], folder)
 
 
 def humans(path: Path) -> Path:
@@ -91,9 +99,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, Calibrati
 def test_a_run_folder_is_read_with_its_panel(made: tuple[Path, Run, Calibration]) -> None:
     _, run, report = made
     sizes = [figure(report, "matched", f"n_{n}").value for n in ("personas", "models", "repeats")]
-    assert sizes == [10, 2, 1]
+    assert sizes == [4, 2, 1]
     scored = figure(report, "matched", "n_judgments", group="scored").value
-    assert scored == run.n_scored == 30 * 20
+    assert scored == run.n_scored == 30 * 8
     axes = report.estimates.loc[report.estimates["factor"] == "axis", "group"]
     assert set(axes) == {"disciplinary", "ideological"}
     assert figure(report, "panel", "beyond_source").is_defined
@@ -128,7 +136,7 @@ def test_folder_and_object_say_the_same(made: tuple[Path, Run, Calibration]) -> 
 def test_another_panel_is_refused_with_what_differs(
     made: tuple[Path, Run, Calibration], tmp_path: Path
 ) -> None:
-    other = run_of(tmp_path / "other", name="scripted/third")
+    other = run_of(tmp_path / "other", n=2, name="scripted/third")
     with pytest.raises(InputError) as refused:
         apply(made[0], other)
     text = str(refused.value)
@@ -139,7 +147,7 @@ def test_another_panel_is_refused_with_what_differs(
 
 def test_a_judge_that_moved_is_named(made: tuple[Path, Run, Calibration], tmp_path: Path) -> None:
     found = apply(made[0], run_of(tmp_path / "later", shift=-1), responses=rows())
-    assert len(found.moved) == 10
+    assert len(found.moved) == 4
     assert all("scripted/second" in name for name in found.moved)
     assert any("the judge moved, not the respondents" in text for text in found.notices)
     # one point lower except where 1 is the floor
@@ -179,54 +187,43 @@ def test_a_rating_off_the_runs_scale_is_refused_until_the_scale_is_stated(
     assert "row 92" in found.text
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_holds_no_calibration_is_refused(
+    made: tuple[Path, Run, Calibration], tmp_path: Path
+) -> None:
+    path = tmp_path / "calibration.json"
+    for content, message in (
         ("{", "cannot be read"),
         ("{}", "is not a saved calibration"),
         ('{"kind": "saved calibration", "format": 99}', "has format 99"),
-    ],
-)
-def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "calibration.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=message):
-        load(path)
-
-
-def test_a_folder_that_holds_something_else_is_refused(
-    made: tuple[Path, Run, Calibration], tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="holds a run of kind 'panel'"):
-        load(made[1].path)
-    (tmp_path / "numbers.json").write_text("{}")
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=message):
+            load(path)
+    path.rename(tmp_path / "numbers.json")
     with pytest.raises(InputError, match="a calibration of the first version") as refused:
         load(tmp_path)
     assert "areopagus calibrate RUN HUMANS again" in str(refused.value)
+    with pytest.raises(InputError, match="holds a run of kind 'panel'"):
+        load(made[1].path)
 
 
-@pytest.fixture
-def stored(make_world: Callable[..., Any]) -> tuple[Calibration, Path]:
-    """A calibration of stored judgments, and their file."""
-    files = make_world(24)
-    return calibrate(files.judgments, files.humans, scale=(1, 10)), files.judgments
+@pytest.fixture(scope="module")
+def others(planted: Files, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The judgments of the planted world without those of one persona."""
+    lines = planted.judgments.read_text().splitlines()
+    path = tmp_path_factory.mktemp("others") / "other.csv"
+    path.write_text("\n".join(line for line in lines if "historian" not in line) + "\n")
+    return path
 
 
-def without(path: Path, judge: str) -> Path:
-    """The judgments without those of one persona."""
-    kept = [line for line in path.read_text().splitlines() if judge not in line]
-    other = path.with_name("other.csv")
-    other.write_text("\n".join(kept) + "\n")
-    return other
-
-
-def test_a_map_is_applied_where_no_weights_are_earned(stored: tuple[Calibration, Path]) -> None:
-    report, judgments = stored
+def test_a_map_is_applied_where_no_weights_are_earned(
+    planted: Files, planted_report: Calibration
+) -> None:
     saved = replace(
-        load(report), weights={}, severities={}, map_name="line", map_x=(1.0, 10.0),
+        load(planted_report), weights={}, severities={}, map_name="line", map_x=(1.0, 10.0),
         map_y=(2.0, 9.2),
     )  # fmt: skip
-    found = apply(saved, judgments)
+    found = apply(saved, planted.judgments)
     assert found.moved == ()
     change = found.drift[found.drift["measure"] == "change"]
     assert len(change) == 6
@@ -236,17 +233,16 @@ def test_a_map_is_applied_where_no_weights_are_earned(stored: tuple[Calibration,
 
 
 def test_earned_weights_stand_before_the_map(
-    stored: tuple[Calibration, Path], tmp_path: Path
+    planted: Files, planted_report: Calibration, planted_folder: Path, tmp_path: Path
 ) -> None:
-    report, judgments = stored
-    assert called(report, "weights", "tau", "group") == {"shrunk": "adopted"}
-    folder = report.write(tmp_path / "calibration", figures=False).path
-    cli.main(["apply", str(folder), str(judgments), "--out", str(tmp_path / "out.csv")],
+    assert called(planted_report, "weights", "tau", "group") == {"shrunk": "adopted"}
+    out = tmp_path / "out.csv"
+    cli.main(["apply", str(planted_folder), str(planted.judgments), "--out", str(out)],
              standalone_mode=False)  # fmt: skip
-    found = apply(report, judgments)
+    found = apply(planted_report, planted.judgments)
     assert found.corrections == ("weights",)
     assert ("line", "fitted weights stand instead") in found.withheld
-    with (tmp_path / "out.csv").open() as file:
+    with out.open() as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 24 * 6
     written = [float(line["calibrated"]) for line in lines]
@@ -254,26 +250,16 @@ def test_earned_weights_stand_before_the_map(
 
 
 def test_other_judges_are_refused_by_name_in_lines_of_80_columns(
-    stored: tuple[Calibration, Path], tmp_path: Path
+    planted_folder: Path, others: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report, judgments = stored
-    folder = report.write(tmp_path / "calibration", figures=False).path
-    other = without(judgments, "historian")
+    command = ["apply", str(planted_folder), str(others)]
     with pytest.raises(InputError) as refused:
-        cli.main(["apply", str(folder), str(other)], standalone_mode=False)
+        cli.main(command, standalone_mode=False)
     text = f"Error: {refused.value}"
     assert "calibrated and missing now: historian x" in " ".join(text.split())
     # a path alone may be longer than a line
     assert all(len(line) <= 80 or " " not in line.strip() for line in text.splitlines()[1:])
-
-
-def test_despite_differences_says_what_was_earned_and_withheld(
-    stored: tuple[Calibration, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report, judgments = stored
-    folder = report.write(tmp_path / "calibration", figures=False).path
-    other = without(judgments, "historian")
-    cli.main(["apply", str(folder), str(other), "--despite-differences"], standalone_mode=False)
+    cli.main([*command, "--despite-differences"], standalone_mode=False)
     printed = capsys.readouterr().out
     assert "corrections applied: none\n" in printed
     assert "earned and not applied: line: it was earned for another panel" in printed
@@ -281,14 +267,12 @@ def test_despite_differences_says_what_was_earned_and_withheld(
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_a_table_is_no_run_and_says_so(stored: tuple[Calibration, Path]) -> None:
-    report, judgments = stored
+def test_what_a_table_of_judgments_is_not_or_lacks_is_bad_input(
+    planted: Files, planted_report: Calibration
+) -> None:
+    saved = load(planted_report)
     panel = {"personas": {"a": "1"}, "models": {"m": "1"}, "rubric": "r"}
     with pytest.raises(InputError, match="and this is a table of stored judgments"):
-        apply(replace(load(report), panel=panel), judgments)
-
-
-def test_a_criterion_that_was_not_judged_is_bad_input(stored: tuple[Calibration, Path]) -> None:
-    report, judgments = stored
+        apply(replace(saved, panel=panel), planted.judgments)
     with pytest.raises(InputError, match="has no criterion 'clarity'"):
-        apply(replace(load(report), criterion="clarity"), judgments)
+        apply(replace(saved, criterion="clarity"), planted.judgments)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration_worlds import called, figure
+from calibration_worlds import SOURCE_ONLY, USELESS, Files, called, figure
 
 from areopagus import InputError
-from areopagus.calibration import Calibration, agreement, calibrate
-
-USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
+from areopagus.calibration import Calibration, CalibrationRun, agreement, calibrate
+from areopagus.cli.main import cli
 
 
 @pytest.fixture
@@ -19,19 +20,15 @@ def report(planted_report: Calibration) -> Calibration:
     return planted_report
 
 
-def test_the_harsh_rater_is_named_and_the_others_are_not(report: Calibration) -> None:
+def test_harsh_and_constant_raters_are_named_and_the_others_are_not(report: Calibration) -> None:
     assert called(report, "raters", "deviation", "rater") == {"h0": "harsh", "h4": "constant"}
+    assert called(report, "raters", "share_tied", "rater") == {"h4": "constant"}
     harsh = figure(report, "raters", "deviation", rater="h0")
     assert harsh.value == pytest.approx(-2, abs=0.3)
     assert harsh.high < -1.5
     assert harsh.p_adjusted < 0.001
-    assert "harsh: h0; constant: h4" in " ".join(report.text.split())
-
-
-def test_the_constant_rater_is_undefined(report: Calibration) -> None:
-    assert called(report, "raters", "share_tied", "rater") == {"h4": "constant"}
     pairs = figure(report, "people", "n_rater_pairs")
-    # h4 meets four others
+    # h4, who orders nothing, meets four others
     assert (pairs.n, pairs.n_planned) == (6, 10)
 
 
@@ -46,8 +43,7 @@ def test_the_useless_and_the_source_only_judge_are_named(report: Calibration) ->
 
 
 def test_a_panel_that_only_knows_the_source_is_named(make_world: Callable[..., Any]) -> None:
-    files = make_world(source_only_panel=True)
-    found = calibrate(files.judgments, files.humans)
+    found = calibrate(*make_world(source_only_panel=True))
     beyond = figure(found, "panel", "beyond_source")
     assert beyond.verdict == "source confound"
     assert not beyond.low > 0
@@ -68,54 +64,35 @@ def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibra
     assert figure(report, "one person", "accuracy_of_one", rater="h4").value == 0.5
 
 
-def test_three_prompts_refuse_every_interval_and_say_why(make_world: Callable[..., Any]) -> None:
-    files = make_world(3)
-    found = calibrate(files.judgments, files.humans)
+def test_own_families_are_recognised(report: Calibration) -> None:
+    assert report.record["families"] == {
+        "openai/gpt-4o-mini": "openai",
+        "anthropic/claude-sonnet-4-5": "anthropic",
+    }
+    # claude-4 wrote one response of every prompt; nobody prefers their own here
+    own = figure(report, "judges", "own_family", group="anthropic/claude-sonnet-4-5")
+    assert own.n == 24
+    assert own.is_defined
+
+
+def test_three_prompts_refuse_every_interval_and_say_why(few_report: Calibration) -> None:
+    found = few_report
     over_prompts = found.estimates[found.estimates["unit"] == "prompt"]
     assert len(over_prompts)
     assert not over_prompts["low"].notna().any()
-    reason = figure(found, "panel", "tau").reason or ""
-    assert "3 prompts: an interval needs at least 6" in reason
+    for table, measure in (("panel", "tau"), ("maps", "error"), ("size", "worth")):
+        assert "at least 6" in (figure(found, table, measure).reason or "")
+    apart = figure(found, "judges", "severity_apart", group="historian")
+    assert "at least 6" in (apart.reason or "")
     assert found.record["limitations"][0][0] == "intervals and tests over prompts"
     assert called(found, "judges", "accuracy", "group") == {}
     assert called(found, "weights", "tau", "group") == {"equal": "adopted"}
-    assert "at least 6" in (figure(found, "maps", "error").reason or "")
     assert "Cannot tell on overall: too few prompts" in repr(found)
+    assert "3 prompts: an interval needs at least 6" in " ".join(found.text.split())
 
 
-def test_unmatched_ids_are_listed_with_their_rows(
-    make_world: Callable[..., Any],
-) -> None:
-    files = make_world(6)
-    with files.humans.open("a") as file:
-        file.write("h1,p0,nowhere,human,,A,5\nh2,p0,nowhere,human,,A,5\n")
-    found = calibrate(files.judgments, files.humans)
-    assert figure(found, "matched", "n_without_match").value == 2
-    assert figure(found, "matched", "n_ratings").value == 180
-    # a header, 6 prompts x 5 raters x 6 responses, then the two
-    assert "no such response: nowhere (2 ratings, rows 182, 183)" in " ".join(found.text.split())
-
-
-def test_a_rating_given_twice_counts_once(make_world: Callable[..., Any]) -> None:
-    files = make_world(6)
-    with files.humans.open("a") as file:
-        file.write("h1,p0,p0r0,human,,A,9\n")
-    found = agreement(files.humans)
-    counts = [figure(found, "matched", name).value for name in ("n_repeated", "n_ratings")]
-    assert counts == [1, 180]
-
-
-def test_people_who_rated_something_else_are_refused(make_world: Callable[..., Any]) -> None:
-    files = make_world(6)
-    header, _, rest = files.humans.read_text().partition("\n")
-    files.humans.write_text(f"{header}\n{rest.replace('r', 'x')}")
-    with pytest.raises(InputError, match="no rating is of a response that was judged"):
-        calibrate(files.judgments, files.humans)
-
-
-def test_ranks_hold_no_level(make_world: Callable[..., Any]) -> None:
-    files = make_world(12, as_ranks=True)
-    found = calibrate(files.judgments, files.humans)
+def test_ranks_hold_no_level(ranks_report: Calibration) -> None:
+    found = ranks_report
     assert found.record["target"]["kind"] == "rank"
     assert "ranks hold no level" in (figure(found, "raters", "deviation", rater=None).reason or "")
     assert figure(found, "conformal", "half_width").reason
@@ -130,7 +107,15 @@ def test_ranks_hold_no_level(make_world: Callable[..., Any]) -> None:
     assert figure(found, "panel", "tau").value > 0.4
 
 
-def test_the_order_of_rows_does_not_matter(planted: Any, tmp_path: Any) -> None:
+def test_people_who_rated_something_else_are_refused(make_world: Callable[..., Any]) -> None:
+    files = make_world(6)
+    header, _, rest = files.humans.read_text().partition("\n")
+    files.humans.write_text(f"{header}\n{rest.replace('r', 'x')}")
+    with pytest.raises(InputError, match="no rating is of a response that was judged"):
+        calibrate(files.judgments, files.humans)
+
+
+def test_the_order_of_rows_does_not_matter(planted: Files, tmp_path: Path) -> None:
     lines = planted.humans.read_text().splitlines()
     turned = tmp_path / "humans.csv"
     turned.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
@@ -140,19 +125,32 @@ def test_the_order_of_rows_does_not_matter(planted: Any, tmp_path: Any) -> None:
         assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
-def test_options_that_are_none_or_out_of_range_are_refused(planted: Any) -> None:
+def test_options_that_are_none_or_out_of_range_are_refused(planted: Files) -> None:
     with pytest.raises(InputError, match="level: Input should be less than 1"):
         agreement(planted.humans, level=95)
     with pytest.raises(InputError, match="epsilon: Extra inputs are not permitted"):
         agreement(planted.humans, epsilon=0.1)
 
 
-def test_own_families_are_recognised(report: Calibration) -> None:
-    assert report.record["families"] == {
-        "openai/gpt-4o-mini": "openai",
-        "anthropic/claude-sonnet-4-5": "anthropic",
-    }
-    # claude-4 wrote one response of every prompt; nobody prefers their own here
-    own = figure(report, "judges", "own_family", group="anthropic/claude-sonnet-4-5")
-    assert own.n == 24
-    assert own.is_defined
+def test_the_command_names_them_and_writes_folder_and_json(
+    planted: Files, report: Calibration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: object) -> str:
+        cli.main(list(map(str, arguments)), standalone_mode=False)
+        return capsys.readouterr().out
+
+    out, whole = tmp_path / "out", tmp_path / "all.json"
+    printed = run("calibrate", planted.judgments, planted.humans, "--scale", "1:10",
+                  "--out", out, "--json", whole)  # fmt: skip
+    assert repr(report) in printed
+    assert "harsh: h0; constant: h4" in " ".join(printed.split())
+    assert f"Useless: {USELESS}" in " ".join(printed.split())
+    assert all(len(line) <= 80 for line in printed.splitlines() if str(tmp_path) not in line)
+    found = json.loads(whole.read_text())
+    assert found["kind"] == "calibration"
+    written = CalibrationRun(out)
+    assert len(written.estimates) == len(found["estimates"]) == len(report.estimates)
+    assert written.text in run("report", out, "--full", "--no-figures")
+    printed = run("agreement", planted.humans, "--raters", "h[1-3]", "--scale", "1:10")
+    assert "3 raters, 24 prompts" in printed
+    assert "harsh" not in printed

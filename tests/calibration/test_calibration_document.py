@@ -12,7 +12,13 @@ from calibration_worlds import figure
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
-from areopagus.calibration import Agreement, Calibration, agreement, calibrate
+from areopagus.calibration import (
+    Agreement,
+    Calibration,
+    CalibrationRun,
+    agreement,
+    calibrate,
+)
 from areopagus.calibration.dataset import is_stand_in
 from areopagus.calibration.reading import read_kept_texts
 from areopagus.reports.document_json import to_json
@@ -70,13 +76,9 @@ def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None
     # and the page that is made anew of the estimates
     again = write_any_report(tmp_path, out=tmp_path / "again.html", figures=False)
     assert again.read_bytes() == (tmp_path / "report.html").read_bytes()
-
-
-def test_what_is_no_stand_in() -> None:
-    assert is_stand_in("offline/lexical")
     assert is_stand_in("ethicist x offline/lexical")
-    assert not is_stand_in("hosted/offline/model")
     assert is_stand_in("historian-offline/lexical")
+    assert not is_stand_in("hosted/offline/model")
     assert not is_stand_in("offline")
 
 
@@ -98,12 +100,13 @@ def test_a_folder_without_texts_has_no_lengths(tmp_path: Path) -> None:
 
 
 def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
-    planted_report: Calibration, make_world: Callable[..., Any]
+    planted_report: Calibration,
+    few_report: Calibration,
+    ranks_report: Calibration,
+    make_world: Callable[..., Any],
 ) -> None:
-    few = make_world(3)
-    reports = [planted_report, agreement(few.humans), calibrate(*few)]
-    reports.append(calibrate(*make_world(12, as_ranks=True)))
-    for report in reports:
+    people_only = agreement(make_world(3).humans)
+    for report in (planted_report, few_report, ranks_report, people_only):
         lines = repr(report).splitlines()
         assert len(lines) <= 25
         for line in (*lines, *report.text.splitlines()):
@@ -111,6 +114,9 @@ def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
             assert "nan" not in line.split()
     first = repr(planted_report).splitlines()[0]
     assert first == "The panel orders responses better than one more person would, on overall."
+    notebook = planted_report._repr_html_()
+    assert notebook.startswith(f"<pre>{first}")
+    assert "'" not in notebook
 
 
 def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
@@ -136,24 +142,18 @@ def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
     assert "lots" in unknown.partition(":")[0]
 
 
-def test_a_notebook_shows_the_summary_escaped(planted_report: Calibration) -> None:
-    shown = planted_report._repr_html_()
-    assert shown.startswith("<pre>The panel orders responses better")
-    assert "&#x27;" in shown or "'" not in repr(planted_report)
-
-
 def test_the_json_has_what_is_shown_and_the_folder_every_figure(
-    planted_report: Calibration, tmp_path: Path
+    planted_report: Calibration, planted_folder: Path
 ) -> None:
     plain = to_json(planted_report.document())
     assert plain["kind"] == "calibration"
     assert plain["sections"][0]["name"] == "criteria"
-    run = planted_report.write(tmp_path, figures=False)
+    run = CalibrationRun(planted_folder)
     assert run.estimates.equals(planted_report.estimates)
     assert run.text == planted_report.text
-    assert (tmp_path / "report.txt").read_text() == planted_report.text + "\n"
+    assert (planted_folder / "report.txt").read_text() == planted_report.text + "\n"
     for name in ("run.json", "estimates.parquet", "judge_scores.parquet", "report.html"):
-        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+        assert (planted_folder / name).stat().st_mode & 0o077 == 0
 
 
 def test_the_published_agreement_of_the_three_experts_is_printed(
@@ -167,7 +167,7 @@ def test_the_published_agreement_of_the_three_experts_is_printed(
 
 @pytest.mark.pictures
 def test_charts_are_drawn_where_the_data_allow(
-    planted_report: Calibration, make_world: Callable[..., Any], tmp_path: Path
+    planted_report: Calibration, ranks_report: Calibration, tmp_path: Path
 ) -> None:
     folder = planted_report.write(tmp_path / "one").path / "figures"
     names = ("ceiling", "agreement", "severity", "judges", "designs", "reliability", "alt_test")
@@ -175,5 +175,5 @@ def test_charts_are_drawn_where_the_data_allow(
         f"{name}.{suffix}" for name in names for suffix in ("png", "svg")
     }
     assert all(path.stat().st_size > 2000 for path in folder.iterdir())
-    ranks = calibrate(*make_world(8, as_ranks=True)).write(tmp_path / "two").path / "figures"
+    ranks = ranks_report.write(tmp_path / "two").path / "figures"
     assert {path.stem for path in ranks.iterdir()} == set(names) - {"severity", "reliability"}

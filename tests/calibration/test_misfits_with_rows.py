@@ -30,29 +30,23 @@ def spoiled(make_world: Callable[..., Any]) -> Any:
     return files
 
 
-def test_a_score_off_the_scale_is_left_out_and_changes_no_figure(
-    make_world: Callable[..., Any],
+def test_all_kinds_stand_in_text_and_record_with_their_rows_and_change_no_figure(
+    spoiled: Any, tmp_path: Path
 ) -> None:
-    files = make_world(8)
-    clean = calibrate(files.judgments, files.humans, scale=(1, 10))
-    with files.humans.open("a") as file:
-        file.write("h9,p0,p0r2,human,,A,77\n")
-    spoiled = calibrate(files.judgments, files.humans, scale=(1, 10))
-    assert figure(spoiled, "matched", "n_out_of_range").value == 1
+    roster = {f"h{k}": "APPROVED" for k in (0, 1, 2, 3)}
+    clean = tmp_path / "clean.csv"
+    clean.write_text("".join(spoiled.humans.read_text().splitlines(keepends=True)[:181]))
+    found, plain = (
+        calibrate(spoiled.judgments, read_humans(path, scale=(1, 10), roster=roster))
+        for path in (spoiled.humans, clean)
+    )
+    counts = ("n_out_of_range", "n_without_match", "n_repeated", "n_ratings")
+    assert [figure(found, "matched", n).value for n in counts] == [1, 1, 1, 180]
     left = [
         one.estimates[one.estimates["table"] != "matched"].reset_index(drop=True)
-        for one in (clean, spoiled)
+        for one in (plain, found)
     ]
     assert left[0].equals(left[1])
-
-
-def test_all_kinds_stand_in_text_and_record_with_their_rows(spoiled: Any) -> None:
-    reading = read_humans(
-        spoiled.humans,
-        scale=(1, 10),
-        roster={f"h{k}": "APPROVED" for k in (0, 1, 2, 3)},
-    )
-    found = calibrate(spoiled.judgments, reading)
     text = " ".join(found.text.split())
     told = dict(found.record["matched"]["misfits"])
     for sentence, place in (
@@ -135,10 +129,10 @@ def test_inspect_reports_scale_repeats_and_strangers_and_exits_with_2(
 
 
 def test_inspect_of_a_file_that_fits_exits_with_0(
-    make_world: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    planted: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("humans", "inspect", str(make_world(2).humans), "--scale", "1:10") == 0
-    assert "60 ratings by 5 raters of 12 responses to 2 prompts" in capsys.readouterr().out
+    assert run("humans", "inspect", str(planted.humans), "--scale", "1:10") == 0
+    assert "720 ratings by 5 raters of 144 responses to 24 prompts" in capsys.readouterr().out
 
 
 def test_rows_in_words() -> None:

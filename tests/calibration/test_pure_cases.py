@@ -99,29 +99,27 @@ def random_panel(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
     return calibrate(*written(folder, [lots] * 2, n_prompts=20, n_models=2))
 
 
-def test_a_judge_that_scores_the_source_alone_is_named(tmp_path: Path) -> None:
-    found = calibrate(*written(tmp_path, [source, good, good, good]))
+def test_a_judge_that_scores_the_source_and_one_that_is_constant_are_named(
+    tmp_path: Path,
+) -> None:
+    found = calibrate(*written(tmp_path, [source, constant, good, good, good]))
     assert source_only(found) == [FIRST]
     within = figure(found, "judges", "within", group=FIRST)
     # half of every within-source pair, in every prompt: there is nothing for a jackknife to see
     assert within.value == 0.5
     assert not within.has_interval
     assert "the value stands for its interval" in (within.reason or "")
+    assert useless(found) == ["persona1 x model0"]
+    assert figure(found, "judges", "accuracy", group="persona1 x model0").value == 0.5
     assert not is_confounded(found)
 
 
-def test_a_panel_of_such_judges_is_a_source_confound(source_panel: Calibration) -> None:
+def test_a_panel_of_such_judges_is_a_source_confound_or_useless(
+    source_panel: Calibration, constant_panel: Calibration
+) -> None:
     assert is_confounded(source_panel)
     assert len(source_only(source_panel)) == 3
     assert "Source confound: the panel tells people from models" in source_panel.text
-
-
-def test_a_constant_judge_and_a_constant_panel_are_useless(
-    constant_panel: Calibration, tmp_path: Path
-) -> None:
-    found = calibrate(*written(tmp_path, [constant, good, good, good]))
-    assert useless(found) == [FIRST]
-    assert figure(found, "judges", "accuracy", group=FIRST).value == 0.5
     assert len(useless(constant_panel)) == 4
     assert source_only(constant_panel) == []
     assert not is_confounded(constant_panel)
@@ -196,11 +194,11 @@ def test_what_has_no_value_or_no_interval_says_why(
     constant_panel: Calibration,
     random_panel: Calibration,
     planted_report: Calibration,
-    make_world: Callable[..., Any],
+    few_report: Calibration,
+    ranks_report: Calibration,
 ) -> None:
-    reports = [source_panel, constant_panel, random_panel, planted_report]
-    reports += [calibrate(*make_world(3)), calibrate(*make_world(12, as_ranks=True))]
-    for report in reports:
+    of_rules = (source_panel, constant_panel, random_panel)
+    for report in (*of_rules, planted_report, few_report, ranks_report):
         for one in estimates_of(report):
             if not one.is_defined:
                 assert one.reason, one

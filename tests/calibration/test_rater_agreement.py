@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from calibration_worlds import figure
@@ -15,7 +13,7 @@ from areopagus.aggregation.ratings import Ratings, by_place, make_ratings, promp
 from areopagus.calibration import Agreement, agreement
 from areopagus.calibration.paper import add_as_published
 from areopagus.records.estimates import Estimates
-from areopagus.records.humans import HumanTable, read_humans
+from areopagus.records.humans import HumanTable
 
 
 def from_dense(table: np.ndarray, prompts: np.ndarray, kind: str = "score") -> Ratings:
@@ -66,14 +64,6 @@ def test_shared_choices_by_hand() -> None:
     assert again.same_order.value == pytest.approx(1 / 6)
 
 
-def test_same_order_counts_alike_with_many_raters() -> None:
-    rng = np.random.default_rng(0)
-    ranks = rng.permuted(np.tile(np.arange(3.0), (100, 1)), axis=1)
-    found = concordance(from_dense(ranks, np.zeros(3, dtype=np.int64)), permute=False)
-    counts = np.unique(ranks, axis=0, return_counts=True)[1]
-    assert found.same_order.value == pytest.approx((counts * (counts - 1)).sum() / (100 * 99))
-
-
 def test_the_papers_w_and_tau_take_raw_ranks() -> None:
     ranks = np.array([[1, 1, 2, 3], [1, 2, 2, 4], [2, 1, 3, 4]], dtype=float)
     found, constant = Estimates(), Estimates()
@@ -90,21 +80,15 @@ def test_the_papers_w_and_tau_take_raw_ranks() -> None:
     assert np.isnan(figure(constant, "paper", "tau_concatenated").value)
 
 
-def test_tables_by_place_forget_who_rated() -> None:
+def test_tables_hold_every_rating_once_and_by_place_forget_who_rated() -> None:
     table, prompts = dense(5, 0.5)
     placed = by_place(from_dense(table, prompts))
     assert placed is not None
     for column, values in zip(placed.T, table.T[np.isfinite(table).any(axis=0)], strict=True):
         assert sorted(column[np.isfinite(column)]) == sorted(values[np.isfinite(values)])
     assert placed.shape[0] == np.isfinite(table).sum(axis=0).max()
-
-
-def test_prompt_tables_hold_every_rating_once() -> None:
-    table, prompts = dense(6, 0.2)
-    total = sum(
-        int(np.isfinite(part.values).sum()) for part in prompt_tables(from_dense(table, prompts))
-    )
-    assert total == int(np.isfinite(table).sum())
+    parts = prompt_tables(from_dense(table, prompts))
+    assert sum(int(np.isfinite(part.values).sum()) for part in parts) == np.isfinite(table).sum()
 
 
 def test_a_ratio_and_a_difference_by_hand() -> None:
@@ -128,22 +112,6 @@ def test_summeval_alphas_of_the_experts(summeval_experts: Agreement) -> None:
         assert round(found.value, 3) == alpha
     pooled = figure(summeval_experts, "people", "alpha_ordinal", criterion="all")
     assert round(pooled.value, 3) == 0.714
-
-
-def test_rankings_of_twelve_raters(shared_data: Path) -> None:
-    reading = read_humans(
-        shared_data / "rankings" / "potato_visual.csv",
-        columns={
-            "header": False,
-            "rater_from_row": True,
-            "item_columns": "rest",
-            "kind": "rank",
-            "constants": {"prompt_id": "potatoes"},
-        },
-    )
-    found = agreement(reading)
-    assert figure(found, "people", "w").value == pytest.approx(0.92262, abs=5e-6)
-    assert figure(found, "people", "tau").value == pytest.approx(0.78214, abs=5e-6)
 
 
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
