@@ -6,7 +6,7 @@ First the scores, how close a judge and each rater come to the other raters; the
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ Integers = npt.NDArray[np.int64]
 
 Score = Literal["accuracy", "neg_rmse", "rank"]
 
+_NAN: Final = float("nan")
 TIE: float = 1e-9
 """Scores closer than this are equal: rounding must not decide who wins."""
 
@@ -280,8 +281,8 @@ class AltTest:
     score: Score
     unit: str
     references: dict[str, ReferenceJudge] = field(default_factory=dict)
-    power: float = float("nan")
-    power_of_truth: float = float("nan")
+    power: float = _NAN
+    power_of_truth: float = _NAN
     reason: str | None = None
 
 
@@ -355,7 +356,7 @@ def alt_test(
     rate, advantage = _summary(comparisons)
     unit = "item" if codes is None else "prompt"
     beside = _references(of_judge, table, score, codes, epsilon, seed) if references else {}
-    power = truth = float("nan")
+    power = truth = _NAN
     if score == "rank" and worlds > 0 and codes is not None and not np.isnan(rate):
         power, truth = simulate_power(
             table, np.isfinite(of_judge), codes, epsilon=epsilon, worlds=worlds, seed=seed
@@ -370,18 +371,9 @@ def alt_test(
         verdict = "not enough prompts"
         reason = f"a judge exactly as good as a human would pass with probability {power:.2f} only"
     return AltTest(
-        winning_rate=rate,
-        advantage_probability=advantage,
-        verdict=verdict,
-        comparisons=comparisons,
-        epsilon=epsilon,
-        score=score,
-        unit=unit,
-        references=beside,
-        power=power,
-        power_of_truth=truth,
-        reason=reason,
-    )
+        rate, advantage, verdict, comparisons, epsilon, score, unit, references=beside,
+        power=power, power_of_truth=truth, reason=reason,
+    )  # fmt: skip
 
 
 def _known(value: Any) -> bool:
@@ -396,7 +388,7 @@ def _numbers(
 
     def number(value: Any) -> float:
         if not _known(value):
-            return float("nan")
+            return _NAN
         if labels:
             return codes.setdefault(value, float(len(codes)))
         if isinstance(value, (str, bytes)):
@@ -442,35 +434,20 @@ def _compare(
         if groups is not None:
             d, wins = _prompt_means(d, groups), _prompt_means(wins, groups)
     fewest = FEWEST_ITEMS if groups is None else MIN_UNITS
-    units = [
-        (row[np.isfinite(row)], won[np.isfinite(won)]) for row, won in zip(d, wins, strict=True)
-    ]
-    p = np.array(
-        [
-            one_sided_p(row, epsilon, clustered=groups is not None)
-            if len(row) >= fewest
-            else np.nan
-            for row, _ in units
-        ]
-    )
-    tested = np.isfinite(p)
-    won = np.zeros(len(p), dtype=bool)
-    if tested.any():
-        rejected = round(
-            float(winning_rates(p[None, tested], FALSE_DISCOVERY_RATE)[0]) * tested.sum()
-        )
-        won[np.flatnonzero(tested)[np.argsort(p[tested], kind="stable")[:rejected]]] = True
-    return tuple(
-        RaterComparison(
-            rater=name,
-            n=len(row),
-            difference=float(row.mean()) if len(row) else float("nan"),
-            advantage=float(win.mean()) if len(win) else float("nan"),
-            p=float(value),
-            won=bool(flag),
-        )
-        for name, (row, win), value, flag in zip(names, units, p, won, strict=True)
-    )
+    is_clustered = groups is not None
+    found = []
+    for name, *both in zip(names, d, wins, strict=True):
+        row, won = (x[np.isfinite(x)] for x in both)
+        p = one_sided_p(row, epsilon, clustered=is_clustered) if len(row) >= fewest else _NAN
+        difference, advantage = (float(x.mean()) if len(x) else _NAN for x in (row, won))
+        found.append(RaterComparison(name, len(row), difference, advantage, p, won=False))
+    tested = [place for place, one in enumerate(found) if not np.isnan(one.p)]
+    if tested:
+        p_values = np.array([found[place].p for place in tested])
+        rate = float(winning_rates(p_values[None], FALSE_DISCOVERY_RATE)[0])
+        for first in np.argsort(p_values, kind="stable")[: round(rate * len(tested))].tolist():
+            found[tested[first]] = replace(found[tested[first]], won=True)
+    return tuple(found)
 
 
 def _prompt_means(values: Floats, groups: Integers) -> Floats:
@@ -486,12 +463,12 @@ def _prompt_means(values: Floats, groups: Integers) -> Floats:
 
 def _summary(comparisons: tuple[RaterComparison, ...]) -> tuple[float, float]:
     tested = [one for one in comparisons if not np.isnan(one.p)]
-    if not tested:
-        return float("nan"), float("nan")
-    return (
-        float(np.mean([one.won for one in tested])),
-        float(np.mean([one.advantage for one in tested])),
-    )
+    return _means([(one.won, one.advantage) for one in tested])
+
+
+def _means(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    first, second = zip(*pairs, strict=True) if pairs else ((_NAN,), (_NAN,))
+    return float(np.mean(first)), float(np.mean(second))
 
 
 def _references(
@@ -512,30 +489,20 @@ def _references(
     else:
         middle = pool.mean()
     drawn = np.random.default_rng(seed).choice(pool, size=len(judge))
-    names = list(range(len(table)))
 
-    def outcome(one: Floats, rows: Floats) -> tuple[float, float]:
-        found = _compare(one, rows, names[: len(rows)], score, groups, epsilon)
-        return _summary(found)
+    def outcome(one: Floats | float, rows: Floats) -> tuple[float, float]:
+        names = list(range(len(rows)))
+        of_one = np.where(judged, one, np.nan)
+        return _summary(_compare(of_one, rows, names, score, groups, epsilon))
 
-    out = {
-        "constant": ReferenceJudge(*outcome(np.where(judged, middle, np.nan), table)),
-        "random": ReferenceJudge(*outcome(np.where(judged, drawn, np.nan), table)),
-    }
+    out = {"constant": outcome(middle, table), "random": outcome(drawn, table)}
     if len(table) > 2:
         # Who stands for a human as a judge: everybody, or so many by seed where there are more.
         some = np.random.default_rng(seed).permutation(len(table))[:MOST_COPIES]
-        copies = [
-            outcome(np.where(judged, table[k], np.nan), np.delete(table, k, axis=0))
-            for k in sorted(some)
-        ]
-        known = [pair for pair in copies if not np.isnan(pair[0])]
-        if known:
-            out["human"] = ReferenceJudge(
-                float(np.mean([rate for rate, _ in known])),
-                float(np.mean([advantage for _, advantage in known])),
-            )
-    return out
+        copies = [outcome(table[k], np.delete(table, k, axis=0)) for k in sorted(some)]
+        if known := [pair for pair in copies if not np.isnan(pair[0])]:
+            out["human"] = _means(known)
+    return {name: ReferenceJudge(*pair) for name, pair in out.items()}
 
 
 BATCH: Final = 250
@@ -572,10 +539,9 @@ def simulate_power(
     from .kendall import pairwise_tau
     from .ratings import ratings_of_table
 
-    nan = float("nan")
     tau = pairwise_tau(ratings_of_table(table, groups)).tau.value
     if not tau > 0:
-        return nan, nan
+        return _NAN, _NAN
     correlation = np.sin(np.pi * min(tau, 0.999) / 2)
     noise = np.sqrt(1 / correlation - 1)
     rng = np.random.default_rng(seed)

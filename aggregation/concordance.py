@@ -239,15 +239,13 @@ def _same_order(ranks: Floats) -> Floats:
         code = ((2 * ranks).astype(np.int64) * factors).sum(axis=2)
     code = np.sort(code, axis=1)
     m = code.shape[1]
-    if m <= 60:
-        same = sum((code[:, lag:] == code[:, :-lag]).sum(axis=1) for lag in range(1, m))
-        shared: Floats = np.asarray(same, dtype=np.float64) / (m * (m - 1) / 2)
-        return shared
-    out = np.empty(len(code))
-    for row, mine in enumerate(code):
-        counts = np.unique(mine, return_counts=True)[1].astype(np.float64)
-        out[row] = (counts * (counts - 1)).sum() / (m * (m - 1))
-    return out
+    # Of equal ones in a row the k-th is in k − 1 pairs with those before it.
+    place = np.arange(m)
+    is_new = np.ones(code.shape, dtype=bool)
+    is_new[:, 1:] = code[:, 1:] != code[:, :-1]
+    before = place - np.maximum.accumulate(np.where(is_new, place, 0), axis=1)
+    shared: Floats = before.sum(axis=1) / (m * (m - 1) / 2)
+    return shared
 
 
 def _mean_squares(values: Floats) -> Floats:

@@ -128,19 +128,9 @@ def test_permutation_p_of_the_mean_w_of_raters_without_signal_is_uniform() -> No
     groups = np.repeat(np.arange(4), 5)
     p = [
         concordance(ratings_of_table(rng.normal(size=(3, 20)), groups), seed=world).p.value
-        for world in range(60)
+        for world in range(40)
     ]
     assert stats.kstest(p, "uniform").pvalue > 0.001
-
-
-def test_a_mean_w_of_a_quarter_from_five_raters_is_no_signal() -> None:
-    # Nine prompts of 4 to 6 responses, five raters; W .250 each was quoted with p = .13.
-    rng = np.random.default_rng(0)
-    sizes = [4, 5, 6] * 3
-    null = np.mean(
-        [[kendall_w(rng.random((5, size))) for size in sizes] for _ in range(600)], axis=1
-    )
-    assert (null >= 0.25).mean() == pytest.approx(0.13, abs=0.05)
 
 
 def test_skillings_mack_of_the_assembly_data_is_the_published_one() -> None:

@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from areopagus.aggregation.decision_study import d_study
 from areopagus.aggregation.effective_judges import (
     effective_judges,
     effective_judges_from_components,
+    independent_worth,
+    worth_of_components,
 )
-from areopagus.aggregation.generalizability import (
-    RESIDUAL,
-)
+from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
 
 NAN = math.nan
 ILLUSTRATION = {"r:q": 0.64, "rP": 0.06, "rM": 0.30, RESIDUAL: 0.25}
@@ -83,3 +84,86 @@ def test_too_little_data_or_too_much_noise_is_undefined_with_the_reason() -> Non
         effective_judges(rng.normal(size=(20, 3)), np.zeros(20), reference_noise=50),
     ):
         assert (found.kish.is_defined, bool(found.kish.reason)) == (False, True)
+
+
+PROMPTS = np.repeat(np.arange(10), 4)
+
+
+def panel(*, shared: float, seed: int = 0) -> np.ndarray:
+    """Scores of 4 personas x 3 models: responses, what models share about each, and noise."""
+    rng = np.random.default_rng(seed)
+    n = len(PROMPTS)
+    return (
+        6
+        + rng.normal(size=(n, 1, 1))
+        + rng.normal(scale=math.sqrt(shared), size=(n, 1, 3))
+        + rng.normal(scale=math.sqrt(1 - shared), size=(n, 4, 3))
+    )
+
+
+def test_independent_judges_lie_inside_their_null_and_others_below() -> None:
+    independent, alike = panel(shared=0.0), panel(shared=0.8)
+    for scores, is_inside in ((independent, True), (alike, False)):
+        study = panel_g_study(scores, prompt=PROMPTS)
+        null = independent_worth(scores, prompt=PROMPTS, components=study.components, seed=1)
+        worth = worth_of_components(study, (4, 3, 1), 10, 0.95)
+        assert null.low < null.value <= null.high <= 12
+        assert null.n == 200
+        assert (null.low <= worth.value <= null.high) is is_inside
+    # drawn from the same components, with or without being told them
+    again = independent_worth(alike, prompt=PROMPTS, seed=1)
+    told = independent_worth(alike, prompt=PROMPTS, components=study.components, seed=1)
+    assert again == told
+
+
+def test_the_null_needs_an_error_and_a_draw() -> None:
+    nothing = independent_worth(np.full((40, 4, 3), 6.0), prompt=PROMPTS)
+    assert math.isnan(nothing.low)
+    assert nothing.reason == "no component of error is known and positive"
+    with pytest.raises(ValueError, match="draws"):
+        independent_worth(panel(shared=0.0), prompt=PROMPTS, draws=0)
+
+
+def test_clipped_components_do_not_make_the_worth_exact() -> None:
+    # both shared components come out below 0 in this world, with every prompt left out as well
+    for seed in range(40):
+        study = panel_g_study(panel(shared=0.0, seed=seed), prompt=PROMPTS)
+        if all(parts[name] < 0 for parts in study.left_out for name in ("rP", "rM")):
+            break
+    else:
+        pytest.fail("no such world")
+    found = worth_of_components(study, (4, 3, 1), 10, 0.95)
+    assert found.value == pytest.approx(12)
+    assert found.has_interval
+    assert 1 <= found.low < 12 == found.high
+    assert "keep their sign" in found.method
+
+
+def test_positive_components_give_the_ratio_of_the_design_study() -> None:
+    study = panel_g_study(panel(shared=0.6), prompt=PROMPTS)
+    assert all(study.components[name] > 0 for name in ("rM", "residual"))
+    found = worth_of_components(study, (4, 3, 1), 10, 0.95)
+    one = d_study(study, personas=1, models=1).relative_error
+    assert found.value == pytest.approx(one / d_study(study, personas=4, models=3).relative_error)
+    assert found.low <= found.value <= found.high
+
+
+def test_one_model_says_nothing_of_what_judges_share() -> None:
+    study = panel_g_study(panel(shared=0.6)[:, :, :1], prompt=PROMPTS)
+    found = worth_of_components(study, (4, 1, 1), 10, 0.95)
+    # it would be four whatever the scores are
+    assert not found.is_defined
+    assert "one model, or one persona" in (found.reason or "")
+
+
+def test_components_without_each_prompt_are_those_of_the_rest() -> None:
+    scores = np.random.default_rng(0).normal(size=(24, 3, 2))
+    prompt = np.repeat(np.arange(8), 3)
+    study = panel_g_study(scores, prompt=prompt)
+    assert len(study.left_out) == 8
+    rest = panel_g_study(scores[prompt != 2], prompt=prompt[prompt != 2], jackknife=False)
+    assert study.left_out[2] == pytest.approx(rest.components)
+    worth = effective_judges_from_components(rest, personas=3, models=2)
+    assert effective_judges_from_components(
+        study.left_out[2], personas=3, models=2
+    ) == pytest.approx(worth)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from areopagus.aggregation.decision_study import best_designs, d_study
+from areopagus.aggregation.decision_study import best_designs, d_study, smallest_designs
 from areopagus.aggregation.generalizability import (
     PANEL_EFFECTS,
     RESIDUAL,
@@ -199,3 +201,28 @@ def test_absolute_error_adds_what_cancels_within_a_prompt() -> None:
     assert within.absolute_error == pytest.approx(within.relative_error + added)
     assert wide.relative_error == pytest.approx(within.relative_error + 0.01 + 0.1)
     assert wide.universe == pytest.approx(1.64)
+
+
+def test_the_cheapest_design_is_found_among_all() -> None:
+    components = {**ILLUSTRATION, "P": 0.2, "M": 0.4}
+    most = (6, 4, 2)
+    for criterion, field in (("relative", "relative_error"), ("absolute", "absolute_error")):
+        for wanted in (0.7, 0.5, 0.4):
+            (found,) = smallest_designs(components, [wanted], most=most, criterion=criterion)  # type: ignore[arg-type]
+            calls = [
+                p * m * r
+                for p in range(1, 7)
+                for m in range(1, 5)
+                for r in range(1, 3)
+                if math.sqrt(getattr(d_study(components, personas=p, models=m, repeats=r), field))
+                <= wanted
+            ]
+            assert (found.design.calls if found.design else None) == min(calls, default=None)
+
+
+def test_a_design_by_hand_and_one_out_of_reach() -> None:
+    # One persona and two models: (.06 + .15 + .125) = .335, its root .579.
+    reached, not_reached = smallest_designs(ILLUSTRATION, [0.58, 0.01], most=(5, 5, 1))
+    assert reached.design is not None
+    assert (reached.design.personas, reached.design.models) == (1, 2)
+    assert not_reached.design is None

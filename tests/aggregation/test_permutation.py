@@ -43,7 +43,7 @@ def test_null_of_nine_prompts_of_five() -> None:
     assert critical == pytest.approx(0.289, abs=5e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=2, max_size=5),
 )

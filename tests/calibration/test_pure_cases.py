@@ -15,7 +15,7 @@ from calibration_worlds import called, figure
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.jackknife import cut_to_range, jackknife, ratio, verdict_limits
 from areopagus.calibration import Calibration, calibrate
-from areopagus.records.estimates import estimate_of
+from areopagus.records.estimates import estimates_of
 
 Judge = Callable[[float, str, np.random.Generator], float]
 
@@ -185,10 +185,6 @@ def test_a_map_that_holds_order_is_still_adopted(tmp_path: Path) -> None:
     assert (errors[0] > errors[1]) == (gain < 0)
 
 
-def estimates_of(report: Calibration) -> list[Estimate]:
-    return [estimate_of(row) for row in report.estimates.to_dict("records")]
-
-
 def test_what_has_no_value_or_no_interval_says_why(
     source_panel: Calibration,
     constant_panel: Calibration,
@@ -199,7 +195,7 @@ def test_what_has_no_value_or_no_interval_says_why(
 ) -> None:
     of_rules = (source_panel, constant_panel, random_panel)
     for report in (*of_rules, planted_report, few_report, ranks_report):
-        for one in estimates_of(report):
+        for one in estimates_of(report.estimates):
             if not one.is_defined:
                 assert one.reason, one
             if one.method != "count" and one.level == one.level:
@@ -212,7 +208,7 @@ def test_no_limit_leaves_the_range_of_its_figure(
     shares = ("accuracy", "share of", "Kendall's W")
     correlations = ("tau", "ICC", "alpha", "AC2")
     for report in (source_panel, random_panel, planted_report):
-        for number in estimates_of(report):
+        for number in estimates_of(report.estimates):
             if not number.has_interval or " less " in number.method:
                 continue
             if any(word in number.method for word in shares):

@@ -64,6 +64,14 @@ def test_shared_choices_by_hand() -> None:
     assert again.same_order.value == pytest.approx(1 / 6)
 
 
+def test_same_order_counts_alike_with_many_raters() -> None:
+    rng = np.random.default_rng(0)
+    ranks = rng.permuted(np.tile(np.arange(3.0), (100, 1)), axis=1)
+    found = concordance(from_dense(ranks, np.zeros(3, dtype=np.int64)), permute=False)
+    counts = np.unique(ranks, axis=0, return_counts=True)[1]
+    assert found.same_order.value == pytest.approx((counts * (counts - 1)).sum() / (100 * 99))
+
+
 def test_the_papers_w_and_tau_take_raw_ranks() -> None:
     ranks = np.array([[1, 1, 2, 3], [1, 2, 2, 4], [2, 1, 3, 4]], dtype=float)
     found, constant = Estimates(), Estimates()

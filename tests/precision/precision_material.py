@@ -18,7 +18,7 @@ CRITERIA = (
 )
 
 
-def rows(n: int = 12) -> list[dict[str, Any]]:
+def rows(n: int = 6) -> list[dict[str, Any]]:
     return [
         {
             "response_id": f"r{i}",
