@@ -168,9 +168,9 @@ def separate_effects(
             test = welch_james(pair, (1.0, -1.0))
             found = tost_from_error(test.estimate, test.error, test.df_rest, margin)
             raw.append(Estimate(
-                found.estimate, found.low, found.high, mean.n, unit,
+                found.value, found.low, found.high, mean.n, unit,
                 f"Welch t interval over {unit}s, margin ±{margin:g}", 0.9, found.reason,
-                p=found.p_value, p_method=f"two one-sided Welch t, margin ±{margin:g}",
+                p=found.p, p_method=f"two one-sided Welch t, margin ±{margin:g}",
             ))  # fmt: skip
         same = adjusted_by_holm(raw, _families(margin_families or families, len(pairs)))
     return tuple(
