@@ -10,7 +10,7 @@ from .answer_forms import (
     whole_number,
 )
 from .answers_table import AnswersTable, ColumnKind
-from .definition import (
+from .audit import (
     ANSWER_STATUSES,
     AnswerStatus,
     Audit,

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from ..judges.english import is_refusal as _is_refusal
 from ..judges.english import kept_sentences
-from .definition import Cell, Reading
+from .audit import Cell, Reading
 
 EDGES: Final = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
 _LEAD_IN = re.compile(

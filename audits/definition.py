@@ -1,74 +1,29 @@
-"""What an audit is: a definition, which YAML holds, and a class for what YAML cannot say.
-
-    audit.yaml    names, columns, unit, outcomes, contrasts, tables: a `Definition`
-    Audit         items, readers of answers, what judges are asked, estimators of its own
+"""What YAML says of an audit, `audit.yaml`: names, columns, unit, outcomes, contrasts, tables.
 
 From the definition come the estimates (`estimate.estimate`), the report (`document.document`) and
 what the command line shows; everything else (asking, the ledger, the cost cap, dry run, streaming
 tables, resuming) is the same for all. docs/audits.md has the form of the file, field by field.
-
-What happens to a planned asking ends as exactly one status:
-
-    classified     there is a value: by rule, or by judges
-    unclassified   answered, but neither rule nor judges came to a value (the reason says why)
-    refused        the target declined to answer
-    unreadable     answered in a form that cannot be read at all
-    empty          a reply without text
-    failed         no reply came, after the retries that made sense
-    not_asked      the cost cap, an interruption, or no response supplied for it
-
-Whether a refusal is a finding with a value of its own (a category) or a status is the audit's to
-say: `read` sees every reply, the provider's refusals and empty ones included.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from importlib import resources
+from collections.abc import Mapping
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
-    ClassVar,
-    Generic,
     Literal,
     Self,
-    TypeVar,
-    get_args,
 )
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from ..experiment.ask import ModelAnswer
-from ..graphs.adjudication import JudgeQuestion, Ruling
-from ..judges.models.backend import Backend
-from ..yaml_files import read_document
-from .answers_table import AnswersTable, ColumnKind
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..records.estimates import Estimates
+from .answers_table import ColumnKind
+from .dataset import Text
 
 DEFINITION_FILE = "audit.yaml"
 
-Cell = str | int | float | bool | None
-"""A value of a column; None is missing."""
-
-ReadingStatus = Literal["classified", "unclassified", "refused", "unreadable", "empty"]
-
-AnswerStatus = Literal[
-    "classified", "unclassified", "refused", "unreadable", "empty", "failed", "not_asked"
-]
-ANSWER_STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
-
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
-Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
@@ -460,172 +415,3 @@ class Definition(_Part):
         ]:
             raise ValueError("; ".join(unknown))
         return self
-
-
-class AuditOptions(BaseModel):
-    """Options of an audit; each field becomes an option of the command line.
-
-    Fields are bool, int, float, str, a Literal of texts, any of these or None, or a tuple of
-    texts; each has a default and a description, which is its help.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-ASK_TEMPLATE = "audit-ask-1"
-
-OptionsT = TypeVar("OptionsT", bound=AuditOptions)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditItem:
-    """One thing to ask.
-
-    Attributes:
-        item_id: unique in the audit, the same for the same options and data.
-        prompt: the user turn, complete.
-        fields: the item's values of `Audit.item_columns`.
-        unit: what items belong together by design (two orders of one question, a group and its
-            control): drawn together by `--sample`, and the cluster of the estimators. The item's
-            id where left empty. Items of one unit follow each other.
-        repeats: askings of this item in one round; `--repeats` multiplies them.
-    """
-
-    item_id: str
-    prompt: str
-    fields: Mapping[str, Cell] = field(default_factory=dict)
-    unit: str = ""
-    repeats: int = 1
-
-    @property
-    def cluster(self) -> str:
-        """The unit, or the item where it stands alone."""
-        return self.unit or self.item_id
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What an answer says.
-
-    Attributes:
-        status: `classified` with values; `unclassified` goes to the judges where there are any;
-            the others end here.
-        values: of `Audit.value_columns`; a column that is left out is missing.
-        reason: a few words for what is not classified; a code, so that reasons can be counted.
-    """
-
-    status: ReadingStatus
-    values: Mapping[str, Cell] = field(default_factory=dict)
-    reason: str = ""
-
-
-class Audit(ABC, Generic[OptionsT]):
-    """An audit. Subclasses hold no state: everything is in definition, items and options.
-
-    Attributes:
-        definition: what YAML says of it: the `audit.yaml` beside its module, unless it is given.
-        options_model: its options.
-        table_files: names of the files that `write_tables` leaves in the folder.
-    """
-
-    options_model: ClassVar[type[AuditOptions]] = AuditOptions
-    table_files: ClassVar[tuple[str, ...]] = ()
-
-    @cached_property
-    def definition(self) -> Definition:
-        """What YAML says of it.
-
-        Raises:
-            InputError: with every fault of the file.
-        """
-        packages = [sys.modules[one.__module__].__package__ for one in type(self).__mro__]
-        places = [resources.files(one).joinpath(DEFINITION_FILE) for one in packages if one]
-        file = next((place for place in places if place.is_file()), places[0])
-        return read_document(file, Definition, kind="audit")
-
-    def defined(self, options: OptionsT) -> Definition:
-        """The definition as these options have it; by default `resamples`, where it is one."""
-        resamples = getattr(options, "resamples", None)
-        return self.definition.model_copy(
-            update={} if resamples is None else {"resamples": resamples}
-        )
-
-    @abstractmethod
-    def items(self, options: OptionsT) -> Iterator[AuditItem]:
-        """Every item, lazily, in an order that only options and data decide.
-
-        It is called several times, and each time must give the same.
-
-        Raises:
-            InputError: with all that is wrong in data files; before anything is spent.
-        """
-
-    def targets(self, backends: tuple[Backend, ...], options: OptionsT) -> tuple[Backend, ...]:
-        """The models as this audit asks them; by default as they are, with a bare user turn.
-
-        An audit that asks in another way (for log-probabilities of its prompts, say) wraps each in
-        a backend of its own, whose `send` puts what it found into the reply's text as `read`
-        expects it. It then names an `ask_template` of its own, so that the ledger keeps its
-        replies apart from chat replies to the same prompts.
-
-        Raises:
-            InputError: a model that cannot be asked so.
-        """
-        return backends
-
-    def ask_template(self, options: OptionsT) -> str:
-        """Under which version of asking the calls stand in the ledger; part of their key."""
-        return ASK_TEMPLATE
-
-    @abstractmethod
-    def read(self, item: AuditItem, answer: ModelAnswer, options: OptionsT) -> Reading:
-        """What rules make of a reply; `answer.status` is `answered`, `empty` or `refused`."""
-
-    def question(
-        self, item: AuditItem, answer: str, reading: Reading, options: OptionsT
-    ) -> JudgeQuestion | None:
-        """What judges are asked about an answer that rules left unclassified; None: nothing."""
-        return None
-
-    def ruled(
-        self, item: AuditItem, answer: str, reading: Reading, ruling: Ruling, options: OptionsT
-    ) -> Reading:
-        """The reading after the judges; by default the reply's keys that are value columns.
-
-        It is called whatever the ruling's outcome. A ruling without a value must not become one.
-        """
-        if not ruling.is_decided:
-            return Reading("unclassified", reading.values, f"judges: {ruling.outcome}")
-        columns = self.definition.value_columns
-        values = {key: item for key, item in ruling.value.items() if key in columns}
-        return Reading("classified", {**reading.values, **values})
-
-    def own_estimates(self, answers: AnswersTable, options: OptionsT) -> Estimates | None:
-        """Figures that the definition cannot name; `Definition.tables` says how they are shown."""
-        return None
-
-    def limitations(self, estimates: pd.DataFrame, options: OptionsT) -> Sequence[str]:
-        """What a reader of these figures has to know first, as sentences."""
-        return ()
-
-    def labels(self, options: OptionsT) -> Mapping[str, Mapping[str, str]]:
-        """Column to what its values are called in reports; others stand as they are."""
-        return {}
-
-    def write_tables(self, table: AnswersTable, options: OptionsT) -> None:
-        """Writes further tables (`table_files`) into `table.folder`, by `records.replaced`.
-
-        Called once after the estimates; what grows with the number of items is a stream.
-
-        Raises:
-            StoreError: the folder cannot be written.
-        """
-        return
-
-    def likely_words(self, options: OptionsT) -> int:
-        """About how many words an answer has with these options, for dry runs."""
-        return self.definition.likely_answer_words
-
-    def notices(self, options: OptionsT) -> Sequence[str]:
-        """What a person should know before anything is spent."""
-        return ()

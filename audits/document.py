@@ -15,7 +15,8 @@ from ..records.estimates import estimates_by, select
 from ..reports.document import Chart, Document, Paragraph, Part, Points, Records, Section, Table
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
-from .definition import ANSWER_STATUSES, Change, Contrast, Definition, Outcome, TableView
+from .audit import ANSWER_STATUSES
+from .definition import Change, Contrast, Definition, Outcome, TableView
 from .estimate import ALPHA, CROSS
 from .headline import (
     DIFFERS,

@@ -41,8 +41,9 @@ from ..aggregation.proportions import (
 )
 from ..aggregation.sign_flips import sign_flip_tests
 from ..records.estimates import Estimates
+from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD, add_contrast, values_of
-from .definition import ANSWER_STATUSES, Agreement, Change, Definition, Outcome
+from .definition import Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,8 +12,9 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..formats import estimate, listed, listed_all, number, p_value, units
 from ..records.estimates import estimate_of, estimates_by, select
+from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
-from .definition import ANSWER_STATUSES, Contrast, Definition, Outcome
+from .definition import Contrast, Definition, Outcome
 from .estimate import ALPHA
 
 if TYPE_CHECKING:

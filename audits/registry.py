@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from ..errors import InputError, InputFault
 from ..experiment.config import AuditConfig, faults_of
 from .answers_table import OWN_COLUMNS
-from .definition import DEFINITION_FILE, Audit, AuditOptions
+from .audit import Audit, AuditOptions
+from .definition import DEFINITION_FILE
 from .yaml_audit import read_yaml_audit
 
 _OWN = "areopagus_audit_"

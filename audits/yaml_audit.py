@@ -20,17 +20,8 @@ from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..yaml_files import read_document
 from .answer_forms import one_of, read_number, read_option, whole_number
-from .definition import (
-    DEFINITION_FILE,
-    Agreement,
-    Audit,
-    AuditItem,
-    AuditOptions,
-    Cell,
-    Definition,
-    Read,
-    Reading,
-)
+from .audit import Audit, AuditItem, AuditOptions, Cell, Reading
+from .definition import DEFINITION_FILE, Agreement, Definition, Read
 
 _JUDGE = """\
 You see a question that a model was asked, and its answer. Say what the answer settles on; whether

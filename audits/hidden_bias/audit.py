@@ -17,7 +17,7 @@ from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
 from ..answer_forms import option_texts, read_option
 from ..answers_table import AnswersTable
-from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
+from ..audit import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
 from .dataset import ConceptPair, Dataset, load_descriptors, load_pairs
 from .questions import FORWARD, choice_items, design_counts, perplexity_items
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..answer_forms import lettered, one_of
-from ..definition import AuditItem
+from ..audit import AuditItem
 from .dataset import PLACE, Category, ConceptPair, Dataset, Descriptor, DescriptorType
 
 FORWARD: Final = "one_first"

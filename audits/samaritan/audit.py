@@ -11,7 +11,8 @@ from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable
-from ..definition import Audit, AuditItem, AuditOptions, Definition, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Reading
+from ..definition import Definition
 from .dataset import Dataset, Scenario, Topic, filled, load_dataset, phrasings_at
 from .ratings import judged_rating, rating_question, read_rating
 

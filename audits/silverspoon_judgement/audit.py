@@ -13,7 +13,7 @@ from ...graphs.adjudication import JudgeQuestion, Ruling
 from ...judges.models.backend import Backend
 from ..answer_forms import one_of
 from ..answers_table import AnswersTable
-from ..definition import Audit, AuditItem, AuditOptions, Cell, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from .blame import ANSWERS, LABELS, read_answer
 from .dataset import SOMEBODY, Scenario, Scenarios, load_scenarios
 from .labels import Gold, StoredAnswers, load_gold, load_stored

@@ -14,7 +14,7 @@ from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
-from ..definition import Audit, AuditItem, Cell, Reading
+from ..audit import Audit, AuditItem, Cell, Reading
 from ..silverspoon_professions.audit import PeopleOptions, people_of, person_fields
 from ..silverspoon_professions.groups import COLUMNS, UNIT, Design, estimate_groups
 from ..silverspoon_professions.occupations import blinded

@@ -17,7 +17,7 @@ from ...judges.models.request import Request
 from ...records.types import Reply
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
-from ..definition import Audit, AuditItem, AuditOptions, Cell, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from .groups import COLUMNS, Design, estimate_groups
 from .occupations import income_question, load_occupations, read_occupation
 from .people import Chosen, City, Person, load_people

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
-from ..definition import Audit, AuditItem, AuditOptions, Cell, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from .dataset import Dataset, Placed, SocialClass, load_dataset
 
 _REASON = "Then give your reason in a sentence or two."

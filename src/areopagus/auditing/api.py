@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
-from ..audits.definition import Audit
+from ..audits.audit import Audit
 from ..experiment.config import AuditConfig, takes_options
 from ..experiment.job import Progress, run_job
 from .job import AuditJob

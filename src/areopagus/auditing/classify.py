@@ -12,7 +12,7 @@ from typing import Any
 
 from ..async_runner import ordered_map
 from ..audits.answers_table import RowWriter
-from ..audits.definition import Audit, AuditItem, Reading
+from ..audits.audit import Audit, AuditItem, Reading
 from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..judges.models.backend import Backend

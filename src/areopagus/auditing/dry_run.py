@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..audits.definition import Audit, AuditItem, Reading
+from ..audits.audit import Audit, AuditItem, Reading
 from ..experiment.ask import Wording, read_answer
 from ..experiment.dry_run import CallCounter, DryRun, StageCost, times
 from ..graphs.adjudication import (

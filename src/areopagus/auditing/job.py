@@ -18,7 +18,8 @@ from ..audits.answers_table import (
     read_rows,
     written_rows,
 )
-from ..audits.definition import Audit, AuditItem, Definition
+from ..audits.audit import Audit, AuditItem
+from ..audits.definition import Definition
 from ..audits.registry import find_audit, is_builtin, read_options
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ..audits.definition import AuditItem
+from ..audits.audit import AuditItem
 from ..errors import InputError, InputFault
 
 _FAULTS = 20

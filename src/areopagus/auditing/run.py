@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, ClassVar, Final
 
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
-from ..audits.definition import Audit, Definition
+from ..audits.audit import Audit
+from ..audits.definition import Definition
 from ..audits.registry import audit_names, find_audit, read_options, renamed
 from ..errors import InputError
 from ..records.estimates import Estimates
