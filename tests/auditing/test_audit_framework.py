@@ -220,38 +220,6 @@ async def test_the_dry_run_says_what_is_then_sent_before_between_and_after(tmp_p
     assert again.record["sessions"][-1]["calls"]["sent"] == 0
 
 
-def test_the_cost_cap_holds_over_both_stages_and_the_rest_is_said(tmp_path: Path) -> None:
-    with ProviderServer(coins) as server:
-        run = audit(
-            TOY, target=model(server, "target", max_tokens=50, concurrency=1),
-            judges=[model(server, name, max_tokens=200, concurrency=1) for name in ("first",)],
-            options={"coins": 10}, max_cost=0.003, out=tmp_path / "run",
-            ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
-        session = run.record["sessions"][-1]
-        assert 0 < session["spent_usd"] <= 0.003
-        assert (run.state, run.exit_code) == ("budget", 4)
-        whole = run.statuses
-        assert sum(whole.values()) == 20
-        reasons = [row["reason"] for row in run.answers.rows("reason")]
-        assert "judges not asked: budget" in reasons or "budget" in reasons
-        unheard = sum(reason == "judges not asked: budget" for reason in reasons)
-        unasked = whole.get("not_asked", 0)
-        stop = run.record["result"]["cost_cap"]
-        assert (stop["planned"], stop["asked"]) == (20, 20 - unasked)
-        assert (f"judges not heard on {unheard} answer" in stop["sentence"]) == bool(unheard)
-        assert unheard + unasked > 0
-        sent = server.counts.total
-        rest = audit(
-            TOY, target=model(server, "target", max_tokens=50, concurrency=1),
-            judges=[model(server, name, max_tokens=200, concurrency=1) for name in ("first",)],
-            options={"coins": 10}, out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        )  # fmt: skip
-        assert rest.state == "complete"
-        assert server.counts.total == 30, "20 answers and 10 to judge, each sent once"
-        assert sent < 30
-
-
 def test_a_report_needs_no_code_of_the_audit_and_one_of_the_first_version_says_so(
     tmp_path: Path,
 ) -> None:

@@ -96,13 +96,18 @@ def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
                 "prices": prices, "max_tokens": 400,
             }  # fmt: skip
 
-        run = audit(
-            "socioeval", target=model("target", 0), limit=20, max_cost=cap,
-            judges=[model(name, 10_000) for name in ("one", "two")], out=tmp_path / "run",
-            ledger=tmp_path / "l.sqlite", options={"resamples": 0},
-        )  # fmt: skip
-    votes = pq.read_table(run.path / "votes.parquet").to_pylist()
-    paid = Counter(row["item_id"] for row in votes if row["status"] == "read")
-    assert sorted(paid.values()) == [2] * pairs
-    assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(2 * pairs)
-    assert run.statuses["unclassified"] == 20 - pairs
+        given = {
+            "target": model("target", 0), "limit": 20, "out": tmp_path / "run",
+            "judges": [model(name, 10_000) for name in ("one", "two")],
+            "ledger": tmp_path / "l.sqlite", "options": {"resamples": 0},
+        }  # fmt: skip
+        run = audit("socioeval", max_cost=cap, **given)
+        said = run.record["result"]["cost_cap"]["sentence"]
+        assert f"judges not heard on {20 - pairs} answers" in said
+        votes = pq.read_table(run.path / "votes.parquet").to_pylist()
+        paid = Counter(row["item_id"] for row in votes if row["status"] == "read")
+        assert sorted(paid.values()) == [2] * pairs
+        assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(2 * pairs)
+        assert run.statuses["unclassified"] == 20 - pairs
+        rest = audit("socioeval", **given)
+        assert (rest.state, server.counts.total) == ("complete", 20 + 2 * 20), "each sent once"
