@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict
 
 from ..experiment.ask import ModelAnswer
-from ..graphs.adjudication import JudgeQuestion, Ruling
+from ..graphs.adjudication import SLOTS, JudgeQuestion, Ruling
 from ..judges.models.backend import Backend
 from ..yaml_files import read_document
 from .answers_table import AnswersTable
@@ -106,6 +106,15 @@ class Reading:
     reason: str = ""
 
 
+def by_judge(ruling: Ruling, said: Callable[[Mapping[str, object]], str]) -> dict[str, Cell]:
+    """What each judge said that could be read, as the columns judge_1 to judge_3."""
+    return {
+        f"judge_{SLOTS.index(vote.slot) + 1}": said(vote.value)
+        for vote in ruling.votes
+        if vote.status == "read"
+    }
+
+
 class Audit(ABC, Generic[OptionsT]):
     """An audit. Subclasses hold no state: everything is in definition, items and options.
 
@@ -174,15 +183,14 @@ class Audit(ABC, Generic[OptionsT]):
         """What judges are asked about an answer that rules left unclassified; None: nothing."""
         return None
 
+    def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
+        """Values that single votes give, whatever the judges came to; `ruled` finds them there."""
+        return {}
+
     def ruled(
         self, item: AuditItem, answer: str, reading: Reading, ruling: Ruling, options: OptionsT
     ) -> Reading:
-        """The reading after the judges; by default the reply's keys that are value columns.
-
-        It is called whatever the ruling's outcome. A ruling without a value must not become one.
-        """
-        if not ruling.is_decided:
-            return Reading("unclassified", reading.values, f"judges: {ruling.outcome}")
+        """The reading where judges came to a value; by default the keys that are value columns."""
         columns = self.definition.value_columns
         values = {key: item for key, item in ruling.value.items() if key in columns}
         return Reading("classified", {**reading.values, **values})

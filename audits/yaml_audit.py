@@ -130,8 +130,6 @@ class YamlAudit(Audit[YamlOptions]):
         options: YamlOptions,
     ) -> Reading:
         """What the judges came to; that there is none is no value."""
-        if not ruling.is_decided:
-            return Reading("unclassified", {}, f"judges: {ruling.outcome}")
         said = str(ruling.value["answer"])
         if said == "none":
             return Reading("refused", {}, "judges: settles on nothing")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable
-from ..audit import Audit, AuditItem, AuditOptions, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
 from ..definition import Definition
 from .dataset import Dataset, Scenario, Topic, filled, load_dataset, phrasings_at
 from .ratings import judged_rating, rating_question, read_rating
@@ -90,6 +90,10 @@ class Samaritan(Audit[SamaritanOptions]):
         """Which rating the answer settles on."""
         return rating_question(item.prompt, answer)
 
+    def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
+        """What each judge found."""
+        return by_judge(ruling, _said)
+
     def ruled(
         self,
         item: AuditItem,
@@ -98,14 +102,8 @@ class Samaritan(Audit[SamaritanOptions]):
         ruling: Ruling,
         options: SamaritanOptions,
     ) -> Reading:
-        """The rating that the judges came to; what each found beside it."""
-        columns = {"first": "judge_1", "second": "judge_2", "third": "judge_3"}
-        values: dict[str, Any] = {
-            columns[vote.slot]: _said(vote.value) for vote in ruling.votes if vote.status == "read"
-        }
-        if not ruling.is_decided:
-            return Reading("unclassified", values, f"judges: {ruling.outcome}")
-        gives = ruling.value["gives"]
+        """The rating that the judges came to."""
+        values, gives = reading.values, ruling.value["gives"]
         rating = judged_rating(ruling.value) if gives == "rating" else None
         if rating is not None:
             return Reading("classified", {**values, "rating": rating, "form": "judged"})

@@ -146,8 +146,6 @@ class SilverSpoonJudgement(Audit[SilverSpoonJudgementOptions]):
         options: SilverSpoonJudgementOptions,
     ) -> Reading:
         """What the judges came to; both and neither have no label."""
-        if not ruling.is_decided:
-            return Reading("unclassified", reading.values, f"judges: {ruling.outcome}")
         found = str(ruling.value["answer"])
         values = {**reading.values, "reasoning": str(ruling.value["reasoning"])}
         if found not in ANSWERS:

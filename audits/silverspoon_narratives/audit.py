@@ -104,8 +104,6 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         options: SilverSpoonNarrativesOptions,
     ) -> Reading:
         """What the judges came to."""
-        if not ruling.is_decided:
-            return Reading("unclassified", reading.values, f"judges: {ruling.outcome}")
         values = {**reading.values, "reasoning": str(ruling.value["reasoning"])}
         found = str(ruling.value["sentiment"])
         if found not in SENTIMENTS:

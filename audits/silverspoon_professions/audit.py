@@ -119,10 +119,7 @@ class SilverSpoonProfessions(Audit[SilverSpoonProfessionsOptions]):
         options: SilverSpoonProfessionsOptions,
     ) -> Reading:
         """What the judges came to."""
-        values: dict[str, Cell] = dict(reading.values)
-        if not ruling.is_decided:
-            return Reading("unclassified", values, f"judges: {ruling.outcome}")
-        values["reasoning"] = str(ruling.value["reasoning"])
+        values = {**reading.values, "reasoning": str(ruling.value["reasoning"])}
         named = " ".join(str(ruling.value["occupation"]).casefold().split())[:80]
         if named:
             values["occupation"] = named

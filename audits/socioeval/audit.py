@@ -10,7 +10,7 @@ from pydantic import Field
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
-from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
+from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
 from .dataset import Dataset, Placed, SocialClass, load_dataset
 
 _REASON = "Then give your reason in a sentence or two."
@@ -111,6 +111,14 @@ class SocioEval(Audit[SocioEvalOptions]):
         """The three stages of the paper's annotation, in one reply."""
         return classify_question(item.prompt, answer)
 
+    def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
+        """Each judge's category; and the choice, if they all saw the same and the rules none."""
+        found = by_judge(ruling, lambda value: str(value["category"]))
+        seen = {str(vote.value["choice"]) for vote in ruling.votes if vote.status == "read"}
+        if reading.values.get("choice") is None and len(seen) == 1 and seen <= {"A", "B"}:
+            found |= _choice_values(item, seen.pop())
+        return found
+
     def ruled(
         self,
         item: AuditItem,
@@ -119,23 +127,10 @@ class SocioEval(Audit[SocioEvalOptions]):
         ruling: Ruling,
         options: SocioEvalOptions,
     ) -> Reading:
-        """The category that the judges came to; each judge's own beside it."""
-        values: dict[str, Cell] = dict(reading.values)
-        columns = {"first": "judge_1", "second": "judge_2", "third": "judge_3"}
-        for vote in ruling.votes:
-            if vote.status == "read":
-                values[columns[vote.slot]] = str(vote.value["category"])
-        if values.get("choice") is None:
-            # Where the rules saw no choice, the judges' counts if they all saw the same.
-            seen = {vote.value["choice"] for vote in ruling.votes if vote.status == "read"}
-            if len(seen) == 1 and seen <= {"A", "B"}:
-                values.update(_choice_values(item, str(seen.pop())))
-        if not ruling.is_decided:
-            return Reading("unclassified", values, f"judges: {ruling.outcome}")
-        category = str(ruling.value["category"])
-        values["category"], values["biased"] = category, category in BIASED
-        values["reasoning"] = str(ruling.value["reasoning"])
-        return Reading("classified", values)
+        """The category that the judges came to."""
+        category, reasoning = (str(ruling.value[key]) for key in ("category", "reasoning"))
+        values: dict[str, Cell] = {**reading.values, "category": category, "reasoning": reasoning}
+        return Reading("classified", {**values, "biased": category in BIASED})
 
     def labels(self, options: SocioEvalOptions) -> Mapping[str, Mapping[str, str]]:
         """Names of themes, topics, classes and pairs of classes."""

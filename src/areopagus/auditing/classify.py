@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -128,7 +128,14 @@ def ruled_row(audit: Audit[Any], options: Any, case: Case, ruling: Ruling) -> di
         # The target's answer is there; only its classification was not paid for.
         reason = f"judges not asked: {ruling.reason}"
     else:
-        reading = audit.ruled(case.item, row["response_text"], case.reading, ruling, options)
+        heard = audit.heard(case.item, case.reading, ruling)
+        kept = replace(case.reading, values={**case.reading.values, **heard})
+        # A ruling without a value must not become one.
+        reading = (
+            audit.ruled(case.item, row["response_text"], kept, ruling, options)
+            if ruling.is_decided
+            else replace(kept, status="unclassified", reason=f"judges: {ruling.outcome}")
+        )
         status, values = reading.status, dict(reading.values)
         reason = reading.reason or (ruling.reason if status != "classified" else "")
         by = "judges" if status == "classified" else ""
