@@ -23,6 +23,8 @@ GOOD = {
     "argumentative_soundness": 6,
     "abstained": False,
 }
+PERSONAS = ["sociologist", "moral_philosopher"]
+ALL, OPENAI, ANTHROPIC = slice(None), slice(0, 1), slice(1, 2)
 CANARY = "sk-canary-0123456789abcdef"
 
 
@@ -64,6 +66,12 @@ def run_batch(
         **options,
     )
     return run_job(job)
+
+
+def batched(server: BatchServer, out: Path, *, of: slice = ALL, **options: Any) -> Run:
+    """The run of a panel of the server's models, or of some, asked in batches."""
+    with Panel(models(server)[of], personas=PERSONAS) as panel:
+        return run_batch(panel, out, **options)
 
 
 def book(folder: Path) -> list[dict[str, Any]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from batch_material import CANARY
+from batch_server import BatchServer
 
 from areopagus.batch import BatchSettings
 
@@ -17,8 +20,7 @@ def _key(monkeypatch: pytest.MonkeyPatch, no_report: None) -> None:
     monkeypatch.setattr("areopagus.batch.submit.LOOK_AGAIN_S", (0.001,) * 4)
 
 
-@pytest.fixture(scope="module")
-def personas() -> list[str]:
-    from areopagus.personas import list_personas
-
-    return [item.name for item in list_personas()][:2]
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as running:
+        yield running

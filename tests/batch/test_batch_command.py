@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from batch_material import FAST, book, models, rows
+from batch_material import FAST, PERSONAS, book, models, rows
 from batch_server import BatchServer
 
 from areopagus import Panel
@@ -34,65 +34,60 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
-def material(folder: Path, server: BatchServer, personas: list[str]) -> list[object]:
+def material(folder: Path, server: BatchServer) -> list[object]:
     (folder / "responses.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    (folder / "panel.yaml").write_text(json.dumps({"models": models(server), "personas": personas}))
+    (folder / "panel.yaml").write_text(json.dumps({"models": models(server), "personas": PERSONAS}))
     return ["score", folder / "responses.jsonl", "--panel", folder / "panel.yaml"]
 
 
 def test_the_command_asks_in_batches_and_says_before_what_they_cost(
-    tmp_path: Path, personas: list[str], call: Call
+    server: BatchServer, tmp_path: Path, call: Call
 ) -> None:
-    with BatchServer() as server:
-        command = material(tmp_path, server, personas)
-        code, out, _ = call(*command, "--batch", "--dry-run")
-        assert code == 0
-        assert "In a batch, openai/gpt-4o-mini: $0.00" in out
-        code, out, _ = call(*command, "--batch", "--dry-run", "--batch-discount", "1e-9")
-        assert "In a batch, openai/gpt-4o-mini: $0.00" in out
-        assert (server.batches, server.online) == ([], [])
-        code, out, _ = call(
-            *command, "--batch-only", "--batch-poll", "0.01", "--out", tmp_path / "run"
-        )
-        assert (code, server.online) == (0, [])
-        assert "24 scored of 24 planned" in out
-        assert len(server.asked_in_batches) == 24
+    command = material(tmp_path, server)
+    code, out, _ = call(*command, "--batch", "--dry-run")
+    assert code == 0
+    assert "In a batch, openai/gpt-4o-mini: $0.00" in out
+    code, out, _ = call(*command, "--batch", "--dry-run", "--batch-discount", "1e-9")
+    assert "In a batch, openai/gpt-4o-mini: $0.00" in out
+    assert (server.batches, server.online) == ([], [])
+    code, out, _ = call(*command, "--batch-only", "--batch-poll", "0.01", "--out", tmp_path / "run")
+    assert (code, server.online) == (0, [])
+    assert "24 scored of 24 planned" in out
+    assert len(server.asked_in_batches) == 24
 
 
 def test_options_of_batches_without_batches_are_refused(
-    tmp_path: Path, personas: list[str], call: Call
+    server: BatchServer, tmp_path: Path, call: Call
 ) -> None:
-    with BatchServer() as server:
-        command = material(tmp_path, server, personas)
-        code, _, err = call(*command, "--batch-discount", "0.5")
-        assert (code, "give --batch too" in err) == (2, True)
-        assert call(*command, "--batch", "--batch-discount", "1")[0] == 2
-        assert call(*command, "--batch", "--batch-poll", "0")[0] == 2
+    command = material(tmp_path, server)
+    code, _, err = call(*command, "--batch-discount", "0.5")
+    assert (code, "give --batch too" in err) == (2, True)
+    assert call(*command, "--batch", "--batch-discount", "1")[0] == 2
+    assert call(*command, "--batch", "--batch-poll", "0")[0] == 2
 
 
 def test_without_batches_the_command_warns_of_those_that_are_open(
-    tmp_path: Path, personas: list[str], call: Call
+    server: BatchServer, tmp_path: Path, call: Call
 ) -> None:
-    with BatchServer() as server:
-        command = material(tmp_path, server, personas)
-        server.hold.clear()
-        with Panel.from_file(tmp_path / "panel.yaml") as panel:
-            job = panel.job(
-                tmp_path / "responses.jsonl",
-                out=tmp_path / "run",
-                batch=FAST,
-                on_batch=lambda progress: job.stop() if progress.phase == "waiting" else None,
-            )
-            run_job(job)
-        code, _, err = call(*command, "--out", tmp_path / "run")
+    command = material(tmp_path, server)
+    server.hold.clear()
+    with Panel.from_file(tmp_path / "panel.yaml") as panel:
+        job = panel.job(
+            tmp_path / "responses.jsonl",
+            out=tmp_path / "run",
+            batch=FAST,
+            on_batch=lambda progress: job.stop() if progress.phase == "waiting" else None,
+        )
+        run_job(job)
+    code, _, err = call(*command, "--out", tmp_path / "run")
     assert code == 0
     assert "2 batches with 24 requests of an earlier run in this folder are with" in err
 
 
-def test_the_panel_takes_batches_when_it_scores_many(tmp_path: Path, personas: list[str]) -> None:
+def test_the_panel_takes_batches_when_it_scores_many(server: BatchServer, tmp_path: Path) -> None:
     seen: list[BatchProgress] = []
     said: list[str] = []
-    with BatchServer() as server, Panel(models(server), personas=personas) as panel:
+    with Panel(models(server), personas=PERSONAS) as panel:
         run = panel.score_many(
             rows(),
             tmp_path / "two",
@@ -103,7 +98,7 @@ def test_the_panel_takes_batches_when_it_scores_many(tmp_path: Path, personas: l
         assert (run.n_scored, server.online) == (24, [])
     assert seen
     assert said == []
-    with Panel("offline/lexical", personas=personas) as panel:
+    with Panel("offline/lexical", personas=PERSONAS) as panel:
         run = panel.score_many(rows(), tmp_path / "one", batch=True, on_notice=said.append)
     assert run.n_scored == 12
     assert said == [
@@ -118,8 +113,8 @@ def test_the_progress_line_says_what_it_is_told_without_obeying_it() -> None:
     assert task.fields["said"] == "waiting [red]�[2J"
 
 
-def test_a_call_budget_holds_for_batches(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server, Panel(models(server), personas=personas) as panel:
+def test_a_call_budget_holds_for_batches(server: BatchServer, tmp_path: Path) -> None:
+    with Panel(models(server), personas=PERSONAS) as panel:
         run = panel.score_many(rows(), tmp_path / "run", batch=FAST, judges_per_response=2)
         assert len(server.asked_in_batches) == run.n_scored == 12
         whole = panel.score_many(rows(), tmp_path / "run", batch=FAST)
@@ -128,9 +123,9 @@ def test_a_call_budget_holds_for_batches(tmp_path: Path, personas: list[str]) ->
 
 
 def test_what_a_batch_brings_is_kept_whatever_the_rule_is_by_then(
-    tmp_path: Path, personas: list[str]
+    server: BatchServer, tmp_path: Path
 ) -> None:
-    with BatchServer() as server, Panel(models(server), personas=personas) as panel:
+    with Panel(models(server), personas=PERSONAS) as panel:
         server.hold.clear()
         job = panel.job(
             rows(),

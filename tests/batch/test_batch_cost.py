@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from batch_material import models, rows, run_batch
+from batch_material import PERSONAS, batched, models, rows, run_batch
 from batch_server import BatchServer
 
 from areopagus import InputError, Panel
@@ -15,37 +15,33 @@ from areopagus.cli.results import cost_lines
 from areopagus.records.tables import read_judgments
 
 
-def test_a_price_that_nobody_states_stays_unknown(tmp_path: Path, personas: list[str]) -> None:
+def test_a_price_that_nobody_states_stays_unknown(server: BatchServer, tmp_path: Path) -> None:
     said: list[str] = []
-    with BatchServer() as server:
-        priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
-        with Panel(priced, personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run", said=said)
-        assert {vote["cost_usd"] for vote in read_judgments(run.path)} == {None}
-        assert any("--batch-discount" in sentence for sentence in said)
-        saved = run.record["cost"]["saved"]
-        assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
-        told = "\n".join(cost_lines(run.record["sessions"][-1]))
-        assert "unknown by batches (no price is known)" in told
-        with Panel(priced, personas=personas, ledger=tmp_path / "other.sqlite") as panel:
-            half = run_batch(
-                panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5)
-            )
+    priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
+    with Panel(priced, personas=PERSONAS) as panel:
+        run = run_batch(panel, tmp_path / "run", said=said)
+    assert {vote["cost_usd"] for vote in read_judgments(run.path)} == {None}
+    assert any("--batch-discount" in sentence for sentence in said)
+    saved = run.record["cost"]["saved"]
+    assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
+    told = "\n".join(cost_lines(run.record["sessions"][-1]))
+    assert "unknown by batches (no price is known)" in told
+    with Panel(priced, personas=PERSONAS, ledger=tmp_path / "other.sqlite") as panel:
+        half = run_batch(panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5))
     for vote in read_judgments(half.path):
         expected = (vote["input_tokens"] * 3.0 + vote["output_tokens"] * 15.0) / 2e6
         assert vote["cost_usd"] == pytest.approx(expected)
 
 
 def test_what_does_not_fit_under_the_cap_waits_until_a_batch_has_ended(
-    tmp_path: Path, personas: list[str]
+    server: BatchServer, tmp_path: Path
 ) -> None:
-    with BatchServer() as server:
-        small = models(server, max_tokens=200)[:1]
-        with Panel(small, personas=personas) as panel:
-            worst = panel.estimate(rows()).most_usd
-            assert worst is not None
-            # Half of the requests fit at their worst, and they cost far less than that.
-            run = run_batch(panel, tmp_path / "run", max_cost=worst / 2)
+    small = models(server, max_tokens=200)[:1]
+    with Panel(small, personas=PERSONAS) as panel:
+        worst = panel.estimate(rows()).most_usd
+        assert worst is not None
+        # Half of the requests fit at their worst, and they cost far less than that.
+        run = run_batch(panel, tmp_path / "run", max_cost=worst / 2)
     sizes = [len(batch.bodies) for batch in server.batches]
     assert len(sizes) > 1
     assert sizes[0] in (5, 6)
@@ -56,24 +52,20 @@ def test_what_does_not_fit_under_the_cap_waits_until_a_batch_has_ended(
     assert 0 < session["spent_usd"] <= worst / 2
 
 
-def test_a_cap_for_nothing_submits_nothing(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server:
-        with Panel(models(server), personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run", max_cost=0.0)
-        with Panel(models(server), personas=personas) as panel:
-            only = run_batch(panel, tmp_path / "only", max_cost=0.0, batch=BatchSettings(only=True))
+def test_a_cap_for_nothing_submits_nothing(server: BatchServer, tmp_path: Path) -> None:
+    run = batched(server, tmp_path / "run", max_cost=0.0)
+    only = batched(server, tmp_path / "only", max_cost=0.0, batch=BatchSettings(only=True))
     assert server.batches == []
     assert server.online == []
     assert run.exit_code == only.exit_code == 4
 
 
-def test_the_dry_run_knows_batch_prices(tmp_path: Path, personas: list[str]) -> None:
-    with BatchServer() as server:
-        own = {**models(server, prices={"input": 1.0, "output": 1.0})[0], "name": "own"}
-        with Panel([*models(server), own, "offline/lexical"], personas=personas) as panel:
-            found = panel.estimate(rows())
-            costs = batch_costs(panel.spec, found)
-            halved = batch_costs(panel.spec, found, discount=0.5)
+def test_the_dry_run_knows_batch_prices(server: BatchServer, tmp_path: Path) -> None:
+    own = {**models(server, prices={"input": 1.0, "output": 1.0})[0], "name": "own"}
+    with Panel([*models(server), own, "offline/lexical"], personas=PERSONAS) as panel:
+        found = panel.estimate(rows())
+        costs = batch_costs(panel.spec, found)
+        halved = batch_costs(panel.spec, found, discount=0.5)
     assert set(costs) == {"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "own"}
     likely = {item.backend: item.likely_usd for item in found.stages}
     for name in ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"):
@@ -90,12 +82,11 @@ def test_settings_that_make_no_sense_are_refused() -> None:
 
 
 def test_the_run_says_what_went_into_batches_and_what_that_saved(
-    tmp_path: Path, personas: list[str]
+    server: BatchServer, tmp_path: Path
 ) -> None:
-    with BatchServer() as server:
-        with Panel(models(server)[:1], personas=personas) as panel:
-            run = run_batch(panel, tmp_path / "run")
-            again = run_batch(panel, tmp_path / "run")
+    with Panel(models(server)[:1], personas=PERSONAS) as panel:
+        run = run_batch(panel, tmp_path / "run")
+        again = run_batch(panel, tmp_path / "run")
     assert server.online == []
     session, later = again.record["sessions"]
     calls = session["calls"]

@@ -32,22 +32,13 @@ def request(text: str, of: LitellmBackend) -> Request:
     return Request(
         backend=of.spec.model,
         endpoint=of.spec.api_base or "",
-        messages=(
-            {"role": "system", "content": "You judge."},
-            {"role": "user", "content": text},
-        ),
+        messages=({"role": "system", "content": "You judge."}, {"role": "user", "content": text}),
         params=of.spec.parameters(),
     )
 
 
 def test_bodies_are_those_that_are_sent_online() -> None:
-    texts = [
-        "plain",
-        "müde “quotes” \\ / \n\t\x00 \u2028",
-        "日本語 🙂",
-        " leading",
-        "x" * 5000,
-    ]
+    texts = ["plain", "müde “quotes” \\ / \n\t\x00 \u2028", "日本語 🙂", " leading", "x" * 5000]
     with ProviderServer() as server:
         for model, base in (
             ("openai/gpt-4o-mini", server.openai_base),
@@ -120,21 +111,20 @@ def test_batch_prices_come_from_the_user_then_from_the_list_and_are_unknown_else
     assert priced.pricing.in_batches(None) is None
 
 
-def test_a_batch_is_looked_for_on_every_page_that_may_hold_it() -> None:
-    with BatchServer() as server:
-        server.a_page = 2
-        for n in range(7):
-            server.batches.append(Batch(f"batch_{n}", "openai", {}, f"file-{n}"))
-        asked = backend(api_base=server.openai_base)
-        provider = provider_of(asked, request("t", asked))
+def test_a_batch_is_looked_for_on_every_page_that_may_hold_it(server: BatchServer) -> None:
+    server.a_page = 2
+    for n in range(7):
+        server.batches.append(Batch(f"batch_{n}", "openai", {}, f"file-{n}"))
+    asked = backend(api_base=server.openai_base)
+    provider = provider_of(asked, request("t", asked))
 
-        def find(name: str, since: datetime) -> tuple[bool, str | None]:
-            return run_sync(provider.find(name, since=since))
+    def find(name: str, since: datetime) -> tuple[bool, str | None]:
+        return run_sync(provider.find(name, since=since))
 
-        # The server's batches say that they were made in 1970.
-        long_ago = datetime.fromtimestamp(0, UTC)
-        assert find("file-0", long_ago) == (True, "batch_0")
-        assert find("file-9", long_ago) == (True, None)
-        # Batches that are older than the file cannot have been made of it: one page is enough.
-        assert find("file-6", datetime.now(UTC)) == (True, "batch_6")
-        assert find("file-0", datetime.now(UTC)) == (True, None)
+    # The server's batches say that they were made in 1970.
+    long_ago = datetime.fromtimestamp(0, UTC)
+    assert find("file-0", long_ago) == (True, "batch_0")
+    assert find("file-9", long_ago) == (True, None)
+    # Batches that are older than the file cannot have been made of it: one page is enough.
+    assert find("file-6", datetime.now(UTC)) == (True, "batch_6")
+    assert find("file-0", datetime.now(UTC)) == (True, None)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from transport_world import CANARY, PROTOCOLS, request
 
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.factory import backend_of
@@ -16,49 +16,15 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend, with_endpoint
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.prices import Prices
-from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
-    "required": ["overall"],
-    "additionalProperties": False,
-}
-PROTOCOLS = {
-    "openai/x": "openai",
-    "hosted_vllm/x": "openai",
-    "anthropic/claude-sonnet-4-5": "anthropic",
-    "ollama_chat/x": "ollama",
-}
-CANARY = "canary-0d9c1f77ab52"
 pytestmark = pytest.mark.usefixtures("clients")
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as running:
-        yield running
 
 
 def backend(server: ProviderServer, model: str, **settings: Any) -> LitellmBackend:
     base = server.bases[PROTOCOLS.get(model, "openai")]
-    return LitellmBackend(BackendSpec(model=model, **{"api_base": base, **settings}))
-
-
-def request(asked: LitellmBackend, **changes: Any) -> Request:
-    values: dict[str, Any] = {
-        "backend": asked.spec.model,
-        "endpoint": asked.spec.api_base or "",
-        "messages": (
-            {"role": "system", "content": "Judge."},
-            {"role": "user", "content": "A text."},
-        ),
-        "params": asked.spec.parameters(),
-        "schema": JsonSchema(SCHEMA),
-        "structured": "json_schema",
-    }
-    return Request(**{**values, **changes})
+    given = {"api_base": base, "api_key_env": None, **settings}
+    return LitellmBackend(BackendSpec(model=model, **given))
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)
@@ -132,7 +98,7 @@ async def test_the_parameters_arrive_and_nothing_else_does(server: ProviderServe
     assert dict(server.requests[0].params) == {
         "model": "x",
         "messages": [
-            {"role": "system", "content": "Judge."},
+            {"role": "system", "content": "Judge “fairly”."},
             {"role": "user", "content": "A text."},
         ],
         "temperature": 0.25,

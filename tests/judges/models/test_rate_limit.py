@@ -22,20 +22,9 @@ async def take(limiter: Limiter, number: int, tokens: float = 1.0) -> None:
         await limiter.acquire(tokens)
 
 
-async def test_no_more_calls_are_in_flight_than_allowed() -> None:
+async def test_no_more_calls_are_in_flight_than_allowed_and_places_go_in_order_of_arrival() -> None:
     limiter = Limiter(concurrency=3)
     await take(limiter, 3)
-    fourth = asyncio.create_task(limiter.acquire(1))
-    await asyncio.sleep(0.01)
-    assert not fourth.done()
-    limiter.release()
-    await asyncio.wait_for(fourth, 1)
-    assert limiter.in_flight == 3
-
-
-async def test_places_are_given_in_the_order_of_arrival() -> None:
-    limiter = Limiter(concurrency=1)
-    await limiter.acquire(1)
     order: list[int] = []
 
     async def one(number: int) -> None:
@@ -44,23 +33,12 @@ async def test_places_are_given_in_the_order_of_arrival() -> None:
         limiter.release()
 
     tasks = [asyncio.create_task(one(n)) for n in range(5)]
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert order == []
     limiter.release()
-    await asyncio.gather(*tasks)
+    await asyncio.wait_for(asyncio.gather(*tasks), 5)
     assert order == [0, 1, 2, 3, 4]
-
-
-async def test_the_number_in_flight_doubles_a_round_until_the_first_429() -> None:
-    limiter = Limiter(concurrency=64)
-    waiting = [asyncio.create_task(limiter.acquire(1)) for _ in range(500)]
-    for expected in (START_IN_FLIGHT, 2 * START_IN_FLIGHT, 4 * START_IN_FLIGHT):
-        await asyncio.sleep(0)
-        assert (limiter.allowed, limiter.in_flight) == (expected, expected)
-        for _ in range(expected):
-            limiter.succeeded(estimated_tokens=1, used_tokens=None)
-            limiter.release()
-    limiter.stop()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    assert limiter.in_flight == 2
 
 
 def test_the_number_in_flight_starts_at_eight_or_an_eighth_of_the_most() -> None:
@@ -90,15 +68,10 @@ async def test_a_burst_of_429s_halves_once_and_growth_is_slow_afterwards() -> No
     for _ in range(2):
         limiter.succeeded(estimated_tokens=1, used_tokens=None)
     assert 2.5 < limiter.allowed <= 3.0  # about one more a round
-
-
-async def test_never_fewer_than_one_is_allowed() -> None:
-    now = [0.0]
-    limiter = Limiter(concurrency=8, clock=lambda: now[0])
     for _ in range(20):
         now[0] += 10
         limiter.throttled(None)
-    assert limiter.allowed == 1.0
+    assert limiter.allowed == 1.0  # never fewer
 
 
 async def test_a_server_error_holds_growth_for_a_while() -> None:
@@ -131,15 +104,12 @@ def test_a_rate_a_minute_is_kept_over_a_minute_and_smoothed_over_seconds() -> No
     assert max(sum(t <= u < t + 1 for u in taken) for t in taken) <= 4
 
 
-def test_an_amount_larger_than_the_bucket_passes_and_its_debt_is_waited_out() -> None:
+def test_what_is_more_than_the_bucket_holds_passes_and_its_debt_is_waited_out() -> None:
     bucket = TokenBucket(600.0)  # ten a second
     assert bucket.delay_for(100.0, 0.0) == 0.0
     bucket.take(100.0)
     assert bucket.delay_for(1.0, 0.0) == pytest.approx(9.1)
     assert bucket.delay_for(1.0, 9.2) == 0.0
-
-
-def test_an_estimate_is_corrected_by_what_was_used() -> None:
     bucket = TokenBucket(6000.0)
     assert bucket.delay_for(100.0, 0.0) == 0.0
     bucket.take(100.0)
@@ -170,10 +140,7 @@ async def test_a_cancelled_wait_gives_its_place_back() -> None:
     await asyncio.gather(waiting, return_exceptions=True)
     assert limiter.in_flight == 0
     await asyncio.wait_for(limiter.acquire(1), 1)
-
-
-async def test_a_cancelled_wait_for_the_rate_gives_its_place_back() -> None:
-    limiter = Limiter(concurrency=4, rpm=1)
+    limiter = Limiter(concurrency=4, rpm=1)  # and so where the rate is waited for
     await limiter.acquire(1)
     waiting = asyncio.create_task(limiter.acquire(1))
     await asyncio.sleep(0.01)
