@@ -288,7 +288,7 @@ async def test_a_broken_envelope_reaches_the_client(ask, litellm, server):
 
 
 async def test_a_hundred_calls_are_served_at_once(ask, server):
-    server.delay_s = 0.4
+    server.delay_s = 0.6
     texts = [f"Text {number}." for number in range(100)]
     replies = await asyncio.gather(
         *(
@@ -387,7 +387,7 @@ def test_a_rate_limit_says_when_to_come_back():
 
 @pytest.mark.parametrize(("when_full", "rejected"), [("reject", 4), ("queue", 0)])
 def test_a_full_server_rejects_or_queues(when_full, rejected):
-    with ProviderServer(delay_s=0.1, max_concurrent=2, when_full=when_full) as server:
+    with ProviderServer(delay_s=0.3, max_concurrent=2, when_full=when_full) as server:
         statuses = []
         threads = [
             threading.Thread(target=lambda: statuses.append(post(server, chat())[0]))

@@ -31,7 +31,7 @@ from areopagus.testing import (
 )
 
 LONG = "Much is owed to those who waited, because promises bind. " * 40
-DELAY_S = 0.25  # long enough that calls sent together meet on a busy machine
+DELAY_S = 0.3  # long enough that calls sent together meet on a busy machine
 
 
 @pytest.fixture

@@ -90,15 +90,16 @@ async def test_what_breaks_is_the_fault_that_it_is_without_tls(
     for server in (plain, behind_tls):
         server.reset()
         base = server.bases[PROTOCOLS[model]]
+        well = backend(model, base, lane=lane)
         asked = backend(model, base, lane=lane, timeout_s=0.4 if fault in SLOW else 20.0)
         server.judge = constant(VOTE)
-        await asked.send(request(asked))
+        await well.send(request(well))
         server.judge = constant(fault)
         failed = await outcome(asked)
         found.append(failed[0] if isinstance(failed, tuple) else failed.text)
         assert server.counts.total == 2, "one send is one request"
         server.judge = constant(VOTE)
-        assert (await asked.send(request(asked))).text == VOTE
+        assert (await well.send(request(well))).text == VOTE
     assert found[0] == found[1]
 
 

@@ -261,20 +261,9 @@ def test_a_call_through_litellm_gives_the_same_reply_with_usage_and_no_cost(
     assert answer.usage.prompt_tokens == -(-characters // 4)
     assert answer.usage.completion_tokens == -(-len(answer.choices[0].message.content) // 4)
     assert litellm.completion_cost(answer, model="offline/lexical") == 0.0
-
-
-async def test_the_asynchronous_call_gives_the_same_reply_with_any_structured_output(
-    litellm: ModuleType,
-) -> None:
-    schema = {"type": "object", "properties": {"depth": {"type": "integer"}}}
-    formats: list[dict[str, Any] | None] = [
-        None,
-        {"type": "json_object"},
-        {"type": "json_schema", "json_schema": {"name": "v", "strict": True, "schema": schema}},
-    ]
-    for wanted in formats:
-        extra = {} if wanted is None else {"response_format": wanted}
-        answer = await litellm.acompletion(**call_arguments(), **extra)
+    # Structured output changes nothing.
+    for wanted in ({"type": "json_object"}, {"type": "json_schema", "json_schema": {"name": "v"}}):
+        answer = litellm.completion(**call_arguments(), response_format=wanted)
         assert json.loads(answer.choices[0].message.content) == reply()
 
 
@@ -287,25 +276,25 @@ async def test_a_missing_contract_is_a_bad_request_and_not_a_connection_error(
         await litellm.acompletion(**arguments)
     with pytest.raises(litellm.BadRequestError, match="must be a mapping"):
         litellm.completion(**arguments)
+    backend = EmbeddedBackend(BackendSpec(model="offline/lexical"))
+    with pytest.raises(ProviderError, match="must be a mapping") as caught:
+        await backend.send(request("offline/lexical", None))
+    assert caught.value.fault == "bad_request"
 
 
-def test_registering_twice_changes_nothing_and_leaves_other_providers(litellm: ModuleType) -> None:
-    ours = next(e for e in litellm.custom_provider_map if e["provider"] == "offline")
-    other = {"provider": "somebody_else", "custom_handler": litellm.CustomLLM()}
-    litellm.custom_provider_map = [other, *litellm.custom_provider_map]
-    register_offline()
-    register_offline()
-    assert other in litellm.custom_provider_map
-    offline = [e for e in litellm.custom_provider_map if e["provider"] == "offline"]
-    assert offline == [ours]
-
-
-def test_registering_takes_the_place_of_another_handler_of_the_same_name(
+def test_registering_leaves_other_providers_and_takes_the_place_of_one_of_the_same_name(
     litellm: ModuleType,
 ) -> None:
-    litellm.custom_provider_map = [{"provider": "offline", "custom_handler": litellm.CustomLLM()}]
-    register_offline()
-    assert json.loads(litellm.completion(**call_arguments()).choices[0].message.content) == reply()
+    (ours,) = (e for e in litellm.custom_provider_map if e["provider"] == "offline")
+    other = {"provider": "somebody_else", "custom_handler": litellm.CustomLLM()}
+    for before in (ours, {"provider": "offline", "custom_handler": litellm.CustomLLM()}):
+        litellm.custom_provider_map = [other, before]
+        register_offline()
+        register_offline()
+        assert other in litellm.custom_provider_map
+        assert len(litellm.custom_provider_map) == 2
+        answer = litellm.completion(**call_arguments())
+        assert json.loads(answer.choices[0].message.content) == reply()
 
 
 def request(model: str, told: Any) -> Request:
@@ -330,13 +319,6 @@ async def test_the_backend_answers_what_litellm_would_have_handed_on(
     found = await EmbeddedBackend(BackendSpec(model=model)).send(request(model, told or None))
     passing = {"request_id": None, "created_at": 0.0, "latency_s": 0.0}
     assert replace(found, **passing) == replace(expected, **passing)
-
-
-async def test_the_backend_names_a_missing_contract_as_a_bad_request() -> None:
-    backend = EmbeddedBackend(BackendSpec(model="offline/lexical"))
-    with pytest.raises(ProviderError, match="must be a mapping") as caught:
-        await backend.send(request("offline/lexical", None))
-    assert caught.value.fault == "bad_request"
 
 
 def test_a_job_of_the_embedded_judge_loads_no_litellm(tmp_path: Path) -> None:
