@@ -360,11 +360,12 @@ class _Sections:
             self._table(name, keys, beside, said, named=named),
         )
         if margin is not None and (points := list(self._alike(name, named))):
-            text = (
-                f"Shown by equivalence, within ±{margin:g}. A paper's rule takes every group "
-                "without a significant t-test; with few units or noisy answers that names groups "
-                "that differ."
-            )
+            text = f"Shown by equivalence, within ±{margin:g}."
+            if contrast.paired:
+                text += (
+                    " A paper's rule takes every group without a significant t-test; with few "
+                    "units or noisy answers that names groups that differ."
+                )
             yield (
                 f"Which groups are like {contrast.reference_name}",
                 [Points(points), Paragraph(text, "quiet")],

@@ -150,7 +150,7 @@ def _contrast_told(view: AuditView, name: str, contrast: Contrast) -> Iterator[s
                 for group in ranked
             ]
             side = "above" if sign > 0 else "below"
-            head = word or f"{contrast.title} {side} that of the {contrast.reference_name}"
+            head = word or f"{contrast.mean_title} {side} that of {contrast.reference_name}"
             yield sentence(f"{head}: {listed(said, MOST_NAMED)}{points}")
     others = {cell: one for cell, one in found.items() if one.verdict not in DIFFERS}
     reference = contrast.reference_name
@@ -395,10 +395,12 @@ def _n_units(view: AuditView) -> int:
     for name in view.definition.outcomes:
         if found := view.by_respondent("outcomes", name):
             return max(one.n for one in found.values())
-    for name in view.definition.contrasts:
-        rows = view.rows(name, "difference")
-        if len(rows):
+    for name, contrast in view.definition.contrasts.items():
+        rows = view.rows(name, "difference" if contrast.paired else "mean")
+        if len(rows) and contrast.paired:
             return int(rows["n"].max())
+        if len(rows):  # every group has units of its own
+            return int(rows[rows["respondent"] == view.respondents[0]]["n"].sum())
     return 0
 
 

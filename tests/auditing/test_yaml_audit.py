@@ -193,6 +193,10 @@ def test_groups_of_separate_units_are_compared_by_welchs_t(tmp_path: Path) -> No
         assert rows.loc["equivalence", "p"] == pytest.approx(p, rel=1e-9)
     assert gap(run, "actor").verdict == "differs"
     assert gap(run, "nurse").verdict == "equivalent"
+    said = " ".join(run.text.split())
+    assert said.startswith("Mean above that of teachers: actor +2")
+    assert "Shown to be like teachers, to within ±10: nurse." in said
+    assert "intervals and tests are over 35 cases" in said
     assert "Welch's t over cases" in gap(run, "nurse").p_method
 
 
