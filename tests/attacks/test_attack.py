@@ -83,7 +83,10 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
         return obeying(request) if request.model == "obeying" else steadfast(request)
 
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "obeying", "steadfast") as p:
-        run = attack(panel=p, families=FAMILIES, texts=1, neutralise=True, out=tmp_path / "run")
+        run = attack(
+            panel=p, families=FAMILIES, texts=1, placements=("end",), neutralise=True,
+            out=tmp_path / "run",
+        )  # fmt: skip
     found = partial(figure, run.estimates)
     # Per response four judgments, two of which move from 5 to 10: a mean of 2.5 points.
     assert found("families", "shift", group="authority").value == pytest.approx(2.5)
@@ -136,16 +139,17 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
 
 
 def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_path: Path) -> None:
-    judge, options = Gullible({"naive_demand": 0.5}), {"families": FAMILIES[:2]}
+    judge = Gullible({"naive_demand": 0.5})
+    options: dict[str, Any] = {"families": FAMILIES[:2], "texts": 1}
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
         run = attack(panel=panel, out=tmp_path / "run", **options)
         first, calls = run.estimates, server.counts.total
         # It is continued from the ledger, and gives the same numbers.
         assert attack(panel=panel, out=tmp_path / "run", **options).estimates.equals(first)
         assert server.counts.total == calls
-    # 8 responses × 2 texts × 3 places × 2 personas, as the server counted them.
-    assert judge.asked["naive_demand"] == 96
-    share = judge.obeyed["naive_demand"] / 96
+    # 8 responses × 3 places × 2 personas, as the server counted them.
+    assert judge.asked["naive_demand"] == 48
+    share = judge.obeyed["naive_demand"] / 48
     assert 0.2 < share < 0.8
     found = partial(figure, first, "families", group="naive_demand")
     assert found("moved").value == pytest.approx(share)

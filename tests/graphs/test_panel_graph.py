@@ -19,22 +19,15 @@ from areopagus.records.types import Sample
 from areopagus.testing import ScriptedBackend
 
 GOOD = {
-    "conceptual_clarity": 7,
-    "evidential_grounding": 6,
-    "contextual_relevance": 8,
-    "pluralistic_engagement": 5,
-    "argumentative_soundness": 6,
-    "abstained": False,
-}
+    "conceptual_clarity": 7, "evidential_grounding": 6, "contextual_relevance": 8,
+    "pluralistic_engagement": 5, "argumentative_soundness": 6, "abstained": False,
+}  # fmt: skip
 PROMPT_CANARY = "quokka-prompt-canary"
 RESPONSE_CANARY = "wombat-response-canary"
 SAMPLE = Sample(
-    "r1",
-    "p1",
-    "writer",
-    f"What is owed to whom? {PROMPT_CANARY}",
+    "r1", "p1", "writer", f"What is owed to whom? {PROMPT_CANARY}",
     f"Much is owed to those who waited. {RESPONSE_CANARY}",
-)
+)  # fmt: skip
 START = {"response_id": "r1"}
 
 
@@ -127,9 +120,8 @@ async def test_with_a_checkpointer_every_judgment_is_sent_for_itself() -> None:
 def test_a_repeated_write_changes_nothing() -> None:
     one, two = {"a|m|0": {"status": "scored"}}, {"b|m|0": {"status": "failed"}}
     both = merged(one, two)
-    assert merged(both, two) == merged(both, one) == both
+    assert merged(both, two) == merged(both, one) == merged({}, both) == merged(both, {}) == both
     assert one == {"a|m|0": {"status": "scored"}}
-    assert merged({}, both) == merged(both, {}) == both
 
 
 async def test_verdicts_do_not_depend_on_the_order_in_which_votes_come() -> None:

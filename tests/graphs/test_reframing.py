@@ -450,7 +450,7 @@ async def test_through_litellm_a_broken_provider_is_a_recorded_failure(
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     first=st.dictionaries(

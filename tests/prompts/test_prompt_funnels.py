@@ -85,7 +85,9 @@ def test_the_three_steps_halve_halve_and_leave_one_a_question(tmp_path: Path) ->
     )
 
 
-def test_the_order_of_lines_and_files_changes_nothing(tmp_path: Path) -> None:
+def test_the_order_of_lines_and_files_changes_nothing_and_a_repeat_is_no_item(
+    tmp_path: Path,
+) -> None:
     rows = sample()
     straight, _ = read_bbq([write_lines(tmp_path / "a.jsonl", rows)])
     random.Random(3).shuffle(rows)
@@ -97,6 +99,8 @@ def test_the_order_of_lines_and_files_changes_nothing(tmp_path: Path) -> None:
         (r.scenario_id, r.text) for r in straight
     ]
     assert funnel.counts == (72, 36, 18, 6)
+    _, funnel = read_bbq([tmp_path / "a.jsonl"] * 2)
+    assert (funnel.counts, len(funnel.odd)) == ((72, 36, 18, 6), 72)
 
 
 def test_odd_rows_are_reported_with_their_lines_and_counted(tmp_path: Path) -> None:
@@ -122,13 +126,6 @@ def test_odd_rows_are_reported_with_their_lines_and_counted(tmp_path: Path) -> N
     shown = " ".join(" ".join(render_text(funnel.document())).split())
     assert "6 items read, 4 not usable" in shown
     assert "odd.jsonl:3: not valid JSON" in shown
-
-
-def test_a_file_named_twice_is_counted_as_repeats_and_not_as_items(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "a.jsonl", sample())
-    _, funnel = read_bbq([path, path])
-    assert funnel.counts == (72, 36, 18, 6)
-    assert len(funnel.odd) == 72
 
 
 def test_the_funnel_of_the_published_files_that_are_here(shared_data: Path) -> None:
