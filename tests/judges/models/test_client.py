@@ -174,7 +174,8 @@ async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
     asking = asyncio.ensure_future(ends(client, backend, 120))
     async with asyncio.timeout(20):
         await is_held.wait()
-        await asyncio.wait([asking], timeout=0.2)
+        await until(lambda: len(backend.requests) > sent_before[0])
+        await asyncio.wait([asking], timeout=0.3)
         # Of those that were noted some had come back, and all others do.
         assert sent_before[0] < len(backend.requests) <= sent_before[0] + 16 + 16 // 2
         may_store.set()

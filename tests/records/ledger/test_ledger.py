@@ -485,6 +485,7 @@ async def main():
     n = start
     while True:
         await asyncio.gather(*(pay(n + k) for k in range(8)))
+        await asyncio.sleep(0.01)
         n += 8
 
 asyncio.run(main())
@@ -495,11 +496,11 @@ asyncio.run(main())
 def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(
     place: Place, tmp_path: Path
 ) -> None:
-    """Five processes write one ledger at once; they are killed one after the other."""
+    """Four processes write one ledger at once; they are killed one after the other."""
     chance = random.Random(7)
     Ledger.open(place).close()
     processes = [
-        Command(place, 1_000_000 * number, folder=tmp_path, code=_WRITER) for number in range(5)
+        Command(place, 1_000_000 * number, folder=tmp_path, code=_WRITER) for number in range(4)
     ]
     promised: list[int] = []
     for process in processes:
@@ -511,5 +512,5 @@ def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(
         promised += map(int, lines)
     with Ledger.open(place) as ledger:
         assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
-        assert ledger.abandoned() <= 5 * 8
-    assert len(promised) <= ledger_stats(place).backends[0].calls <= len(promised) + 5 * 8
+        assert ledger.abandoned() <= 4 * 8
+    assert len(promised) <= ledger_stats(place).backends[0].calls <= len(promised) + 4 * 8
