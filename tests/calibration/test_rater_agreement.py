@@ -14,6 +14,7 @@ from areopagus.calibration import Agreement, agreement
 from areopagus.calibration.paper import add_as_published
 from areopagus.records.estimates import Estimates
 from areopagus.records.humans import HumanTable
+from areopagus.reports.text import render_text
 
 
 def from_dense(table: np.ndarray, prompts: np.ndarray, kind: str = "score") -> Ratings:
@@ -111,7 +112,9 @@ def test_a_ratio_and_a_difference_by_hand() -> None:
     )
 
 
-def test_summeval_alphas_of_the_experts(summeval_experts: Agreement) -> None:
+def test_the_published_agreement_of_summevals_experts_is_found_and_printed(
+    summeval_experts: Agreement,
+) -> None:
     for criterion, alpha in (
         ("coherence", 0.576), ("consistency", 0.899), ("fluency", 0.738), ("relevance", 0.493),
         ("all", 0.733),
@@ -120,6 +123,9 @@ def test_summeval_alphas_of_the_experts(summeval_experts: Agreement) -> None:
         assert round(found.value, 3) == alpha
     pooled = figure(summeval_experts, "people", "alpha_ordinal", criterion="all")
     assert round(pooled.value, 3) == 0.714
+    assert "0.58 [" in " ".join(summeval_experts.text.split())
+    summary = render_text(summeval_experts.document())
+    assert "People agree better than chance on" in summary[0]
 
 
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
