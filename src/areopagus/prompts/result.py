@@ -243,7 +243,6 @@ def _summary(estimates: pd.DataFrame, whole: str | None, level: float) -> Iterat
         keys={"respondent": "generator"},
         measures=[
             Measure("prompts_usable", "usable", is_count=True),
-            Measure("prompts_passed", "passed", is_count=True),
             *(Measure(name, title) for name, title in _SHARES.items()),
         ],
         where={"group": whole},
