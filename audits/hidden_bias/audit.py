@@ -171,8 +171,8 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         n = options.answers
         counts = design_counts(dataset.categories, len(dataset.pairs), n)
         size = (
-            f"{units(len(dataset.pairs), 'concept pair')} x {counts.instances} test instances = "
-            f"{counts.all_instances:,}, from {counts.questions} questions a pair"
+            f"in full: {units(len(dataset.pairs), 'concept pair')} x {counts.instances} test "
+            f"instances = {counts.all_instances:,}, from {counts.questions} questions a pair"
         )
         found = [size]
         if options.semi_generation:
