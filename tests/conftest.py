@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -45,12 +44,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Four processes on two cores: much of the suite waits for processes that it starts."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, (cores or 1) * 2)
-
-
-def pytest_collection_finish() -> None:
-    """What the tests themselves are made of lives to the end: no collection looks at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
