@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 
 def cohen_dz(differences: npt.ArrayLike) -> float:
@@ -157,5 +157,5 @@ def log_odds_with_prior(
             continue  # the only word there is: nothing to be told apart from
         difference = math.log((a + alpha) / rest_a) - math.log((b + alpha) / rest_b)
         z = difference / math.sqrt(1 / (a + alpha) + 1 / (b + alpha))
-        found.append(WordContrast(word, a, b, difference, z, 2 * float(stats.norm.sf(abs(z)))))
+        found.append(WordContrast(word, a, b, difference, z, 2 * float(special.ndtr(-abs(z)))))
     return tuple(sorted(found, key=lambda item: (-abs(item.z), item.word)))

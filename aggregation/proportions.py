@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 from scipy.special import ndtri
 
 from .estimate import Estimate
@@ -83,6 +82,8 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
 
     Source: Fagerland, Lydersen & Laake (2013), BMC Medical Research Methodology 13:91.
     """
+    from scipy import stats
+
     if only_a < 0 or only_b < 0:
         raise ValueError(f"counts must be at least 0, got {only_a} and {only_b}")
     n, least = only_a + only_b, min(only_a, only_b)
@@ -93,6 +94,8 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
 
 
 def _wilson_limits(successes: int, trials: int, level: float) -> tuple[float, float]:
+    from scipy import stats
+
     found = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
     return float(found.low), float(found.high)
 
@@ -187,6 +190,8 @@ def cochran_q(
 
     Source: Cochran (1950), Biometrika 37, 256–266.
     """
+    from scipy import stats
+
     table = np.asarray(outcomes, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 2:
         raise ValueError(f"outcomes must be (models of 2 at least, prompts), got {table.shape}")
@@ -252,6 +257,8 @@ def mcnemar_of_counts(only_a: int, only_b: int, *, both: int = 0, neither: int =
     Raises:
         ValueError: a negative count.
     """
+    from scipy import stats
+
     p_mid = mcnemar_midp(only_a, only_b)
     n = only_a + only_b
     if n == 0:
@@ -378,6 +385,8 @@ def chi_square_test(
 
     Source: Pearson (1900); Patefield (1981) for the draws; Phipson & Smyth (2010) for their p.
     """
+    from scipy import stats
+
     table = np.asarray(counts)
     if table.ndim != 2:
         raise ValueError(f"counts must be two-dimensional, got shape {table.shape}")
@@ -571,5 +580,7 @@ def _grid_binomials(n: int) -> Floats:
 
 
 def _binomial(n: int, p: float) -> Floats:
+    from scipy import stats
+
     found: Floats = stats.binom.pmf(np.arange(n + 1), n, p)
     return found

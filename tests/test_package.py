@@ -94,7 +94,7 @@ def _modules_after(code: str) -> set[str]:
         text=True,
         timeout=60,
     )
-    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
@@ -112,6 +112,11 @@ def test_help_loads_nothing_heavy() -> None:
 def test_making_a_panel_loads_no_provider_library() -> None:
     loaded = _modules_after("import areopagus\nareopagus.Panel()")
     assert not loaded & {"litellm", "langgraph", "pandas", "scipy", "openai"}
+
+
+def test_commands_begin_without_the_slow_parts_of_scipy() -> None:
+    loaded = _modules_after("import areopagus.cli.jobs")
+    assert not loaded & {"scipy.stats", "scipy.sparse", "scipy.optimize", "pandas", "litellm"}
 
 
 @pytest.mark.parametrize(
