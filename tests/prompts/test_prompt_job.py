@@ -24,7 +24,7 @@ from areopagus.records.readers.responses import PromptSource
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 
-class Bench:
+class Setup:
     """A server that plays a world, and the job before it."""
 
     def __init__(self, folder: Path, world: PromptWorld, server: ProviderServer) -> None:
@@ -56,19 +56,19 @@ class Bench:
         return bool(judged) and all(r.model not in mine for r, mine in pairs)
 
 
-Play = Callable[..., Bench]
+Play = Callable[..., Setup]
 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     opened: list[ProviderServer] = []
 
-    def make(**settings: Any) -> Bench:
+    def make(**settings: Any) -> Setup:
         world = PromptWorld(**settings)
         server = ProviderServer(world)
         server.start()
         opened.append(server)
-        return Bench(tmp_path, world, server)
+        return Setup(tmp_path, world, server)
 
     yield make
     for server in opened:
@@ -81,18 +81,18 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -> None:
-    bench, plan = play(n=2), {"cross_pairs": 4}
-    planned = bench.estimate(**plan)
-    assert bench.server.counts.total == 0
-    run = bench.run(**plan)
+    setup, plan = play(n=2), {"cross_pairs": 4}
+    planned = setup.estimate(**plan)
+    assert setup.server.counts.total == 0
+    run = setup.run(**plan)
     assert (run.state, run.exit_code) == ("complete", 0)
     # write: 3 a scenario; filter: 15 prompts x 2; compare: 3 x C(5,2) x 2 within, 3 x 4 x 1 across
-    assert bench.server.counts.total == planned == 2 * (3 + 30 + 60 + 12)
-    assert bench.nobody_judged_its_own()
+    assert setup.server.counts.total == planned == 2 * (3 + 30 + 60 + 12)
+    assert setup.nobody_judged_its_own()
     rows = rows_of(run.prompts_path)
     assert len(rows) == len({row["prompt_id"] for row in rows}) == 2 * 3 * 5
     first = rows[0]
-    assert first["prompt_text"] == bench.world.question("alpha", "s0", 1)
+    assert first["prompt_text"] == setup.world.question("alpha", "s0", 1)
     assert (first["generator"], first["scenario_id"], first["number"]) == ("alpha", "s0", "1")
     assert first["angle"] == "angle 1 of alpha in s0"
     assert (first["quality"], first["votes_passed"], first["votes_planned"]) == ("passed", "2", "2")
@@ -105,21 +105,21 @@ def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -
     again.unlink()
     assert any("stereotypes of social groups" in notice for notice in run.record["notices"])
     # The scratchpad is shown to nobody and stored in no table.
-    assert not any("SECRET plan" in str(r.messages) for r in bench.asked("quality", "compare"))
+    assert not any("SECRET plan" in str(r.messages) for r in setup.asked("quality", "compare"))
     files = {p.name: p.read_bytes() for p in run.path.iterdir() if p.is_file()}
     assert not any(b"SECRET plan" in content for content in files.values())
     # A rerun asks nothing and writes the same, but for what tells of every session.
     with pytest.raises(InputError, match="holds another run"):
-        bench.run(**plan, per_scenario=4)
-    bench.run(**plan)
-    assert (bench.server.counts.total, bench.estimate(**plan)) == (planned, 0)
+        setup.run(**plan, per_scenario=4)
+    setup.run(**plan)
+    assert (setup.server.counts.total, setup.estimate(**plan)) == (planned, 0)
     told = {"run.json", "report.html", "report.txt"}
     assert {name for name in files if (run.path / name).read_bytes() != files[name]} <= told
 
 
 def test_a_prompt_can_be_cited_by_the_model_that_wrote_it(play: Play) -> None:
-    bench = play(n=1)
-    run = bench.run(cross_pairs=1)
+    setup = play(n=1)
+    run = setup.run(cross_pairs=1)
     # The name is the user's, the string says whose model it is.
     expected = {name: f"openai/{name}" for name in MODELS}
     for file in ("prompts.csv", "candidates.csv", "bundles.csv"):
@@ -136,14 +136,14 @@ def test_a_prompt_can_be_cited_by_the_model_that_wrote_it(play: Play) -> None:
     with PromptSource(run.prompts_path) as opened:
         assert opened.check().n_prompts == 15
         assert {row.extra["generator_model"] for row in opened.rows()} == set(expected.values())
-    write_sample(bench.folder / "study.csv", sample_prompts(run.path, 3))
-    drawn = rows_of(bench.folder / "study.csv")
+    write_sample(setup.folder / "study.csv", sample_prompts(run.path, 3))
+    drawn = rows_of(setup.folder / "study.csv")
     assert {row["generator_model"] for row in drawn} == set(expected.values())
 
 
 def test_what_was_planted_is_found_and_what_failed_is_counted(play: Play) -> None:
     """Refusals, blocks that are mended and that are not, flaws, likeness: each in its figure."""
-    bench = play(
+    setup = play(
         n=3,
         refusing={("alpha", "s2")},
         malformed={("beta", "s1"): (2, 4), ("gamma", "s2"): (1, 2)},
@@ -152,7 +152,7 @@ def test_what_was_planted_is_found_and_what_failed_is_counted(play: Play) -> Non
         soft={"gamma"},
         same={"alpha": (frozenset({1, 2, 3}),), "beta": (frozenset({4, 5}),)},
     )
-    run = bench.run(cross_pairs=5)
+    run = setup.run(cross_pairs=5)
     assert run.exit_code == 3
 
     def figures(name: str, *measures: str) -> list[float]:
@@ -164,7 +164,7 @@ def test_what_was_planted_is_found_and_what_failed_is_counted(play: Play) -> Non
     assert "Refused by alpha: s2" in run.text
     assert max(len(line) for line in run.text.splitlines()) <= 80
     # Malformed: asked for once more, these blocks alone; one that stays so is left out.
-    repairs = [r for r in bench.asked("generate") if len(r.messages) > 2]
+    repairs = [r for r in setup.asked("generate") if len(r.messages) > 2]
     assert sorted(r.model for r in repairs) == ["beta", "gamma"]
     told = next(r for r in repairs if r.model == "beta").messages[-1]["content"]
     assert '"prompt_2_question"' in told
@@ -204,8 +204,8 @@ def test_what_was_planted_is_found_and_what_failed_is_counted(play: Play) -> Non
 
 
 def test_of_those_that_passed_only_their_pairs_are_compared(play: Play) -> None:
-    bench = play(n=1, flaws={("alpha", 5): "judgmental"})
-    run = bench.run(diversity_of="passed", cross_pairs=0)
+    setup = play(n=1, flaws={("alpha", 5): "judgmental"})
+    run = setup.run(diversity_of="passed", cross_pairs=0)
     pairs = rows_of(run.path / "pairs.csv")
     assert len([row for row in pairs if row["first_generator"] == "alpha"]) == 6
     assert not any("alpha-5" in row["first"] + row["second"] for row in pairs)
@@ -214,26 +214,26 @@ def test_of_those_that_passed_only_their_pairs_are_compared(play: Play) -> None:
 def test_a_reply_that_is_no_object_is_unreadable_and_a_refusal_by_status_a_refusal(
     play: Play,
 ) -> None:
-    bench = play(n=1, noise={("generate", "gamma"): "Here you are: five fine prompts."})
-    served = bench.server.judge
+    setup = play(n=1, noise={("generate", "gamma"): "Here you are: five fine prompts."})
+    served = setup.server.judge
 
     def refusing(request: Any) -> ServedReply:
-        if request.model == "alpha" and bench.world.role(request) == "generate":
+        if request.model == "alpha" and setup.world.role(request) == "generate":
             body = {"error": {"code": "content_filter", "message": "content_policy_violation"}}
             return ServedReply(None, status=400, body=json.dumps(body).encode())
         return served(request)
 
-    bench.server.judge = refusing
-    run = bench.run(diversity_of="none")
-    assert sum(r.model == "gamma" for r in bench.asked("generate")) == 2, "repaired once"
+    setup.server.judge = refusing
+    run = setup.run(diversity_of="none")
+    assert sum(r.model == "gamma" for r in setup.asked("generate")) == 2, "repaired once"
     assert figure(run, "gamma", "unreadable").value == 1
     assert figure(run, "alpha", "refused").value == 1
     assert figure(run, "beta", "complete").value == 1
 
 
 def test_a_vote_that_cannot_be_read_leaves_the_prompt_undecided_never_passed(play: Play) -> None:
-    bench = play(n=1, noise={("quality", "gamma"): "fine by me"})
-    run = bench.run(diversity_of="none")
+    setup = play(n=1, noise={("quality", "gamma"): "fine by me"})
+    run = setup.run(diversity_of="none")
     names = ("passed", "failed", "undecided", "not_checked", "not_asked")
     assert [figure(run, "alpha", f"prompts_{name}").value for name in names] == [0, 0, 5, 0, 0]
     found = figure(run, "alpha", "pass_rate")
@@ -247,9 +247,9 @@ def test_a_vote_that_cannot_be_read_leaves_the_prompt_undecided_never_passed(pla
 
 def test_with_all_judges_two_of_three_pass_a_prompt_and_the_table_says_so(play: Play) -> None:
     # alpha's first prompt: beta finds a flaw, gamma none, alpha itself none.
-    bench = play(n=1, flaws={("alpha", 1): "judgmental"}, soft={"gamma", "alpha"})
-    others = bench.run(diversity_of="none")
-    everybody = bench.run(diversity_of="none", filter_judges="all", out=bench.folder / "all")
+    setup = play(n=1, flaws={("alpha", 1): "judgmental"}, soft={"gamma", "alpha"})
+    others = setup.run(diversity_of="none")
+    everybody = setup.run(diversity_of="none", filter_judges="all", out=setup.folder / "all")
     first, second = (rows_of(run.path / "candidates.csv")[0] for run in (others, everybody))
     assert first["quality"] == "failed"
     told = second["quality"], second["votes_passed"], second["votes_planned"]
@@ -261,15 +261,15 @@ def test_with_all_judges_two_of_three_pass_a_prompt_and_the_table_says_so(play: 
 
 
 def test_one_judge_is_enough_under_either_and_not_under_both(play: Play) -> None:
-    bench = play(n=1, lenient={"gamma"})
-    run = bench.run(cross_pairs=0)
+    setup = play(n=1, lenient={"gamma"})
+    run = setup.run(cross_pairs=0)
     both = [
         diversity(run, "alpha", "alpha", name).value
         for name in ("diversity", "diversity_other_rule")
     ]
-    sent = bench.server.counts.total
-    either = bench.run(cross_pairs=0, equivalence="either")
-    assert bench.server.counts.total == sent, "the rule changes no question"
+    sent = setup.server.counts.total
+    either = setup.run(cross_pairs=0, equivalence="either")
+    assert setup.server.counts.total == sent, "the rule changes no question"
     # gamma judges the pairs of alpha and beta beside one judge who sees none equivalent.
     assert both == [1.0, 0.0]
     assert diversity(either, "alpha", "alpha", "diversity").value == 0.0
@@ -279,23 +279,23 @@ def test_one_judge_is_enough_under_either_and_not_under_both(play: Play) -> None
 def test_a_further_judge_is_a_second_voice_and_a_model_under_another_name_is_none(
     play: Play,
 ) -> None:
-    bench = play(n=1)
-    twin = model(bench.server, "alpha", temperature=1.0) | {"name": "alpha-warm"}
-    run = bench.run(judges=[twin, model(bench.server, "delta")], cross_pairs=4)
-    assert bench.nobody_judged_its_own()
+    setup = play(n=1)
+    twin = model(setup.server, "alpha", temperature=1.0) | {"name": "alpha-warm"}
+    run = setup.run(judges=[twin, model(setup.server, "delta")], cross_pairs=4)
+    assert setup.nobody_judged_its_own()
     assert any("two names stand for one model" in notice for notice in run.record["notices"])
     assert diversity(run, "alpha", "beta", "judges_a_pair").value == 2
     assert all("one model that wrote neither" not in n for n in run.record["notices"])
-    assert "delta" not in {r.model for r in bench.asked("generate")}
+    assert "delta" not in {r.model for r in setup.asked("generate")}
 
 
 def test_with_one_model_nothing_is_checked_and_the_set_says_so(play: Play) -> None:
-    bench = play(n=1)
-    run = bench.run(("alpha",))
+    setup = play(n=1)
+    run = setup.run(("alpha",))
     assert {row["quality"] for row in rows_of(run.prompts_path)} == {"not_checked"}
     found = diversity(run, "alpha", "alpha", "diversity")
     assert (found.is_defined, found.reason) == (False, "no model that wrote neither prompt")
-    assert bench.server.counts.total == 1
+    assert setup.server.counts.total == 1
 
 
 @pytest.mark.parametrize(
@@ -307,21 +307,21 @@ def test_with_one_model_nothing_is_checked_and_the_set_says_so(play: Play) -> No
     ],
 )
 def test_a_dry_run_counts_the_calls_that_are_then_sent(play: Play, plan: dict[str, Any]) -> None:
-    bench = play(n=2, count=plan.get("per_scenario", 5))
-    planned = bench.estimate(**plan)
-    bench.run(**plan, limit=1)
-    sent = bench.server.counts.total
+    setup = play(n=2, count=plan.get("per_scenario", 5))
+    planned = setup.estimate(**plan)
+    setup.run(**plan, limit=1)
+    sent = setup.server.counts.total
     # After a part it counts what is left.
-    left = bench.estimate(**plan)
-    bench.run(**plan, out=bench.folder / "whole")
-    assert bench.server.counts.total == planned == sent + left
-    assert bench.estimate(**plan) == 0
+    left = setup.estimate(**plan)
+    setup.run(**plan, out=setup.folder / "whole")
+    assert setup.server.counts.total == planned == sent + left
+    assert setup.estimate(**plan) == 0
 
 
 def test_a_cost_cap_is_not_passed_scenarios_are_whole_and_the_next_run_goes_on(play: Play) -> None:
-    bench = play(n=4)
+    setup = play(n=4)
     prices = {"settings": {"prices": {"input": 1000.0, "output": 1000.0}, "max_tokens": 900}}
-    run = bench.run(**prices, diversity_of="none", max_cost=30.0)
+    run = setup.run(**prices, diversity_of="none", max_cost=30.0)
     assert (run.state, run.exit_code) == ("budget", 4)
     session = run.record["sessions"][-1]
     assert 0 < session["spent_usd"] + session["possibly_spent_usd"] <= 30.0
@@ -347,27 +347,27 @@ def test_a_cost_cap_is_not_passed_scenarios_are_whole_and_the_next_run_goes_on(p
     assert (f"{unvoted} vote" in stop["sentence"]) == bool(unvoted)
     assert f"S{sentence}" in " ".join(run.text.split())
     assert sentence in (run.path / "report.html").read_text(encoding="utf-8")
-    done = bench.run(**prices, diversity_of="none")
+    done = setup.run(**prices, diversity_of="none")
     assert (done.state, done.exit_code, done.record["cost_cap"]) == ("complete", 0, None)
     assert "by the cost cap" not in done.text
-    assert bench.server.counts.total == 4 * (3 + 30), "nothing was paid twice"
+    assert setup.server.counts.total == 4 * (3 + 30), "nothing was paid twice"
 
 
 def test_a_scenario_of_concepts_asks_for_technology_and_allows_one(play: Play) -> None:
-    bench = play(n=1, source="concepts")
-    run = bench.run(("alpha",))
-    assert "At most one of the questions" in bench.asked("generate")[0].text_of("system")
+    setup = play(n=1, source="concepts")
+    run = setup.run(("alpha",))
+    assert "At most one of the questions" in setup.asked("generate")[0].text_of("system")
     assert {row["about_technology"] for row in rows_of(run.prompts_path)} == {"no"}
 
 
 def test_everything_wrong_is_said_before_anything_is_asked(play: Play) -> None:
-    bench = play(n=1)
+    setup = play(n=1)
     with pytest.raises(InputError, match="is named twice"):
-        bench.run(("alpha", "alpha"))
+        setup.run(("alpha", "alpha"))
     with pytest.raises(InputError, match="none of them can judge prompts"):
-        bench.run(judges=["offline/lexical"])
+        setup.run(judges=["offline/lexical"])
     with pytest.raises(InputError, match="writes no prompts"):
-        construct_prompts(bench.world.scenarios(), models="offline/rewriter")
+        construct_prompts(setup.world.scenarios(), models="offline/rewriter")
     with pytest.raises(InputError, match=r"per_scenario: .*10"):
-        bench.run(per_scenario=11)
-    assert bench.server.counts.total == 0
+        setup.run(per_scenario=11)
+    assert setup.server.counts.total == 0
