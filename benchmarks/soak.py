@@ -43,6 +43,7 @@ from areopagus.testing import (
     by_hash,
     flaky,
     per_model,
+    reserved_port,
 )
 
 IN_FLIGHT = 16
@@ -353,8 +354,10 @@ def slow_faults(soak: Soak) -> None:
 def dies_and_returns(soak: Soak) -> None:
     """An endpoint that dies in the middle and comes back."""
     print("\nan endpoint that dies and returns")
-    server = ProviderServer(by_hash(1, 10), delay_s=0.01, record=False)
-    with server:
+    with (
+        reserved_port() as port,
+        ProviderServer(by_hash(1, 10), port=port, delay_s=0.01, record=False) as server,
+    ):
         soak.settings(server)
         process = soak.start("returned", "returned")
         while server.counts.answered < soak.planned / 3 and process.poll() is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+
+from areopagus.testing import reserved_port
 
 PASSWORD = "canary-pass-7f3"
 USER = "ledger"
@@ -41,9 +43,8 @@ class PostgresServer:
         self.folder = Path(tempfile.mkdtemp(prefix="areopagus-postgres-"))
         self._programs = programs()
         self._data = self.folder / "data"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self._held = ExitStack()
+        self.port = self._held.enter_context(reserved_port())
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         if os.geteuid() == 0:
@@ -74,6 +75,7 @@ class PostgresServer:
         if (self._data / "postmaster.pid").exists():
             self.stop("immediate")
         shutil.rmtree(self.folder)
+        self._held.close()
 
     def address(self, schema: str = "areopagus", *, password: str = PASSWORD) -> str:
         """The address of a ledger in a schema."""

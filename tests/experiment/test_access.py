@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,14 @@ import pytest
 
 from areopagus import InputError, Panel
 from areopagus.records.tables import read_judgments
-from areopagus.testing import Fault, ProviderServer, ScriptedBackend, by_hash, constant
+from areopagus.testing import (
+    Fault,
+    ProviderServer,
+    ScriptedBackend,
+    by_hash,
+    constant,
+    reserved_port,
+)
 
 ROWS = [
     {
@@ -23,10 +30,9 @@ ROWS = [
 
 
 @pytest.fixture
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def closed_port() -> Iterator[int]:
+    with reserved_port() as port:
+        yield port
 
 
 def wrong(port: int) -> list[Any]:

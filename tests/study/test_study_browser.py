@@ -86,9 +86,7 @@ def test_a_whole_study(tmp_path: Path, chromium: Chromium) -> None:
     )  # fmt: skip
     folder, links = built.folder, secrets_of(built.folder)
     assert (built.n_raters, built.n_prompts, built.n_packets) == (3, PAGES, 3 * PAGES)
-    server = StudyServer(folder)
-    server.start()
-    try:
+    with StudyServer(folder) as server:
         tabs = [chromium.tab() for _ in range(2)]
         for number, tab in enumerate(tabs, 1):
             rater = Person(folder, f"r0{number}")
@@ -110,8 +108,6 @@ def test_a_whole_study(tmp_path: Path, chromium: Chromium) -> None:
         assert asked.count("/icon.svg") <= 1
         assert set(later) <= {"/api/study", *(f"/api/pages/{n + 1}" for n in range(PAGES))}
         rate_by_api(server, Person(folder, "r03"), links["rater-03"])
-    finally:
-        server.kill()
 
     found = collect_study(folder)
     assert f"{3 * PAGES} of {3 * PAGES} pages scored whole." in found.text

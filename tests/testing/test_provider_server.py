@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from areopagus.testing import (
     constant,
     flaky,
     per_model,
+    reserved_port,
     respondent,
     sequence,
 )
@@ -317,6 +319,17 @@ def test_stopping_resets_what_is_in_flight_and_leaves_no_thread():
     assert server.counts.abandoned == 1
     assert not [t for t in threading.enumerate() if t.name == "areopagus-provider"]
     server.stop()  # a second time is no fault
+
+
+def test_a_reserved_port_is_kept_for_the_server_that_stops_and_returns():
+    with reserved_port() as port, ProviderServer(constant(7), port=port) as server:
+        server.stop()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        server.start()
+        assert server.port == port
 
 
 def test_votes_follow_the_text_and_not_the_nonce_or_the_order(server):

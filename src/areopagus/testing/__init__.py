@@ -15,7 +15,7 @@ from .exchange import (
     WireProtocol,
     request_key,
 )
-from .provider import Counts, ProviderServer
+from .provider import Counts, ProviderServer, reserved_port
 from .scripted import (
     Answer,
     ScriptedAnswer,
@@ -51,6 +51,7 @@ __all__ = [
     "mangled",
     "per_model",
     "request_key",
+    "reserved_port",
     "respondent",
     "sequence",
 ]

@@ -9,8 +9,8 @@ import ssl
 import struct
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from http import HTTPStatus
@@ -33,6 +33,20 @@ from .exchange import (
 )
 from .protocols import PATHS, read_request
 from .scripted import by_hash
+
+
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port on loopback that refuses connections and that no other program is given.
+
+    A server may listen there, stop and return: without this, another program may have been given
+    the port in between.
+    """
+    with socket.socket() as holder:
+        # With this option a server may bind the same port, since the holder never listens.
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
 
 
 class _RateAllowance:
@@ -165,7 +179,8 @@ class ProviderServer:
     Args:
         judge: decides every reply; runs on the server's thread, so it must not block. One that
             raises is answered with status 500 and kept in `errors`.
-        port: 0 takes a free one, which is kept over `stop` and `start`.
+        port: 0 takes a free one. `start` after `stop` takes the same one again, which nothing else
+            can have been given if it came from `reserved_port`.
         delay_s: seconds from the arrival of a request to its answer.
         requests_per_minute: above it, 429 with Retry-After; None: no limit.
         burst: requests admitted at once under that limit; None: a second's worth.

@@ -27,7 +27,7 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.connections import MOST_BYTES, proxy_of
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
-from areopagus.testing import Fault, ProviderServer, by_hash, constant
+from areopagus.testing import Fault, ProviderServer, by_hash, constant, reserved_port
 
 pytestmark = pytest.mark.usefixtures("clients", "key")
 LANES = ("auto", "litellm")
@@ -190,7 +190,7 @@ async def test_no_cookie_is_sent_back(recorder: Recorder, lane: str) -> None:
 
 
 async def test_an_endpoint_that_dies_is_a_connection_that_cost_nothing() -> None:
-    with ProviderServer(by_hash(1, 10)) as server:
+    with reserved_port() as port, ProviderServer(by_hash(1, 10), port=port) as server:
         asked = backend("openai/x", server.openai_base)
         await asked.send(request(asked))
         server.stop()
