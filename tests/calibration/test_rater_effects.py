@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.kendall import pairwise_tau
 from areopagus.aggregation.ratings import Ratings, make_ratings
+from areopagus.calibration import agreement
 from areopagus.calibration.people import add_rater_effects
 from areopagus.records.estimates import Estimates, estimates_by, select
 
@@ -130,3 +134,25 @@ def test_raters_of_groups_that_never_met_are_measured_within_theirs() -> None:
         shrunk = found[one]["shrunk"].value
         assert shrunk == pytest.approx(found[other]["shrunk"].value, abs=0.25)
         assert shrunk == pytest.approx(found[one]["deviation"].value, abs=0.25)
+
+
+def test_a_rater_who_is_harsh_on_one_criterion_only_is_said_to_be_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    shift = {("r1", "clarity"): -2, ("r1", "depth"): 2, ("r2", "clarity"): -2, ("r2", "depth"): -2}
+    rows = [
+        {
+            "rater_id": rater,
+            "prompt_id": f"p{prompt}",
+            "response_id": f"p{prompt}-{response}",
+            "criterion": criterion,
+            "score": 3 + 2 * response + shift.get((rater, criterion), 0) + int(rng.integers(2)),
+        }
+        for rater in ("r1", "r2", "r3", "r4", "r5")
+        for prompt in range(20)
+        for response in range(3)
+        for criterion in ("clarity", "depth")
+    ]
+    file = tmp_path / "humans.csv"
+    pd.DataFrame(rows).to_csv(file, index=False)
+    text = " ".join(agreement(file, scale=(1, 10)).text.split())
+    assert "raters harsh: r1 (clarity), r2; lenient: r1 (depth)" in text

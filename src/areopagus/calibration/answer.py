@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import count, estimate, listed, number, said, units, words
+from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from .corrections import ADOPTED
 from .judges import SOURCE_ONLY, USELESS
@@ -238,12 +238,18 @@ class Answer:
         return [str(name) for name in rows["group"]]
 
     def _raters_called(self) -> str:
-        rows = select(self.estimates, "raters")
+        """Who is harsh, lenient or constant, and on what, unless it is on every criterion."""
+        rows = select(self.estimates, "raters").dropna(subset=["rater"])
+        n_criteria = rows["criterion"].nunique()
         found = []
         for verdict in ("harsh", "lenient", "constant"):
-            mine = rows.loc[rows["verdict"] == verdict, "rater"].dropna().drop_duplicates()
-            if len(mine):
-                found.append(f"{verdict}: {listed(mine.tolist(), 3)}")
+            names = []
+            for rater, mine in rows[rows["verdict"] == verdict].groupby("rater", sort=False):
+                on = [words(name) for name in mine["criterion"].unique()]
+                where = listed_all(on) if len(on) <= 2 else f"{len(on)} of {n_criteria} criteria"
+                names.append(f"{rater} ({where})" if len(on) < n_criteria else str(rater))
+            if names:
+                found.append(f"{verdict}: {listed(names, 3)}")
         return "; ".join(found)
 
     # People with people
