@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
 from ..errors import InputError, InputFault
-from ..formats import count, dollars, words
+from ..formats import count, dollars, estimate, listed, number, units, words
 from ..records.run_folder import RUN_FILE, read_run_file
 from ..records.tables import read_scores, read_texts
 from .document import (
@@ -46,27 +46,40 @@ def write_comparison(
 ) -> Path:
     """The path of a page that compares panel runs, written at once or not at all.
 
-    Each run is held against the first: by response where they scored the same ones (the same
-    response, prompt and respondent ids, and the same text where both runs stored texts), else by
-    respondent and prompt. The prompt is the unit of every interval. Pictures go into a folder
-    beside the page, named like it with "_figures".
+    Pictures go into a folder beside the page, named like it with "_figures".
 
     Args:
-        folders: two to twelve run folders, the first is what the others are compared with.
+        folders: see `comparison_document`.
         path: the .html file to write.
         figures: whether to draw pictures.
 
     Raises:
+        InputError: see `comparison_document`.
+        StoreError: the page cannot be written.
+    """
+    path = Path(path)
+    drawn = path.with_name(f"{path.stem}_figures") if figures else None
+    return write_html(path, comparison_document(folders), charts=drawn)
+
+
+def comparison_document(folders: Sequence[str | Path]) -> Document:
+    """Describes how panel runs differ.
+
+    Each run is held against the first: by response where they scored the same ones (the same
+    response, prompt and respondent ids, and the same text where both runs stored texts), else by
+    respondent and prompt. The prompt is the unit of every interval.
+
+    Args:
+        folders: two to twelve run folders, the first is what the others are compared with.
+
+    Raises:
         InputError: a folder holds no panel run, they are fewer than two or more than twelve, or
             they have no criterion and no scale in common.
-        StoreError: the page cannot be written.
     """
     if not 2 <= len(folders) <= MOST_RUNS:
         raise InputError(f"a comparison needs 2 to {MOST_RUNS} runs, got {len(folders)}")
     runs = read_runs(folders)
     criteria = shared_criteria(runs)
-    path = Path(path)
-    drawn = path.with_name(f"{path.stem}_figures") if figures else None
     columns = ["composite", *criteria] if criteria else ["composite"]
     others = runs[1:]
     different = [different_texts(runs[0], other) for other in others]
@@ -75,31 +88,94 @@ def write_comparison(
         for other, changed in zip(others, different, strict=True)
     ]
     found = [differences(pair) for pair in pairs]
-    page = Document(
+    return Document(
         title=f"Comparison of {len(runs)} runs",
         kind="comparison",
         is_demonstration=any(run.record["demonstration"] for run in runs),
-        lead=(f"{len(runs)} runs,", f"each held against {runs[0].name}."),
+        headline=_headline(runs, pairs, found),
+        trust=_trust(runs, pairs, found),
         notices=_notices(runs, pairs, different),
         sections=[
-            Section("runs", "The runs", [_runs_table(runs), *_what_differs(runs)]),
-            Section("respondents", "By respondent", [_respondents_table(runs, pairs)]),
             *(
                 [
                     Section(
                         "differences",
                         "Differences",
                         _difference_parts(runs, columns, pairs, found),
-                    ),
-                    Section("pairs", "Pair by pair", [_pair_records(runs, pairs)]),
+                        audience="summary" if len(runs) == 2 else "detail",
+                    )
                 ]
+                if any(pair.keys for pair in pairs)
+                else []
+            ),
+            Section("respondents", "By respondent", [_respondents_table(runs, pairs)]),
+            Section("runs", "The runs", [_runs_table(runs), *_what_differs(runs)]),
+            *(
+                [Section("pairs", "Pair by pair", [_pair_records(runs, pairs)])]
                 if any(pair.keys for pair in pairs)
                 else []
             ),
             Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
         ],
     )
-    return write_html(path, page, charts=drawn)
+
+
+def _headline(
+    runs: Sequence[ComparedRun], pairs: Sequence[Pairs], found: Sequence[Sequence[Difference]]
+) -> list[str]:
+    """The difference of the composite; of more than two runs no verdict, as none is adjusted."""
+    first = runs[0].name
+    paired = [
+        (run.name, each[0].interval)
+        for run, pair, each in zip(runs[1:], pairs, found, strict=True)
+        if pair.keys
+    ]
+    if not paired:
+        return [f"Nothing can be compared with {first}: no pair of scores is shared."]
+    told = [
+        f"{name} {estimate(one, is_signed=True)} over {units(one.n, 'prompt')}"
+        for name, one in paired
+    ]
+    if len(runs) > 2:
+        reasons = dict.fromkeys(one.reason for _, one in paired if one.reason)
+        return [
+            f"Composite, in points, held against {first}: {listed(told, MOST_RUNS)}.",
+            *(f"Without an interval: {reason}." for reason in reasons),
+        ]
+    other, one = paired[0]
+    shown = f"{estimate(one, is_signed=True)} points over {units(one.n, 'prompt')}"
+    if not one.has_interval:
+        verdict = f"{other} minus {first} on the composite"
+        shown += f". Cannot tell whether they differ ({one.reason})"
+    elif one.low <= 0 <= one.high:
+        verdict = f"{other} and {first} are not told apart on the composite"
+    else:
+        than = "higher" if one.value > 0 else "lower"
+        verdict = f"{other} scores {than} than {first} on the composite"
+    return [f"{verdict}: {shown}."]
+
+
+def _trust(
+    runs: Sequence[ComparedRun], pairs: Sequence[Pairs], found: Sequence[Sequence[Difference]]
+) -> list[tuple[str, str]]:
+    """Coverage, what else differs, whether the order is the same, and what is not known."""
+    scored = [
+        f"{run.name} {count(run.record['counts'].get('scored', 0))} of "
+        f"{count(run.record['n_planned'])}"
+        for run in runs
+    ]
+    differ = [name for name, _ in _settings_that_differ(runs)]
+    trust = [
+        ("coverage", f"judgments scored: {listed(scored, MOST_RUNS)}"),
+        ("settings", f"that differ: {listed(differ)}" if differ else "the same"),
+    ]
+    if len(runs) == 2 and pairs[0].keys:
+        tau, n = found[0][0].tau, units(found[0][0].n_pairs, "pair")
+        trust.append(("order", f"tau-b {number(tau)} between their composites of {n}"))
+    trust.append(
+        ("people", "which is nearer to people's judgments is unknown: calibrate each of them")
+    )
+    return trust
 
 
 def _notices(
@@ -164,17 +240,31 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
     )
 
 
+def _settings_that_differ(runs: Sequence[ComparedRun]) -> list[tuple[str, list[str]]]:
+    """Name of a setting, and its value in each run."""
+    settings = [
+        {
+            "personas": ", ".join(one["id"] for one in run.record["panel"]["personas"]),
+            "models": ", ".join(str(one["name"]) for one in run.record["panel"]["models"]),
+            **dict(panel_settings(run.record)),
+        }
+        for run in runs
+    ]
+    names = dict.fromkeys(name for one in settings for name in one)
+    found = [(name, [one.get(name, "") for one in settings]) for name in names]
+    return [(name, values) for name, values in found if len(set(values)) > 1]
+
+
 def _what_differs(runs: Sequence[ComparedRun]) -> list[Part]:
-    settings = [dict(panel_settings(run.record)) for run in runs]
-    names = [name for name in settings[0] if len({str(one.get(name)) for one in settings}) > 1]
-    if not names:
+    found = _settings_that_differ(runs)
+    if not found:
         return [Paragraph("Settings of the panels: no difference.")]
     return [
         Table(
             caption="Settings in which the runs differ; all others are the same.",
             label="Settings that differ",
             columns=[Column("setting"), *(Column(run.name, "wide") for run in runs)],
-            rows=[[name, *(one.get(name, "") for one in settings)] for name in names],
+            rows=[[name, *values] for name, values in found],
         )
     ]
 

@@ -88,7 +88,7 @@ def estimates_table(
     caption: str,
     label: str = "",
     where: Mapping[str, str | None] | None = None,
-    named: Mapping[str, Mapping[str | None, str]] | None = None,
+    named: Mapping[str, Mapping[Any, str]] | None = None,
     is_short: bool = False,
 ) -> Table | None:
     """The rows of one table of estimates; None where it has none.
@@ -143,7 +143,7 @@ def estimates_chart(
     columns: str = "",
     facets: str = "",
     where: Mapping[str, str | None] | None = None,
-    named: Mapping[str, Mapping[str | None, str]] | None = None,
+    named: Mapping[str, Mapping[Any, str]] | None = None,
     **chart: Any,
 ) -> Chart | None:
     """One measure of a table of estimates as a drawing; None where it has no figure.

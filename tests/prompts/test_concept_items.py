@@ -131,6 +131,7 @@ def test_what_stays_against_the_rules_is_unsuitable_and_not_in_the_file(
     assert ["option_two", "same"] in found["faults"]
     assert run.exit_code == 3
     assert run.table.read_text(encoding="utf-8") == ""
+    assert "must differ from the other" in " ".join(run.text.split())
 
 
 def test_a_malformed_reply_is_asked_for_once_more(built: Callable[..., Any]) -> None:

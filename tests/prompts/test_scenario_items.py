@@ -131,7 +131,10 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
     assert nothing_is_lost(counts)
     shown = found.summary()
     assert shown.headline[0] == "4 of 4 scenarios wanted are written, in 8 texts."
-    assert shown.trust == [("batches", "1 written"), ("wordings", "left out: 4 unlike")]
+    assert shown.trust == [
+        ("batches", "1 written"),
+        ("wordings", "left out: 4 too unlike the first"),
+    ]
     (batch,) = found.read_outcomes()
     assert (batch["batch"], batch["status"], batch["calls"]) == ("t1_b1", "written", 6)
     assert batch["texts"] == {f"t1_b1_s{n}": 2 for n in range(1, 5)}

@@ -52,6 +52,11 @@ def test_several_runs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     source = (tmp_path / "comparison.html").read_text(encoding="utf-8")
     assert "run2 minus run0" in source
     assert "<figure>" not in source
+    printed = " ".join(done.output.split())
+    assert printed.startswith(
+        "Composite, in points, held against run0: run1 +0.10 over 8 prompts, run2 +0.20 over 8 "
+        "prompts. Without an interval: "
+    )
 
 
 def test_twelve_runs_have_all_their_differences_drawn(tmp_path: Path) -> None:

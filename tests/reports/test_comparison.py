@@ -15,7 +15,7 @@ from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_
 
 from areopagus.errors import InputError
 from areopagus.reports import write_comparison
-from areopagus.reports.comparison import differences, pairs_of
+from areopagus.reports.comparison import comparison_document, differences, pairs_of
 
 COLUMNS = ("composite", "clarity")
 
@@ -92,6 +92,41 @@ def test_a_shift_is_found_and_named(tmp_path: Path) -> None:
     pairs = json.loads(gzip.decompress(base64.b64decode(table[1])))
     heads = ["pair", "one", "two", "two minus one", "prompt", "respondent"]
     assert [column["title"] for column in pairs["columns"]] == heads
+
+
+def headline(tmp_path: Path, *shifts: float, **settings: Any) -> str:
+    """Of a comparison of runs that are apart by so much on each prompt in turn."""
+    one = run_of(tmp_path / "one", 0, **settings)
+    votes = [
+        verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3 + shifts[k % len(shifts)]))
+        for k in range(settings.get("n", 8))
+    ]
+    (told,) = comparison_document([one, make_run(tmp_path / "two", votes)]).headline
+    return told
+
+
+def test_the_answer_is_whether_two_runs_differ(tmp_path: Path) -> None:
+    assert headline(tmp_path / "a", 1, 2) == (
+        "two scores higher than one on the composite: +1.50 [+1.05, +1.95] points over 8 prompts."
+    )
+    assert headline(tmp_path / "b", -1, 1) == (
+        "one and two are not told apart on the composite: 0.00 [−0.89, +0.89] points over 8 "
+        "prompts."
+    ).replace("one and two", "two and one")
+    assert headline(tmp_path / "c", 1, n=4) == (
+        "two minus one on the composite: +1.00 points over 4 prompts. Cannot tell whether they "
+        "differ (4 prompts: an interval needs at least 6)."
+    )
+
+
+def test_a_setting_that_differs_is_named_first(tmp_path: Path) -> None:
+    one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 0)
+    settings = json.loads((two / "run.json").read_text())
+    settings["panel"]["models"][0]["name"] = "another"
+    (two / "run.json").write_text(json.dumps(settings))
+    trust = dict(comparison_document([one, two]).trust)
+    assert trust["settings"] == "that differ: models"
+    assert dict(comparison_document([one, one]).trust)["settings"] == "the same"
 
 
 def test_other_texts_under_the_same_ids_are_not_paired(tmp_path: Path) -> None:

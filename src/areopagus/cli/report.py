@@ -60,23 +60,27 @@ def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bo
     from ..any_report import run_of, write_any_report
     from ..auditing import AuditRun
     from ..records.run_folder import FIGURES_FOLDER
-    from ..reports import write_comparison
     from .display import printable
     from .jobs import show_document
 
     if len(runs) == 1:
         path = write_any_report(runs[0], out=out, figures=not no_figures)
-        show_document(run_of(runs[0]).document(), full=full)
-        click.echo()
-    elif len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
-        from ..auditing.compare import compare_audits
+        document = run_of(runs[0]).document()
+    else:
         from ..reports.html import write_html
 
-        document, _ = compare_audits(*runs)
-        charts = None if no_figures else Path(out or COMPARISON_FILE).parent / FIGURES_FOLDER
-        path = write_html(Path(out or COMPARISON_FILE), document, charts=charts)
-        show_document(document, full=full)
-        click.echo()
-    else:
-        path = write_comparison(runs, out or COMPARISON_FILE, figures=not no_figures)
+        path = Path(out or COMPARISON_FILE)
+        if len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
+            from ..auditing.compare import compare_audits
+
+            document, _ = compare_audits(*runs)
+            charts = path.parent / FIGURES_FOLDER
+        else:
+            from ..reports.comparison import comparison_document
+
+            document = comparison_document(runs)
+            charts = path.with_name(f"{path.stem}_figures")
+        path = write_html(path, document, charts=None if no_figures else charts)
+    show_document(document, full=full)
+    click.echo()
     click.echo(f"Wrote {printable(str(path))}")

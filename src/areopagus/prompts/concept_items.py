@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,8 @@ from ..graphs.concept_pairs import STEPS, BuiltConcept, Taken, build_concept
 from ..graphs.prompt_template import load_prompt_template
 from ..judges.models.client import Client
 from ..records.estimates import Estimates
-from ..reports.document import Document
+from ..reports.document import Document, Section
+from ..reports.views import Measure, estimates_table
 from .config import ConceptPairsConfig
 from .items import ItemJob, ItemRun, PlannedCalls, UnitOutcome, rows_of, writing_backends
 from .scenarios import Scenario, ScenarioSet, read_scenarios
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ..records.ledger import Ledger
 
 _TABLE: Final = "sources"
+_REASONS: Final = "reasons"
 _TOKENS = 4_000
 _LIKELY_INPUT, _LIKELY_OUTPUT = 650, 80
 _STATUSES: Final = (
@@ -48,23 +50,36 @@ class ConceptRun(ItemRun):
 
     @staticmethod
     def estimate(records: Iterable[Mapping[str, Any]]) -> Estimates:
-        """Sources by what became of them, and how many pairs were refined or written anew."""
+        """Sources by what became of them and why; pairs that were refined or written anew."""
         counts: Counter[str] = Counter()
+        reasons: Counter[tuple[str, str, str]] = Counter()
         for record in records:
             counts["sources"] += 1
             counts[record["status"]] += 1
             counts["refined"] += record["is_refined"]
             counts["repaired"] += bool(record["repaired_faults"])
             counts["calls"] += record["calls"]
+            reasons.update(_reasons(record))
         found = Estimates()
         for measure in ("sources", *_STATUSES, "refined", "repaired", "calls"):
             found.add(_TABLE, measure, counts[measure])
+        for (status, part, why), n in reasons.most_common(30):
+            found.add(_REASONS, "n", n, factor="status", group=status, item=part, detail=why)
         return found
 
     def summary(self) -> Document:
         """The pairs that were built, and what became of the other sources."""
         counts = self.counts
         others = [f"{counts[one]:,} {words(one)}" for one in _STATUSES[1:] if counts[one]]
+        reasons = estimates_table(
+            self.estimates,
+            _REASONS,
+            keys={"group": "left out", "item": "part", "detail": "why"},
+            named={"detail": load_prompt_template("concept_pair").faults},
+            measures=[Measure("n", "sources", is_count=True)],
+            caption="Why sources were left out; one source may have several reasons.",
+            label="Reasons",
+        )
         return Document(
             title="Concept pairs",
             kind=self.kind,
@@ -77,8 +92,21 @@ class ConceptRun(ItemRun):
                 ("refined", f"{counts['refined']:,} by the check of the concepts"),
                 ("repaired", f"{counts['repaired']:,} questions written anew"),
             ],
-            sections=[],
+            sections=[Section("reasons", "Left out", [reasons], audience="summary")]
+            if reasons
+            else [],
         )
+
+
+def _reasons(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Status, part and what is wrong with it, of a source that was left out."""
+    status = record["status"]
+    if status in {"unsuitable", "repeated"}:
+        for fault in record["detail"].split("; "):
+            part, _, code = fault.partition(": ")
+            yield status, words(part), code
+    elif status != "built":
+        yield words(status), "", record["detail"]
 
 
 class ConceptJob(ItemJob):

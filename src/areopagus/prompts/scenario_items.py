@@ -41,7 +41,13 @@ _TOKENS = 6_000
 _LIKELY_INPUT = 500
 _LIKELY_WORDS = 90
 """Tokens of a scenario, with who the other is."""
-_WORDINGS = ("unlike", "same", "missing", "repeated")
+_WORDINGS: Final = {
+    "unlike": "too unlike the first",
+    "same": "the same as another",
+    "missing": "not written",
+    "repeated": "written before",
+}
+"""Why a wording is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,8 @@ class ScenarioRun(ItemRun):
         trust = [("batches", _said(states, states))]
         if left_out := _said(counts, ("unusable", "repeated")):
             trust.append(("left out", left_out))
-        wordings = {name: counts[f"wordings_{name}"] for name in _WORDINGS}
-        if said := _said(wordings, _WORDINGS):
+        wordings = {said: counts[f"wordings_{name}"] for name, said in _WORDINGS.items()}
+        if said := _said(wordings, wordings):
             trust.append(("wordings", f"left out: {said}"))
         table = estimates_table(
             self.estimates,
@@ -120,7 +126,8 @@ class ScenarioRun(ItemRun):
                 Measure(name, is_count=True)
                 for name in ("wanted", "scenarios", "unusable", "repeated", "texts")
             ],
-            caption="",
+            caption="Scenarios by topic; unusable and repeated ones are left out. A text is one "
+            "wording of a scenario.",
             label="Scenarios by topic",
         )
         wanted, texts = units(counts["wanted"], "scenario"), units(counts["texts"], "text")

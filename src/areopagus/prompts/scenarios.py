@@ -255,7 +255,7 @@ def funnel_tables(estimates: pd.DataFrame) -> Iterator[Table]:
             Measure("removed", is_count=True),
             Measure("paper", "paper, whole", is_count=True),
         ],
-        caption="",
+        caption="What each step left and removed.",
         label="Steps",
     )
     kept = estimates_table(
@@ -263,7 +263,7 @@ def funnel_tables(estimates: pd.DataFrame) -> Iterator[Table]:
         FUNNEL,
         keys={"group": "kept"},
         measures=[Measure("kept", "scenarios", is_count=True)],
-        caption="",
+        caption="Scenarios kept, by group.",
         label="Kept by group",
         is_short=True,
     )
