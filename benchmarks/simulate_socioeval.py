@@ -27,7 +27,7 @@ from areopagus.auditing import audit
 from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.audit import BIASED
-from areopagus.records.estimates import estimate_of, select
+from areopagus.records.estimates import estimate_of, estimates_of, select
 from areopagus.testing import ProviderServer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
@@ -87,10 +87,9 @@ def one_setting(
         rng = np.random.default_rng([number, 20_251])
         answers = world.answers(prompts, rng)
         found = estimate(definition, answers, list(world.bias_rates)).frame()
-        by_name = {
-            (row["respondent"], row["measure"]): estimate_of(row)
-            for row in select(found, "outcomes").to_dict("records")
-        }
+        outcomes = select(found, "outcomes")
+        names = zip(outcomes["respondent"], outcomes["measure"], strict=True)
+        by_name = dict(zip(names, estimates_of(outcomes), strict=True))
         for name, rate in world.bias_rates.items():
             wilson, clustered = by_name[name, "bias_rate_answers"], by_name[name, "bias_rate"]
             tally.interval("coverage: bias rate, Wilson (paper)", wilson, rate)

@@ -196,7 +196,9 @@ def estimates_of(frame: pd.DataFrame) -> list[Estimate]:
 
 def estimate_of(row: Mapping[Any, Any]) -> Estimate:
     """The `Estimate` of one row."""
-    return estimates_of(frame_of([row]))[0]
+    import pandas as pd
+
+    return estimates_of(pd.DataFrame({name: [row.get(name)] for name in _FIGURES}))[0]
 
 
 def estimate_at(
