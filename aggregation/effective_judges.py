@@ -261,8 +261,8 @@ def independent_worth(
     mostly the panel's size, since estimates below 0 count as 0.
 
     Measured at 9 prompts of six responses, four personas and three models, 15% missing
-    (benchmarks/simulate_panel_size.py, 700 panels of independent judges): .023 of them below the
-    lower limit, nominal .025 (Monte Carlo error .006).
+    (benchmarks/simulate_panel_size.py, 500 panels of independent judges): .034 of them below the
+    lower limit, nominal .025 (Monte Carlo error .008), and .022 at 26 prompts.
 
     Args:
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
@@ -328,8 +328,8 @@ def worth_of_components(
     0 the worth would be the panel's size without every prompt alike, and seem to be known exactly.
 
     Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
-    three models, 15% missing, worth 6.2 of 12): .959 at 9 prompts, .952 at 26 (Monte Carlo error
-    .005, .010); of independent judges, worth 12 of 12, .961 at 9 prompts (.007).
+    three models, 15% missing, worth 6.2 of 12): .953, .952, .957 at 9, 26, 100 prompts (Monte Carlo
+    error .005); of independent judges, worth 12 of 12, .956 at 9 and at 26 prompts (.009).
     """
     method = "variance of one judgment's error over that of the panel mean, on the logarithm"
     size = math.prod(panel)

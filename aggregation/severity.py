@@ -181,8 +181,8 @@ def severity_parts(
 
     Measured coverage of the 95% jackknife intervals made of `persona_left_out` and
     `model_left_out` (benchmarks/simulate_panel_size.py, four personas and three models, 15%
-    missing) at 9, 26, 100 prompts: a persona .949, .949, .952; a model .958, .948, .962 (Monte
-    Carlo error .005, .007, .010).
+    missing) at 9, 26, 100 prompts: a persona .952, .949, .949; a model .951, .943, .947 (Monte
+    Carlo error .005).
 
     Args:
         scores: shape (responses, personas, models[, repeats]), nan where missing.
