@@ -218,8 +218,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
                 ", ".join(str(model["name"]) for model in record["panel"]["models"]),
                 record["counts"].get("scored", 0),
                 record["n_planned"],
-                dollars(cost["replies_usd"])
-                + (" and unknown prices" if cost["judgments_with_unknown_price"] else ""),
+                _cost_told(cost),
             ]
         )
     return Table(
@@ -237,6 +236,14 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
             Column("cost"),
         ],
         rows=rows,
+    )
+
+
+def _cost_told(cost: Mapping[str, Any]) -> str:
+    if not cost["judgments_with_unknown_price"]:
+        return dollars(cost["replies_usd"])
+    return (
+        f"{dollars(cost['replies_usd'])} and unknown prices" if cost["replies_usd"] else "unknown"
     )
 
 

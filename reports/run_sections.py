@@ -169,21 +169,25 @@ def _kinds_table(paid: UsageTotals) -> Table:
         label="Tokens paid",
         columns=[Column("kind"), Column("tokens", "count"), Column("cost")],
         rows=rows,
-        foot=[("together", paid.input_tokens + paid.output_tokens, dollars(paid.cost_usd))],
+        foot=[("together", paid.input_tokens + paid.output_tokens, _cost_told(paid))],
         is_short=True,
     )
 
 
 def _replies(label: str, sums: UsageTotals) -> tuple[Any, ...]:
-    is_unknown = sums.replies and sums.replies_with_unknown_price == sums.replies
     return (
         label,
         sums.replies,
         sums.input_tokens,
         sums.output_tokens,
-        dollars(None if is_unknown else sums.cost_usd),
+        _cost_told(sums),
         sums.replies_with_unknown_price,
     )
+
+
+def _cost_told(sums: UsageTotals) -> str:
+    is_unknown = sums.replies and sums.replies_with_unknown_price == sums.replies
+    return dollars(None if is_unknown else sums.cost_usd)
 
 
 def _saved_told(saved: Mapping[str, Any], online: UsageTotals, batch: UsageTotals) -> Iterator[str]:
@@ -212,6 +216,11 @@ def _paid_told(sessions: Sequence[Mapping[str, Any]]) -> str:
     here = sum(one.get("spent_usd") or 0.0 for one in sessions)
     possibly = sum(one.get("possibly_spent_usd") or 0.0 for one in sessions)
     unknown = sum(one.get("calls_with_unknown_price") or 0 for one in sessions)
+    if unknown and not here and not possibly:
+        return (
+            "What the sessions in this folder paid is unknown: "
+            f"{count(unknown)} of their calls have no known price."
+        )
     told = f"The sessions in this folder paid {dollars(here)} themselves"
     if possibly:
         told += f", and at most {dollars(possibly)} more for attempts that broke off"
