@@ -15,6 +15,65 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+class AdditiveFit:
+    """Least squares of score = response + judge + error, fed block by block.
+
+    It frees a mean from which judges happened to be there: where a harsh one is missing, the plain
+    mean of a response rises, and its adjusted mean does not. The judges' effects sum to zero over
+    those who scored anything; where nothing is missing, every adjusted mean is the plain one. What
+    is held does not grow with the responses. It cannot make up for a judge that would have scored
+    just this response otherwise than its severity says.
+
+    Source: the additive two-way layout with unequal numbers, Searle (1987), Linear Models for
+    Unbalanced Data, ch. 4; responses eliminated from its normal equations.
+    """
+
+    def __init__(self, judges: int, columns: int) -> None:
+        """Begins without a response: how many judges there are, and columns of scores."""
+        self._system: Floats = np.zeros((judges, judges))
+        self._right: Floats = np.zeros((judges, columns))
+        self._n = np.zeros(judges)
+
+    def add(self, totals: Floats, counts: Floats) -> None:
+        """Takes responses in.
+
+        Args:
+            totals: shape (responses, judges, columns), sums of a judge's scores; 0 without any.
+            counts: shape (responses, judges), how many scores these are.
+        """
+        size = counts.sum(axis=1)
+        weight = np.zeros(len(size))
+        np.divide(1.0, size, out=weight, where=size > 0)
+        self._n = self._n + counts.sum(axis=0)
+        self._system = self._system - counts.T @ (counts * weight[:, None])
+        mean = totals.sum(axis=1) * weight[:, None]
+        self._right = self._right + totals.sum(axis=0) - counts.T @ mean
+
+    @property
+    def severity(self) -> Floats:
+        """Shape (judges, columns): effects, positive is lenient; 0 for a judge without a score."""
+        system = self._system + np.diag(self._n)
+        # of all solutions the shortest: effects then sum to zero
+        found: Floats = np.linalg.lstsq(system, self._right, rcond=1e-10)[0]
+        return found
+
+    def moved(self, counts: Floats) -> Floats:
+        """Shape (responses, columns): what adjusting adds to the plain mean of each response.
+
+        Args:
+            counts: as in `add`; a response without any score is moved by 0.
+        """
+        size = counts.sum(axis=1, keepdims=True)
+        share = np.zeros(counts.shape)
+        np.divide(counts, size, out=share, where=size > 0)
+        seen: Floats = (self._n > 0).astype(np.float64)
+        # Over equal shares the effects sum to zero but for rounding: that must not show.
+        equal = seen / max(1.0, float(seen.sum()))
+        is_off = np.abs(share - equal).max(axis=1) > 1e-12
+        moved: Floats = -(share @ self.severity) * is_off[:, None]
+        return moved
+
+
 @dataclass(frozen=True, slots=True)
 class SeverityFit:
     """Adjusted scores of responses and severities of judges; nan where not separable.

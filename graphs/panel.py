@@ -348,9 +348,22 @@ def aggregate(
         n_planned=len(judgments),
         counts=counts,
         flags=tuple(flags),
+        unbalanced=_unbalanced(judgments, panel.quorum) if status == "scored" else (),
         cost_usd=sum(known) if len(known) == len(costs) else None,
         judgments=judgments,
     )
+
+
+def _unbalanced(judgments: Sequence[Judgment], quorum: float) -> tuple[str, ...]:
+    """The models that scored fewer of their judgments than the quorum demands of each."""
+    wanted: dict[str, int] = {}
+    scored: dict[str, int] = {}
+    for judgment in judgments:
+        if judgment.reason == "precision":
+            continue
+        wanted[judgment.model] = wanted.get(judgment.model, 0) + 1
+        scored[judgment.model] = scored.get(judgment.model, 0) + (judgment.status == "scored")
+    return tuple(name for name, n in wanted.items() if scored[name] < quorum * n - 1e-9)
 
 
 def _why(counts: dict[str, int], reason: str | None) -> str:

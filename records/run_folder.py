@@ -36,6 +36,14 @@ RUN_FORMAT = 1
 
 _WRITTEN_BESIDE = (RUN_FILE, ANSWERS_FILE, JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, REPORT_FILE)
 
+OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
+"""Parts of a run's identity that say what was judged; all others say by whom and how."""
+
+
+def panel_of(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a run's identity that is the panel's: another one is another instrument."""
+    return {name: value for name, value in identity.items() if name not in OF_RESPONSES}
+
 
 def run_identity_hash(identity: Mapping[str, Any]) -> str:
     """SHA-256 (hex) of what makes a run this run: its responses and its panel."""

@@ -86,6 +86,7 @@ SCORE_COLUMNS = (
     "n_not_asked",
     "cost_usd",
     "flags",
+    "unbalanced",
 )
 """Columns of scores.csv that every run has; then the criteria with their limits, and the means by
 axis, model and persona, and last what the input carried."""
@@ -228,6 +229,7 @@ class RunTables:
             "composite_high": high,
             "cost_usd": None if cost is None else f"{cost:.8f}",
             "flags": " ".join(verdict.flags),
+            "unbalanced": ", ".join(verdict.unbalanced),
             **{f"n_{status}": n for status, n in verdict.counts.items()},
         }
         row = [

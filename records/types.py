@@ -223,6 +223,8 @@ class Verdict:
         n_scored, n_planned: judgments.
         counts: status to number of judgments; sums to n_planned.
         flags: what the screen noticed; a flag never changes a score.
+        unbalanced: models of which fewer judgments were scored than the quorum demands, though the
+            panel as a whole has enough: the composite is one of other judges than elsewhere.
         cost_usd: cost of the replies when they were paid; None where a price is unknown.
         judgments: every planned judgment.
     """
@@ -250,6 +252,7 @@ class Verdict:
     n_planned: int
     counts: Mapping[str, int]
     flags: tuple[str, ...] = ()
+    unbalanced: tuple[str, ...] = ()
     cost_usd: float | None = None
     judgments: tuple[Judgment, ...] = field(default=(), repr=False)
 
@@ -258,6 +261,7 @@ class Verdict:
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
         plain["judgments"] = [judgment.to_json() for judgment in self.judgments]
         plain["flags"] = list(self.flags)
+        plain["unbalanced"] = list(self.unbalanced)
         plain["interval"] = _listed(self.interval)
         plain["dimension_intervals"] = {
             name: _listed(pair) for name, pair in self.dimension_intervals.items()
@@ -271,6 +275,7 @@ class Verdict:
         values = {name: value for name, value in stored.items() if name in known}
         values["judgments"] = tuple(Judgment.from_json(j) for j in values.get("judgments", ()))
         values["flags"] = tuple(values.get("flags", ()))
+        values["unbalanced"] = tuple(values.get("unbalanced", ()))
         values["interval"] = _pair(values.get("interval"))
         values["dimension_intervals"] = {
             name: _pair(pair) for name, pair in values.get("dimension_intervals", {}).items()
@@ -290,6 +295,8 @@ class Verdict:
             if self.interval is not None
             else ""
         )
+        if self.unbalanced:
+            count += f"; unbalanced: too little of {', '.join(self.unbalanced)}"
         return f"{self.composite:.2f}{span}, disagreement {self.disagreement} ({count})"
 
     def _repr_html_(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .comparison import write_comparison
 from .document import (
     Cell,
     Chart,
@@ -36,6 +35,5 @@ __all__ = [
     "Tile",
     "Tiles",
     "View",
-    "write_comparison",
     "write_html",
 ]

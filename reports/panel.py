@@ -13,6 +13,7 @@ from ..formats import UNDEFINED, count, dollars, listed, number, said, units, wo
 from ..precision.text import precision_of, precision_sentences, spared_word
 from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
+from .differences import Differences
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
 from .panel_responses import all_responses, divided_responses, set_apart
 from .run_sections import cost_section, panel_asked, state_told
@@ -68,7 +69,32 @@ def panel_document(
         state=state_told(record),
         notices=notices,
         sections=[
+            *(
+                [
+                    Section(
+                        "comparison",
+                        "Who scores higher",
+                        view.differences.summary(view.heads),
+                        "summary",
+                    )
+                ]
+                if view.differences.others
+                else []
+            ),
             Section("respondents", "Respondents", _respondents(view), "summary"),
+            *(
+                [
+                    Section(
+                        "differences",
+                        "Differences",
+                        view.differences.detail(
+                            view.heads, n_models=len(record["panel"]["models"])
+                        ),
+                    )
+                ]
+                if view.differences.others
+                else []
+            ),
             Section("criteria", "By criterion", _criteria(view, scores)),
             Section("spread", "Ranking and spread", _ranking(view, scores)),
             Section("judges", "Judges", _judges(view)),
@@ -114,11 +140,13 @@ class _View:
         self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
         self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
         self._rows: dict[tuple[str, ...], Figures] = {}
+        self.differences = Differences(estimates)
 
     def rows(self, table: str, *keys: str) -> Figures:
         """Keys ("" for null) to their figures by measure."""
         if (table, *keys) not in self._rows:
-            found = estimates_by(select(self.estimates, table), keys)
+            rows = select(self.estimates, table)
+            found = estimates_by(rows[rows["universe"] != "such judges"], keys)
             self._rows[table, *keys] = {
                 tuple(at[key] or "" for key in keys): figures for at, figures in found
             }
@@ -149,7 +177,9 @@ class _View:
         return self.rows("respondent", "respondent", "criterion")[respondent, criterion]["mean"]
 
     def headline(self) -> list[str]:
-        """Who scored what; how it compares is another question."""
+        """Who scores higher than whom; of one respondent, what it scored."""
+        if answer := self.differences.headline():
+            return answer
         names = [name for name in self.best_first if self.mean(name).is_defined]
         low, high = self.scale
         if not names:
@@ -164,12 +194,7 @@ class _View:
 
         if len(names) == 1:
             return [f"The mean composite of {_short(names[0])} is {told(names[0])} {points}."]
-        first, last = names[0], names[-1]
-        told_of_both = (
-            f"{_short(first)} has the highest mean composite, {told(first)}; {_short(last)} the "
-            f"lowest, {told(last)} ({points})."
-        )
-        return [told_of_both]
+        return [f"The mean composite over all respondents is {told('')} {points}."]
 
     def trust(self) -> list[tuple[str, str]]:
         """Whether the numbers can be trusted, and why."""
@@ -190,6 +215,11 @@ class _View:
         responses = f"{count(verdicts['scored'])} scored of {count(record['responses']['n'])}" + (
             f"; {', '.join(missing)}" if missing else ""
         )
+        told = [("responses", responses)]
+        if not missing:
+            told = []
+            coverage += f", and {responses} responses"
+        told.insert(0, ("coverage", coverage))
         panel = record["panel"]
         judges = (
             f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
@@ -199,9 +229,9 @@ class _View:
             judges += f"; {worth.n} judgments of a response are worth about {worth.value:.1f} alone"
         else:
             judges += "; how many independent judgments they are worth is unknown"
-        told = [
-            ("coverage", coverage),
-            ("responses", responses),
+        told += [
+            *self.unbalanced(),
+            *self.differences.trust(),
             ("judges", judges),
             ("people", "not calibrated: nearness to people's judgments is unknown"),
         ]
@@ -218,6 +248,31 @@ class _View:
             answered = f"{count(n['answered'])} answered of {count(n['planned'])} planned"
             told.insert(0, ("answers", "; ".join([answered, *missing])))
         return told
+
+    def unbalanced(self) -> list[tuple[str, str]]:
+        """Which models are missing on responses that others have, and what that moved."""
+        models = self.rows("responses", "factor", "group")
+        missing = [
+            f"{group} on {units(int(figures['responses'].value), 'response')}"
+            for (name, group), figures in models.items()
+            if name == "unbalanced"
+        ]
+        if not missing:
+            return []
+        moved = {
+            who: figures["moved"].value
+            for (who, _), figures in self.rows("respondent", "respondent", "criterion").items()
+            if "moved" in figures
+        }
+        told = listed(
+            [f"{_short(who)} {number(one, is_signed=True)}" for who, one in moved.items()]
+        )
+        return [
+            (
+                "unbalanced",
+                f"too little of {listed(missing)}; means are freed from it, which moved {told}",
+            )
+        ]
 
     @property
     def judgments(self) -> dict[str, int]:
@@ -280,7 +335,9 @@ def _respondents(view: _View) -> list[Part]:
     for name in names:
         mean, responses = view.mean(name), figures[name, "composite"]["responses"]
         n = f"{count(responses.n)} of {count(responses.n_planned)}"
-        rows.append([name, mean, n, mean.n])
+        marked = figures[name, "composite"].get("unbalanced responses")
+        is_marked = marked is not None and marked.value > 0
+        rows.append([f"{name} *" if is_marked else name, mean, n, mean.n])
     verdicts, whole = view.verdicts, view.mean("")
     n = f"{count(verdicts['scored'])} of {count(view.record['responses']['n'])}"
     reasons = dict.fromkeys(said(row[1].reason) for row in rows if row[1].reason)
@@ -298,7 +355,14 @@ def _respondents(view: _View) -> list[Part]:
             ],
             rows=rows,
             foot=[["all responses", whole, n, whole.n]] if len(names) > 1 else [],
-            notes=[f"no interval: {reason}" for reason in reasons],
+            notes=[
+                *(f"no interval: {reason}" for reason in reasons),
+                *(
+                    ["* unbalanced: see above"]
+                    if any(str(row[0]).endswith(" *") for row in rows)
+                    else []
+                ),
+            ],
             is_short=True,
         )
     ]
@@ -742,8 +806,8 @@ _NOT_HUMAN: Final = (
     "what people say is unknown."
 )
 _NO_TEST: Final = (
-    "Respondents that answered the same prompts are compared by the differences within prompts, "
-    "which this page does not show."
+    "Respondents are compared by their differences on the same prompts, over the judges that "
+    "scored both."
 )
 _NOT_LOW: Final = (
     "It is counted and enters no mean. If it is not spread evenly, the means of those who remain "

@@ -9,6 +9,7 @@ from .auditing import aaudit as aaudit
 from .auditing import audit as audit
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
+from .comparison import Comparison as Comparison
 from .errors import AreopagusError as AreopagusError
 from .errors import InputError as InputError
 from .errors import InputFault as InputFault
@@ -33,10 +34,13 @@ from .prompts import construct_prompts as construct_prompts
 from .records.ledger import Ledger as Ledger
 from .records.types import Judgment as Judgment
 from .records.types import Verdict as Verdict
+from .regression_gate import Gate as Gate
+from .regression_gate import gate as gate
 from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .run import Run as Run
 from .run import RunInterrupted as RunInterrupted
+from .run import compare as compare
 from .stress_test import StressConfig as StressConfig
 from .stress_test import StressRun as StressRun
 from .stress_test import astress as astress

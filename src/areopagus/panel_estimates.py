@@ -1,7 +1,13 @@
 """The estimates of a panel run: means by respondent and by judge, ranks, agreement, counts.
 
 table             keys                          measures
-respondent        respondent, criterion         mean, responses
+respondent        respondent, criterion         mean, in both universes; responses; where judges
+                                                were missing: moved, unbalanced responses
+comparison        respondent, baseline,         difference, in both universes; prompts won, prompts
+                  criterion                     tied, prompts needed, unbalanced prompts, moved
+comparison by model  respondent, baseline,      difference
+                  model
+ranking           respondent                    log worth
 run               criterion                     mean
 rank              respondent                    mean rank
 spread            respondent                    lower quartile, median, upper quartile
@@ -30,8 +36,9 @@ from typing import Any, Final
 import numpy as np
 
 from .aggregation.estimate import Estimate, undefined
+from .compared import compared, judged, prompt_scores, such_judges_means
 from .records.estimates import Estimates
-from .records.judgments import Coded, Codes, Floats, JudgmentTable, read_judgment_table
+from .records.judgments import Coded, Codes, Floats, JudgmentTable
 
 COMPOSITE: Final = "composite"
 FEWEST_SHARED: Final = 6
@@ -65,9 +72,15 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     """
     found = Estimates()
     criteria = tuple(record["identity"]["criteria"])
-    table = read_judgment_table(folder, criteria)
+    run = judged(folder.name, folder, record, scores)
+    table = run.table
     _respondents(found, record, criteria)
-    _ranks(found, scores)
+    if len(record["respondents"]) > 1 and run.is_scored.any():
+        compared([run]).add_to(found)
+    if run.is_scored.any():
+        for (who, name), mean in such_judges_means(run).items():
+            found.add("respondent", "mean", mean, respondent=who, criterion=name)
+    _ranks(found, *prompt_scores(run))
     _spread(found, scores)
     named = (COMPOSITE, *criteria) if len(criteria) > 1 else (COMPOSITE,)
     for factor, coded in (("model", table.model), ("persona", table.persona), ("axis", table.axis)):
@@ -89,7 +102,11 @@ def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence
             found.add("respondent", "mean", mean, respondent=who, criterion=name)
         n, planned = item["n_scored"], item["n_responses"]
         scored = Estimate(n, n=n, n_planned=planned, unit="response", method="count")
-        found.add("respondent", "responses", scored, respondent=who, criterion=COMPOSITE)
+        keys = {"respondent": who, "criterion": COMPOSITE}
+        found.add("respondent", "responses", scored, **keys)
+        if item.get("n_unbalanced") or item.get("moved"):
+            found.add("respondent", "moved", item["moved"], **keys)
+            found.add("respondent", "unbalanced responses", item["n_unbalanced"], **keys)
     for name, mean in _means(record["total"], criteria, str(record["total"]["method"])):
         found.add("run", "mean", mean, criterion=name)
 
@@ -124,11 +141,10 @@ def _means(
     return made
 
 
-def _ranks(found: Estimates, scores: Rows) -> None:
+def _ranks(found: Estimates, names: Sequence[str], table: Floats) -> None:
     """Mean ranks over the prompts on which every respondent has a score; 1 = best."""
     from .aggregation.intervals import t_interval
 
-    names, table = prompt_table(scores)
     common = table[~np.isnan(table).any(axis=1)]
     method = "mean rank over common prompts, 1 = best, ties share their places"
     reason = ONE_RESPONDENT if len(names) < 2 else NO_COMMON_PROMPT if not len(common) else None
@@ -139,25 +155,6 @@ def _ranks(found: Estimates, scores: Rows) -> None:
     ranks = np.stack([_mid_ranks(row) for row in common])
     for who, name in enumerate(names):
         found.add("rank", "mean rank", t_interval(ranks[:, who]).of(method), respondent=name)
-
-
-def prompt_table(rows: Rows) -> tuple[tuple[str, ...], Floats]:
-    """(respondents, composites of shape (prompts, respondents)) from the rows of scores.csv.
-
-    A cell is the mean over the respondent's scored responses to the prompt, nan without any.
-    """
-    respondents: dict[str, int] = {}
-    prompts: dict[str, int] = {}
-    sums: dict[tuple[int, int], list[float]] = {}
-    for row in rows:
-        who = respondents.setdefault(row["respondent_id"], len(respondents))
-        prompt = prompts.setdefault(row["prompt_id"], len(prompts))
-        if row["composite"]:
-            sums.setdefault((prompt, who), []).append(float(row["composite"]))
-    table = np.full((len(prompts), len(respondents)), np.nan)
-    for place, values in sums.items():
-        table[place] = math.fsum(values) / len(values)
-    return tuple(respondents), table
 
 
 def _mid_ranks(values: Floats) -> Floats:
@@ -348,6 +345,12 @@ def _counts(found: Estimates, table: JudgmentTable, scores: Rows) -> None:
                 counts[name] = counts.get(name, 0) + 1
         for name, number in counts.items():
             found.add("responses", "responses", number, factor=factor, group=name)
+    unbalanced: dict[str, int] = {}
+    for row in scores:
+        for name in filter(None, (row.get("unbalanced") or "").split(", ")):
+            unbalanced[name] = unbalanced.get(name, 0) + 1
+    for name, number in unbalanced.items():
+        found.add("responses", "responses", number, factor="unbalanced", group=name)
 
 
 def mean_over_responses(table: Floats) -> Floats:

@@ -21,6 +21,7 @@ from .records.tables import judgment_frame, read_scores, score_frame
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .comparison import Comparison
     from .reports.document import Document
 
 TEXT_FILE = "report.txt"
@@ -148,6 +149,8 @@ class RespondentMean:
         interval: 95% t interval over prompts, or None.
         reason: why there is no interval, or None.
         dimensions: criterion to (mean, low, high), each None where undefined.
+        moved: what freeing the composite from which judges were missing has added to it.
+        n_unbalanced: responses of which a model scored fewer judgments than the quorum demands.
     """
 
     respondent_id: str
@@ -160,6 +163,8 @@ class RespondentMean:
     dimensions: Mapping[str, tuple[float | None, float | None, float | None]] = field(
         default_factory=dict
     )
+    moved: float | None = 0.0
+    n_unbalanced: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON-like values."""
@@ -248,7 +253,7 @@ class Run(JobRun):
         """
         from .panel_estimates import panel_estimates
 
-        return panel_estimates(self._tables, self.record, self._scores)
+        return panel_estimates(self.tables_folder, self.record, self.score_rows)
 
     def document(self) -> Document:
         """What is shown of the run: means by respondent, judges, disagreement, every response.
@@ -262,8 +267,8 @@ class Run(JobRun):
         return panel_document(
             self.record,
             self.estimates,
-            self._scores,
-            self._tables,
+            self.score_rows,
+            self.tables_folder,
             step=excerpt_step(self.record),
         )
 
@@ -281,13 +286,26 @@ class Run(JobRun):
         self.write_report(figures=figures)
         return self
 
+    def compare(
+        self,
+        *others: Run | str | Path,
+        by: str | None = None,
+        baseline: str | None = None,
+        margin: float | None = None,
+    ) -> Comparison:
+        """Who scores higher and by how much, in this run or between it and others.
+
+        See `areopagus.compare` for the arguments and what is raised.
+        """
+        return compare(self, *others, by=by, baseline=baseline, margin=margin)
+
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""
         self.require_estimates()
         return self.write_report()
 
     @cached_property
-    def _tables(self) -> Path:
+    def tables_folder(self) -> Path:
         """The folder whose tables are read: this one, or an excerpt of a very long run."""
         from .reports.excerpt import excerpt_step, write_excerpt
 
@@ -301,8 +319,9 @@ class Run(JobRun):
         return excerpt
 
     @cached_property
-    def _scores(self) -> list[dict[str, str]]:
-        return read_scores(self._tables)
+    def score_rows(self) -> list[dict[str, str]]:
+        """The rows of scores.csv, in `tables_folder`."""
+        return read_scores(self.tables_folder)
 
     def __repr__(self) -> str:
         return (
@@ -325,6 +344,38 @@ class Run(JobRun):
     def report_path(self) -> Path:
         """Where the report is written."""
         return self.path / REPORT_FILE
+
+
+def compare(
+    run: Run | str | Path,
+    *others: Run | str | Path,
+    by: str | None = None,
+    baseline: str | None = None,
+    margin: float | None = None,
+) -> Comparison:
+    """Compares the sides of a run, or runs with each other, paired by prompt.
+
+    On each prompt only judges count who scored both sides. Differences are in points of the scale,
+    with 95% intervals over prompts, for this panel and for such judges; verdicts are Holm's over
+    all pairs. Runs of different panels are compared as instruments, by response.
+
+    Args:
+        run: a panel run or its folder.
+        others: more of them.
+        by: what the sides are: "respondent", "run", "model", "persona", or a column that the input
+            carried. Left out: respondents of one run; of several, runs that share respondents,
+            else all their respondents.
+        baseline: the side that the others are held against, and no other pair is then tested. Left
+            out: every pair is, and the best side is the baseline; of several runs, the first.
+        margin: points inside which a difference does not matter; tests equivalence.
+
+    Raises:
+        InputError: a folder holds no panel run, no such side or column, or fewer than two sides.
+    """
+    from .comparison import Comparison
+
+    runs = [one if isinstance(one, Run) else Run(one) for one in (run, *others)]
+    return Comparison(runs, by=by, baseline=baseline, margin=margin)
 
 
 class RunInterrupted(KeyboardInterrupt):

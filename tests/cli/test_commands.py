@@ -101,7 +101,7 @@ def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
     assert too_wide(out) == []
     assert "DEMONSTRATION" in out
     assert "DEMONSTRATION" in err
-    assert "has the highest mean composite" in out
+    assert "alder scores highest" in out
     assert len(out.splitlines()) <= 27
     assert "no interval: fewer than 6 prompts" in out
     run = Run(tmp_path / "run")

@@ -29,8 +29,8 @@ from areopagus.audits.document import document as audit_document
 from areopagus.calibration import Calibration, calibrate
 from areopagus.records.estimates import Estimates, write_estimates
 from areopagus.records.run_folder import RUN_FORMAT
-from areopagus.reports import write_comparison
 from areopagus.reports.html import write_html
+from areopagus.run import compare
 from areopagus.stress_test.config import StressConfig
 from areopagus.stress_test.counts import ConditionCounts
 from areopagus.stress_test.estimates import StressScores
@@ -56,7 +56,7 @@ RECORD: dict[str, Any] = {
 
 def comparison_page(folder: Path) -> Path:
     runs = [make_hostile_run(folder / name) for name in ("<img src=x onerror=alert(9)>", "b\u202e")]
-    return write_comparison(runs, folder / "page.html")
+    return compare(*runs).write_report(folder / "page.html")
 
 
 def audit_page(folder: Path) -> Path:

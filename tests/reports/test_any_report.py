@@ -50,13 +50,10 @@ def test_several_runs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     done = CliRunner().invoke(cli, ["report", *names, "--no-figures"])
     assert done.exit_code == 0, done.output
     source = (tmp_path / "comparison.html").read_text(encoding="utf-8")
-    assert "run2 minus run0" in source
+    assert "Difference from run0" in source
     assert "<figure>" not in source
     printed = " ".join(done.output.split())
-    assert printed.startswith(
-        "Composite, in points, held against run0: run1 +0.10 over 8 prompts, run2 +0.20 over 8 "
-        "prompts. Without an interval: "
-    )
+    assert printed.startswith("run1 (+0.10) and run2 (+0.20) score higher than run0.")
 
 
 def test_twelve_runs_have_all_their_differences_drawn(tmp_path: Path) -> None:
@@ -64,8 +61,9 @@ def test_twelve_runs_have_all_their_differences_drawn(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["report", *names, "--out", str(tmp_path / "many.html")])
     assert done.exit_code == 0, done.output
     drawn = sorted(path.name for path in (tmp_path / "many_figures").glob("*.svg"))
-    assert drawn == ["differences-2.svg", "differences.svg"]
-    assert "Differences, 2 of 2" in (tmp_path / "many.html").read_text(encoding="utf-8")
+    assert drawn == ["differences.svg"]
+    page = (tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "11 pairs" in page
 
 
 def run_file(folder: Path, kind: str, **content: Any) -> None:

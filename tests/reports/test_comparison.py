@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,11 @@ from typing import Any
 import pytest
 from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_texts
 
+from areopagus.comparison import Comparison
 from areopagus.errors import InputError
-from areopagus.reports import write_comparison
-from areopagus.reports.comparison import comparison_document, differences, pairs_of
-
-COLUMNS = ("composite", "clarity")
-
-
-def row(response: str, prompt: str, who: str, composite: Any, clarity: Any = "") -> dict[str, str]:
-    return {
-        "response_id": response,
-        "prompt_id": prompt,
-        "respondent_id": who,
-        "composite": str(composite),
-        "clarity": str(clarity),
-    }
+from areopagus.records.estimates import estimate_at
+from areopagus.regression_gate import Gate, gate
+from areopagus.run import compare
 
 
 def run_of(path: Path, shift: float, *, name: str = "r", n: int = 8, **changes: Any) -> Path:
@@ -37,61 +26,75 @@ def run_of(path: Path, shift: float, *, name: str = "r", n: int = 8, **changes: 
     return make_run(path, verdicts, **changes)
 
 
-def test_differences_are_means_over_prompts() -> None:
+def two_instruments(path: Path, first: list[Any], second: list[Any]) -> Comparison:
+    """Runs of two panels; each row is (response, prompt, respondent, level)."""
+    runs = []
+    for name, rows in (("one", first), ("two", second)):
+        identity = record({})["identity"] | {"mode": name}
+        verdicts = [verdict(panel_votes(*row)) for row in rows]
+        runs.append(make_run(path / name, verdicts, identity=identity))
+    return compare(*runs)
+
+
+def difference_of(found: Comparison) -> Any:
+    return estimate_at(
+        found.estimates, "comparison", "difference", criterion="composite", universe="this panel"
+    )
+
+
+def test_differences_are_means_over_prompts(tmp_path: Path) -> None:
     # Prompt p1: differences 1 and 3, mean 2. Prompt p2: difference 5. Over prompts 3.5, while over
-    # responses it would be 3. SD of 1, 3, 5 is 2. Orders: first 1 2 3, second 2 5 8: tau-b 1.
-    first = [row("a", "p1", "m", 1), row("b", "p1", "m", 2), row("c", "p2", "m", 3)]
-    second = [row("c", "p2", "m", 8), row("b", "p1", "m", 5), row("a", "p1", "m", 2)]
-    pairs = pairs_of(first, second, COLUMNS, different=set())
-    assert pairs.unit == "response"
-    composite, clarity = differences(pairs)
-    assert composite.interval.value == 3.5
-    assert (composite.interval.n, composite.n_pairs) == (2, 3)
-    assert composite.interval.reason is not None  # two prompts give no interval
-    assert composite.sd == 2.0
-    assert composite.tau == 1.0
-    assert clarity.n_pairs == 0
-    assert math.isnan(clarity.interval.value)
+    # responses it would be 3. Orders: first 1 2 3, second 2 5 8: tau-b 1.
+    found = two_instruments(
+        tmp_path,
+        [("a", "p1", "m", 1), ("b", "p1", "m", 2), ("c", "p2", "m", 3)],
+        [("c", "p2", "m", 8), ("b", "p1", "m", 5), ("a", "p1", "m", 2)],
+    )
+    one = difference_of(found)
+    assert (one.value, one.n, one.n_planned) == (pytest.approx(3.5), 2, 2)
+    assert one.reason == "fewer than 6 prompts"
+    tau = estimate_at(found.estimates, "comparison", "tau")
+    assert tau is not None
+    assert (tau.value, tau.n) == (1.0, 3)
+    assert found.document().headline[0].startswith("Another panel is another instrument. ")
 
 
-def test_pairs_need_the_same_prompt_respondent_and_text() -> None:
-    first = [row("a", "p", "m", 1), row("b", "p", "m", 1), row("c", "p", "m", 1)]
-    second = [row("a", "p", "m", 2), row("b", "other", "m", 2), row("c", "p", "m", 2)]
-    pairs = pairs_of(first, second, COLUMNS, different={"c"})
-    assert [key[0] for key in pairs.keys] == ["a"]
+def test_pairs_of_other_panels_need_the_same_prompt_and_respondent(tmp_path: Path) -> None:
+    found = two_instruments(
+        tmp_path,
+        [("a", "p", "m", 1), ("b", "p", "m", 1)],
+        [("a", "p", "m", 2), ("b", "other", "m", 7)],
+    )
+    assert (difference_of(found).value, difference_of(found).n) == (pytest.approx(1.0), 1)
 
 
-def test_without_common_responses_respondents_are_paired_on_prompts() -> None:
-    first = [row("a1", "p", "m", 2), row("a2", "p", "m", 4), row("a3", "q", "m", 5)]
-    second = [row("b1", "p", "m", 6), row("b2", "q", "other", 5), row("b3", "q", "m", "")]
-    pairs = pairs_of(first, second, COLUMNS, different=set())
-    assert pairs.unit == "respondent on a prompt"
-    assert pairs.keys == (("", "p", "m"),)
-    assert pairs.first[0, 0] == 3.0  # the mean of 2 and 4
-    assert pairs.second[0, 0] == 6.0
+def test_without_common_responses_respondents_are_paired_on_prompts(tmp_path: Path) -> None:
+    found = two_instruments(
+        tmp_path,
+        [("a1", "p", "m", 2), ("a2", "p", "m", 4), ("a3", "q", "m", 5)],
+        [("b1", "p", "m", 6), ("b2", "q", "other", 5)],
+    )
+    # On p the mean of 2 and 4 against 6; on q the respondents differ.
+    assert (difference_of(found).value, difference_of(found).n) == (pytest.approx(3.0), 1)
 
 
 def test_a_run_and_itself_do_not_differ(tmp_path: Path) -> None:
     one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 0)
-    path = write_comparison([one, two], tmp_path / "out" / "page.html")
-    source = path.read_text(encoding="utf-8")
+    found = compare(one, two)
+    (told,) = found.document().headline
+    assert told == "two and one score the same on every one of 8 prompts."
+    source = found.write_report(tmp_path / "out" / "page.html").read_text(encoding="utf-8")
     assert "Comparison of 2 runs" in source
-    assert source.count('data-v="0.0">0.00') == 1 + len(CRITERIA) * 2 + 1
-    assert "the prompt" in source.lower()
 
 
 def test_a_shift_is_found_and_named(tmp_path: Path) -> None:
     one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 1.5)
-    source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "two minus one" in source
-    assert source.count('data-v="1.5">+1.50') == 1 + len(CRITERIA)
-    assert "No such" not in source
-    assert 'href="#compared' not in source  # rows are in the script's data
+    source = compare(one, two).write_report(tmp_path / "page.html").read_text("utf-8")
+    assert source.count('data-v="1.5">+1.50') >= 1 + len(CRITERIA)
     table = re.search(r'id="compared-table">([^<]*)<', source)
     assert table is not None
     pairs = json.loads(gzip.decompress(base64.b64decode(table[1])))
-    heads = ["pair", "one", "two", "two minus one", "prompt", "respondent"]
-    assert [column["title"] for column in pairs["columns"]] == heads
+    assert [column["title"] for column in pairs["columns"]] == ["prompt", "two minus one"]
 
 
 def headline(tmp_path: Path, *shifts: float, **settings: Any) -> str:
@@ -101,21 +104,19 @@ def headline(tmp_path: Path, *shifts: float, **settings: Any) -> str:
         verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3 + shifts[k % len(shifts)]))
         for k in range(settings.get("n", 8))
     ]
-    (told,) = comparison_document([one, make_run(tmp_path / "two", votes)]).headline
-    return told
+    return compare(one, make_run(tmp_path / "two", votes)).document().headline[0]
 
 
 def test_the_answer_is_whether_two_runs_differ(tmp_path: Path) -> None:
+    # 8 differences 1, 2, 1, … have SD .5345, standard error .189, and t(7) is 2.365: ± .447.
     assert headline(tmp_path / "a", 1, 2) == (
-        "two scores higher than one on the composite: +1.50 [+1.05, +1.95] points over 8 prompts."
+        "two scores higher than one: +1.50 [+1.05, +1.95] points, on 8 of 8 prompts."
     )
-    assert headline(tmp_path / "b", -1, 1) == (
-        "one and two are not told apart on the composite: 0.00 [−0.89, +0.89] points over 8 "
-        "prompts."
-    ).replace("one and two", "two and one")
+    assert headline(tmp_path / "b", -1, 1).startswith(
+        "two and one are not told apart: 0.00 [−0.89, +0.89] points over 8 prompts"
+    )
     assert headline(tmp_path / "c", 1, n=4) == (
-        "two minus one on the composite: +1.00 points over 4 prompts. Cannot tell whether they "
-        "differ (4 prompts: an interval needs at least 6)."
+        "Not told against one (fewer than 6 prompts): two 1.00 above."
     )
 
 
@@ -123,44 +124,71 @@ def test_a_setting_that_differs_is_named_first(tmp_path: Path) -> None:
     one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 0)
     settings = json.loads((two / "run.json").read_text())
     settings["panel"]["models"][0]["name"] = "another"
+    settings["identity"]["models"] = {"another": {}}
     (two / "run.json").write_text(json.dumps(settings))
-    trust = dict(comparison_document([one, two]).trust)
-    assert trust["settings"] == "that differ: models"
-    assert dict(comparison_document([one, one]).trust)["settings"] == "the same"
+    trust = dict(compare(one, two).document().trust)
+    assert trust["panel"] == "different panels: models differ"
+    assert dict(compare(one, one).document().trust)["panel"] == "one panel"
 
 
-def test_other_texts_under_the_same_ids_are_not_paired(tmp_path: Path) -> None:
+def test_other_texts_under_the_same_ids_are_not_paired_between_panels(tmp_path: Path) -> None:
     ids = {"responses_sha256": "aa"}
     one = run_of(tmp_path / "one", 0, identity=record({})["identity"] | ids)
-    two = run_of(tmp_path / "two", 0, identity=record({})["identity"] | {"responses_sha256": "bb"})
+    other = {"responses_sha256": "bb", "mode": "holistic"}
+    two = run_of(tmp_path / "two", 0, identity=record({})["identity"] | other)
     write_texts(one, {f"r{k}": ("p", "same") for k in range(8)})
     write_texts(two, {f"r{k}": ("p", "same" if k else "another") for k in range(8)})
-    source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "the same id and another text in two, which are not paired: 1." in source
-    assert '<td class="n" data-v="7">7</td>' in source
+    found = compare(one, two)
+    (told,) = found.document().notices
+    assert told == "Responses with the same id and another text, which are not paired: 1 in two."
+    assert difference_of(found).n == 7
 
 
 def test_runs_without_anything_in_common_stand_side_by_side(tmp_path: Path) -> None:
     one = run_of(tmp_path / "one", 0)
     other = [verdict(panel_votes(f"x{k}", f"q{k}", "model-b", 5)) for k in range(3)]
-    two = make_run(tmp_path / "two", other)
-    source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "there is nothing to pair" in source
-    assert 'id="differences"' not in source
-    assert 'id="pairs"' not in source
-    assert "is undefined" not in source
-    assert "nothing could be paired" in source
+    found = compare(one, make_run(tmp_path / "two", other))
+    (told,) = found.document().headline
+    assert told.startswith("Nothing can be compared with")
+    assert "no prompt has judges who scored both" in told
+    found.write_report(tmp_path / "page.html")
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     one = run_of(tmp_path / "one", 0)
-    with pytest.raises(InputError, match="needs 2 to 12 runs, got 1"):
-        write_comparison([one], tmp_path / "page.html")
+    with pytest.raises(InputError, match="respondent model-a is the only one"):
+        compare(one)
     scale = record({})["identity"] | {"scale": [1, 5]}
     two = run_of(tmp_path / "two", 0, identity=scale)
     with pytest.raises(InputError, match="different scales: 1 to 5, 1 to 10"):
-        write_comparison([one, two], tmp_path / "page.html")
+        compare(one, two)
     three = run_of(tmp_path / "three", 0, kind="stress")
-    with pytest.raises(InputError, match="must be 'panel', got 'stress'"):
-        write_comparison([one, three], tmp_path / "page.html")
-    assert not (tmp_path / "page.html").exists()
+    with pytest.raises(InputError, match="stress"):
+        compare(one, three)
+    with pytest.raises(InputError, match="must be one of one, two, got 'nobody'"):
+        compare(one, run_of(tmp_path / "four" / "two", 0), baseline="nobody")
+    with pytest.raises(InputError, match="a column that the input carried"):
+        compare(one, one, by="theme")
+    with pytest.raises(InputError, match="margin: must be above 0"):
+        compare(one, one, margin=0.0)
+
+
+def test_a_gate_passes_what_loses_less_than_its_margin(tmp_path: Path) -> None:
+    base = run_of(tmp_path / "base", 0, n=12)
+
+    def against(*shifts: float) -> Gate:
+        votes = [
+            verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3 + shifts[k % len(shifts)]))
+            for k in range(12)
+        ]
+        name = "_".join(map(str, shifts))
+        return gate(make_run(tmp_path / name, votes), base, margin=0.5)
+
+    assert against(0).outcome == "not worse"  # the same on every prompt
+    assert against(0.5, 0).exit_code == 0
+    assert against(-0.3, -0.1).outcome == "not worse"  # lower, by less than the margin
+    worse, open_ = against(-1, -0.5), against(-2, 2)
+    assert (worse.outcome, worse.exit_code) == ("worse", 5)
+    assert (open_.outcome, open_.exit_code) == ("undecided", 6)
+    with pytest.raises(InputError, match="criterion must be one of"):
+        gate(base, base, criterion="taste")

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..aggregation.ratings import Ratings
 from ..errors import InputError, InputFault
-from ..experiment.run_writer import OF_RESPONSES
 from ..records.humans import (
     Coded,
     HumanReading,
@@ -28,7 +27,7 @@ from ..records.humans import (
 from ..records.humans.match import SHOWN, Scale
 from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
-from ..records.run_folder import TEXTS_FILE
+from ..records.run_folder import TEXTS_FILE, panel_of
 from ..records.tables import read_scores
 from ..records.types import OVERALL
 from ..run import Run
@@ -259,8 +258,7 @@ def panel_of_judgments(
 
 def identity_of(run: Run) -> dict[str, Any]:
     """Returns what makes the panel of a run this panel: its identity without its responses."""
-    identity = run.record.get("identity", {})
-    return {name: value for name, value in identity.items() if name not in OF_RESPONSES}
+    return panel_of(run.record.get("identity", {}))
 
 
 def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:

@@ -65,6 +65,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "scenarios": ("items", "scenarios", "Have scenarios written for silverspoon-judgement."),
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
+    "compare": ("compare", "compare", "Say who scores higher and by how much."),
+    "gate": ("compare", "gate", "Fail when a run is worse than an earlier one."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
     "rubrics": ("personas", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
@@ -126,7 +128,8 @@ def cli() -> None:
     Exit codes: 0 all judgments scored, abstained or not needed;
     1 a fault of this program; 2 bad input;
     3 finished with refused, unreadable or failed judgments;
-    4 stopped by the cost cap; 130, 143 interrupted.
+    4 stopped by the cost cap; 5 a gate found it worse;
+    6 a gate could not decide; 130, 143 interrupted.
     """
 
 

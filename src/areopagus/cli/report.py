@@ -67,20 +67,20 @@ def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bo
         path = write_any_report(runs[0], out=out, figures=not no_figures)
         document = run_of(runs[0]).document()
     else:
-        from ..reports.html import write_html
-
         path = Path(out or COMPARISON_FILE)
         if len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
             from ..auditing.compare import compare_audits
+            from ..reports.html import write_html
 
             document, _ = compare_audits(*runs)
             charts = path.parent / FIGURES_FOLDER
+            path = write_html(path, document, charts=None if no_figures else charts)
         else:
-            from ..reports.comparison import comparison_document
+            from ..run import compare
 
-            document = comparison_document(runs)
-            charts = path.with_name(f"{path.stem}_figures")
-        path = write_html(path, document, charts=None if no_figures else charts)
+            comparison = compare(*runs)
+            document = comparison.document()
+            path = comparison.write_report(path, figures=not no_figures)
     show_document(document, full=full)
     click.echo()
     click.echo(f"Wrote {printable(str(path))}")

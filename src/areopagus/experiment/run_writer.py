@@ -18,11 +18,8 @@ from ..run import RespondentMean
 
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
+    from ..aggregation.severity import AdditiveFit
     from ..graphs.panel_spec import PanelSpec
-
-
-OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
-"""Parts of a run's identity that say what was judged; all others say by whom and how."""
 
 
 class RunWriter:
@@ -129,9 +126,12 @@ class RunningSummary:
         self.cost_usd = 0.0
         self.unknown_price = 0
         self.n_settled_judgments = 0
+        self._adjusting = _Adjusting(self.criteria)
         self._values = array("d")
         self._prompts = array("l")
         self._respondents = array("l")
+        self._patterns = array("l")
+        self._n_unbalanced = array("b")
         self._prompt_codes: dict[str, int] = {}
         self._respondent_codes: dict[str, int] = {}
 
@@ -153,6 +153,8 @@ class RunningSummary:
                 continue  # counted by the rule's own tally: nothing is wrong with it
             name = f"{judgment.status}: {judgment.reason}"
             self.faults[name] = self.faults.get(name, 0) + 1
+        self._n_unbalanced.append(bool(verdict.unbalanced))
+        self._patterns.append(self._adjusting.add(verdict))
         self._values.append(_nan(verdict.composite))
         self._values.extend(_nan(verdict.dimensions.get(name)) for name in self.criteria)
         self._prompts.append(
@@ -176,7 +178,11 @@ class RunningSummary:
         return self.counts["not_asked"] > self.n_settled_judgments
 
     def means(self) -> tuple[list[RespondentMean], RespondentMean]:
-        """Means by respondent, in their order of appearance, and of the run."""
+        """Means by respondent, in their order of appearance, and of the run.
+
+        They are freed from which judges happened to score a response; where no judgment is
+        missing, they are the plain means.
+        """
         if not self._prompts:
             return [], RespondentMean("run", 0, 0, 0, None, None, "no response was scored")
         import numpy as np
@@ -187,12 +193,29 @@ class RunningSummary:
         values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)
         prompts = np.frombuffer(self._prompts, dtype=np.dtype("l"))
         respondents = np.frombuffer(self._respondents, dtype=np.dtype("l"))
-        scores, run = by_prompt_unit(values, prompts, respondents)
+        unbalanced = np.frombuffer(self._n_unbalanced, dtype=np.int8)
+        moved = self._adjusting.moved()[np.frombuffer(self._patterns, dtype=np.dtype("l"))]
+        scores, run = by_prompt_unit(values + moved, prompts, respondents)
+        plain = None
+        if moved.any():
+            of_each, of_all = by_prompt_unit(values, prompts, respondents)
+            plain = {int(one.label): one.means[0].value for one in of_each}
+            plain[_RUN] = of_all.means[0].value
         by_code = {int(one.label): one for one in scores}
-        found = [self._mean(name, by_code[code]) for name, code in self._respondent_codes.items()]
-        return found, self._mean("run", run)
+        marked = np.bincount(respondents, weights=unbalanced, minlength=len(by_code))
 
-    def _mean(self, name: str, found: PromptUnitMeans) -> RespondentMean:
+        def mean(name: str, code: int, found: PromptUnitMeans, n_unbalanced: float) -> Any:
+            before = None if plain is None else plain[code]
+            return self._mean(name, found, before, int(n_unbalanced))
+
+        return [
+            mean(name, code, by_code[code], marked[code])
+            for name, code in self._respondent_codes.items()
+        ], mean("run", _RUN, run, marked.sum())
+
+    def _mean(
+        self, name: str, found: PromptUnitMeans, plain: float | None, n_unbalanced: int
+    ) -> RespondentMean:
         composite, *dimensions = found.means
         return RespondentMean(
             respondent_id=name,
@@ -206,7 +229,69 @@ class RunningSummary:
                 criterion: (_finite(one.value), _finite(one.low), _finite(one.high))
                 for criterion, one in zip(self.criteria, dimensions, strict=True)
             },
+            moved=0.0 if plain is None else _finite(composite.value - plain),
+            n_unbalanced=n_unbalanced,
         )
+
+
+_RUN = -1
+_BLOCK = 256
+"""Responses that are taken into the fit at once."""
+
+
+class _Adjusting:
+    """The additive fit of a run's judgments, and which judges scored each response."""
+
+    def __init__(self, criteria: Sequence[str]) -> None:
+        self._criteria = criteria
+        self._judges: dict[tuple[str, str], int] = {}
+        self._patterns: dict[tuple[int, ...], int] = {}
+        self._waiting: list[Verdict] = []
+        self._fit: AdditiveFit | None = None
+
+    def add(self, verdict: Verdict) -> int:
+        """Takes in what a verdict rests on, and returns the number of its pattern of judges."""
+        if not self._judges:
+            for judgment in verdict.judgments:
+                judge = judgment.persona, judgment.model
+                self._judges.setdefault(judge, len(self._judges))
+        counts = [0] * len(self._judges)
+        if verdict.composite is not None:
+            for judgment in verdict.judgments:
+                if judgment.status == "scored":
+                    counts[self._judges[judgment.persona, judgment.model]] += 1
+            self._waiting.append(verdict)
+            if len(self._waiting) >= _BLOCK:
+                self._take()
+        return self._patterns.setdefault(tuple(counts), len(self._patterns))
+
+    def _take(self) -> AdditiveFit:
+        import numpy as np
+
+        from ..aggregation.severity import AdditiveFit
+
+        judges, width = len(self._judges), 1 + len(self._criteria)
+        if self._fit is None:
+            self._fit = AdditiveFit(judges, width)
+        totals = np.zeros((len(self._waiting), judges, width))
+        counts = np.zeros((len(self._waiting), judges))
+        for row, verdict in enumerate(self._waiting):
+            for judgment in verdict.judgments:
+                if judgment.status != "scored":
+                    continue
+                at = self._judges[judgment.persona, judgment.model]
+                scores = [judgment.scores[name] for name in self._criteria]
+                totals[row, at] += (sum(scores) / len(scores), *scores)
+                counts[row, at] += 1
+        self._fit.add(totals, counts)
+        self._waiting.clear()
+        return self._fit
+
+    def moved(self) -> Any:
+        """Shape (patterns, 1 + criteria): what adjusting adds to the means of such a response."""
+        import numpy as np
+
+        return self._take().moved(np.array(list(self._patterns), dtype=np.float64))
 
 
 def _nan(value: float | None) -> float:

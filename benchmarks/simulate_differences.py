@@ -1,0 +1,118 @@
+"""Coverage of the intervals of `compare` and of respondents' means, and the errors of its verdicts.
+
+    python benchmarks/simulate_differences.py [--worlds 2000] [--seed 0]
+
+Ten personas on three models score respondents on 9, 30 and 100 prompts. Every respondent has a
+quality that varies over prompts, personas and models have severities, and respondents meet with
+both and with prompts: all effects are drawn anew in each world, so that the truth for such judges
+is known; the truth for this panel is that of the judges drawn. Worlds are normal, skewed (every
+effect exponential) or ordinal (normal, rounded to whole points). "One model missing": one of the
+models scored the second respondent on a third of the prompts only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from areopagus.aggregation.differences import (
+    Difference,
+    in_both_universes,
+    paired_differences,
+    sides_of,
+)
+
+PERSONAS, MODELS = 10, 3
+SD = {"r": 0.0, "q": 0.7, "P": 0.25, "M": 0.55, "rP": 0.12, "rM": 0.3, "rq": 0.6, "qP": 0.2,
+      "qM": 0.4, "rqP": 0.2, "rqM": 0.35, "e": 0.6}  # fmt: skip
+"""Standard deviations of the effects: r respondent, q prompt, P persona, M model."""
+
+
+def world(
+    rng: np.random.Generator, prompts: int, kind: str, sides: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (sides, prompts, personas, models), and the means of this panel over all prompts."""
+    shape = {"r": sides, "q": prompts, "P": PERSONAS, "M": MODELS}
+    scores = np.full((sides, prompts, PERSONAS, MODELS), 5.0)
+    of_panel = np.full((sides, 1, PERSONAS, MODELS), 5.0)
+    for name, sd in SD.items():
+        axes = "rqPM" if name == "e" else name
+        size = [shape[one] if one in axes else 1 for one in "rqPM"]
+        drawn = rng.exponential(size=size) - 1 if kind == "skewed" else rng.normal(size=size)
+        scores = scores + sd * drawn
+        if "q" not in axes:
+            of_panel = of_panel + sd * drawn
+    if kind == "ordinal":
+        scores = np.round(scores)
+    return scores, of_panel.mean(axis=(1, 2, 3))
+
+
+def compared(scores: np.ndarray, pairs: list[tuple[int, int]]) -> list[list[Difference]]:
+    """The differences of these pairs."""
+    sides, prompts = scores.shape[:2]
+    side, prompt, persona, model = (axis.ravel() for axis in np.indices(scores.shape))
+    made = sides_of(
+        scores.reshape(-1, 1), np.ones(scores.size, dtype=bool), side=side, item=prompt,
+        judge=persona * MODELS + model, n_sides=sides, n_judges=PERSONAS * MODELS,
+    )  # fmt: skip
+    return paired_differences(
+        made, pairs, prompt_of=np.arange(prompts), quorum=2 / 3,
+        persona=np.repeat(np.arange(PERSONAS), MODELS),
+        model=np.tile(np.arange(MODELS), PERSONAS),
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Prints coverages and error rates with their Monte Carlo errors."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    n = options.worlds
+    rng = np.random.default_rng(options.seed)
+    print(f"{n:,} worlds a figure; Monte Carlo error of .95: {math.sqrt(0.95 * 0.05 / n):.3f}")
+    print("coverage of 95% intervals   difference: panel, such judges   mean: panel, such judges")
+    personas = np.repeat(np.arange(PERSONAS), MODELS)
+    models = np.tile(np.arange(MODELS), PERSONAS)
+    for kind in ("normal", "skewed", "ordinal"):
+        for prompts in (9, 30, 100):
+            hits = np.zeros(4)
+            for _ in range(n):
+                scores, truth = world(rng, prompts, kind)
+                ((one,),) = compared(scores, [(0, 1)])
+                hits[0] += one.this_panel.covers(truth[0] - truth[1])
+                hits[1] += one.such_judges.covers(0.0)
+                cells = scores[0].reshape(prompts, -1, 1)
+                (mean,) = in_both_universes(cells, np.ones(cells.shape[:2]), personas, models)
+                hits[2] += mean.this_panel.covers(truth[0])
+                hits[3] += mean.such_judges.covers(5.0)
+            shown = "   ".join(f"{hit / n:.3f}" for hit in hits)
+            print(f"  {kind:8} {prompts:4} prompts          {shown}", flush=True)
+    print("share of worlds with a verdict where respondents are equal: 2 respondents, 6 (15 pairs)")
+    kept = dict(SD)
+    SD.update({"rP": 0.0, "rM": 0.0})  # equal on this panel, and on every other
+    for prompts in (9, 30, 100):
+        alone = family = missing = 0
+        pairs = [(a, b) for a in range(6) for b in range(a)]
+        for _ in range(n):
+            scores, _ = world(rng, prompts, "normal", sides=6)
+            ((one,),) = compared(scores[:2], [(0, 1)])
+            alone += one.this_panel.verdict != "not told apart"
+            each = compared(scores, pairs)
+            family += any(found.this_panel.verdict != "not told apart" for (found,) in each)
+            lacking = scores[:2].copy()
+            lacking[1, prompts // 3 :, :, int(rng.integers(MODELS))] = np.nan
+            ((one,),) = compared(lacking, [(0, 1)])
+            missing += one.this_panel.verdict != "not told apart"
+        print(
+            f"  {prompts:4} prompts   {alone / n:.3f}   {family / n:.3f}   "
+            f"one model missing: {missing / n:.3f}",
+            flush=True,
+        )
+    SD.update(kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,503 @@
+"""What is shown of paired differences: the sentence, the trust, the picture, the tables.
+
+Made of the tables `comparison`, `comparison by model` and `ranking` of the estimates; the page of a
+panel run and that of a comparison show the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aggregation.estimate import Estimate
+from ..formats import (
+    UNDEFINED,
+    count,
+    estimate,
+    interval,
+    listed_all,
+    number,
+    p_value,
+    said,
+    units,
+    words,
+)
+from ..records.estimates import estimates_by, select
+from .document import Cell, Chart, Column, Part, Scalar, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Figures = dict[str, Estimate]
+
+HIGHER: Final = "higher"
+LOWER: Final = "lower"
+MOST_NAMED: Final = 3
+"""Sides that a sentence names."""
+MOST_LINES: Final = 40
+FEW_MODELS: Final = 5
+
+
+class Differences:
+    """The differences of a result, as its page looks at them.
+
+    Attributes:
+        by: what the sides are: "respondent", "run", "model", "persona" or a column.
+        baseline: whom the others are held against; "" where no pair was compared.
+        others: the other sides, in the order of the run: the highest first.
+        criteria: of the differences, "composite" first.
+        has_all_pairs: whether pairs without the baseline are there too.
+    """
+
+    def __init__(self, estimates: pd.DataFrame) -> None:
+        """Reads the tables."""
+        table = select(estimates, "comparison")
+        self.by = next((one for one in table["factor"] if isinstance(one, str)), "respondent")
+        keys = ("respondent", "baseline", "criterion")
+        is_wide = (table["universe"] == "such judges") & (table["measure"] == "difference")
+        self._pairs = _by_keys(table[~is_wide], keys)
+        self._such = _by_keys(table[is_wide], keys)
+        baselines = [at[1] for at in self._pairs]
+        counts = {name: baselines.count(name) for name in dict.fromkeys(baselines)}
+        self.baseline = max(counts, key=lambda name: counts[name]) if counts else ""
+        self.has_all_pairs = len(counts) > 1
+        self.others = list(dict.fromkeys(at[0] for at in self._pairs if at[1] == self.baseline))
+        self.criteria = list(dict.fromkeys(at[2] for at in self._pairs))
+        self._by_model = _by_keys(
+            select(estimates, "comparison by model"), ("respondent", "baseline", "model")
+        )
+        self.ranking = {
+            at[0]: figures["log worth"]
+            for at, figures in _by_keys(select(estimates, "ranking"), ("respondent",)).items()
+        }
+
+    def of(self, side: str, baseline: str = "", criterion: str = "composite") -> Figures:
+        """The figures of a pair by measure; "such judges" holds the difference for those."""
+        at = (side, baseline or self.baseline, criterion)
+        figures = dict(self._pairs[at])
+        if at in self._such:
+            figures["such judges"] = self._such[at]["difference"]
+        return figures
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """(side, baseline) of every pair."""
+        return list(dict.fromkeys(at[:2] for at in self._pairs))  # type: ignore[misc]
+
+    def headline(self) -> list[str]:
+        """Who scores higher than whom and by how much; what cannot be told."""
+        if not self.others:
+            return []
+        found = {side: self.of(side) for side in self.others}
+        below = [side for side in self.others if _verdict(found[side]) == LOWER]
+        above = [side for side in self.others if _verdict(found[side]) == HIGHER]
+        rest = [side for side in self.others if side not in (*below, *above)]
+        sentences = []
+        for sides, is_above in ((above, True), (below, False)):
+            if sides:
+                sentences.append(self._told_apart(sides, found, is_above=is_above))
+        equal = [side for side in rest if not math.isnan(found[side]["difference"].p)]
+        if equal:
+            sentences.append(self._not_told_apart(equal, found))
+        open_ = [side for side in rest if side not in equal]
+        if open_:
+            sentences.append(self._open(open_, found))
+        if len(self.others) == 1 and (above or below):
+            sentences += self._most_in(self.others[0])
+        return sentences
+
+    def _told_apart(self, sides: Sequence[str], found: Any, *, is_above: bool) -> str:
+        named = sides[:MOST_NAMED]
+        each = [_upright(found[side]["difference"]) for side in named]
+        if len(self.others) == 1:
+            (side,) = named
+            first, last = (side, self.baseline) if is_above else (self.baseline, side)
+            shown = estimate(each[0], is_signed=True)
+            won = _won(found[side], is_above=is_above)
+            return f"{_short(first)} scores higher than {_short(last)}: {shown} points, {won}."
+        told = [
+            f"{_short(side)} ({estimate(one, is_signed=True)})"
+            for side, one in zip(named, each, strict=True)
+        ]
+        more = len(sides) - len(named)
+        told += [f"{more} more"] if more else []
+        if is_above:
+            verb = "scores" if len(sides) == 1 else "score"
+            return f"{listed_all(told)} {verb} higher than {_short(self.baseline)}."
+        return f"{_short(self.baseline)} scores higher than {listed_all(told)}."
+
+    def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
+        named = sides[:MOST_NAMED]
+        figures = found[named[0]]
+        first = _short(self.baseline)
+        if len(self.others) > 1:
+            told = [f"{_short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
+            more = len(sides) - len(named)
+            told += [f"{more} more"] if more else []
+            verb = "is" if len(sides) == 1 else "are"
+            return f"{listed_all(told)} {verb} not told apart from {first}."
+        one, pair = figures["difference"], f"{_short(named[0])} and {first}"
+        if one.value == 0 and not one.has_interval:
+            return f"{pair} score the same on every one of {units(one.n, 'prompt')}."
+        is_inside = _is_inside(figures)
+        verb = "differ by less than the margin" if is_inside else "are not told apart"
+        told_one = f"{pair} {verb}: {_with_holm(one)} points over {units(one.n, 'prompt')}"
+        needed = figures.get("prompts needed")
+        if needed is not None and needed.value > one.n and not is_inside:
+            told_one += f"; to tell {_smallest(figures)} apart takes {count(needed.value)}"
+        return f"{told_one}."
+
+    def _open(self, sides: Sequence[str], found: Any) -> str:
+        named = [side for side in sides if found[side]["difference"].is_defined][:MOST_NAMED]
+        reasons = dict.fromkeys(said(found[side]["difference"].reason) for side in sides)
+        why = listed_all([one for one in reasons if one])
+        if not named:
+            return f"Nothing can be compared with {_short(self.baseline)}: {why}."
+        told = [
+            f"{_short(side)} {number(abs(found[side]['difference'].value))} "
+            f"{'above' if found[side]['difference'].value > 0 else 'below'}"
+            for side in named
+        ]
+        more = len(sides) - len(named)
+        told += [f"{more} more"] if more else []
+        first = _short(self.baseline)
+        if len(sides) == len(self.others) and all("above" not in one for one in told):
+            return (
+                f"{first} scores highest; whether that is more than chance cannot be told "
+                f"({why}): {listed_all(told)}."
+            )
+        return f"Not told against {first} ({why}): {listed_all(told)}."
+
+    def _most_in(self, side: str) -> list[str]:
+        if len(self.criteria) < 3:
+            return []
+        each = {
+            name: self.of(side, criterion=name)["difference"].value for name in self.criteria[1:]
+        }
+        known = {name: value for name, value in each.items() if math.isfinite(value)}
+        if not known:
+            return []
+        most = max(known, key=lambda name: abs(known[name]))
+        return [
+            f"The difference is largest in {words(most)} ({number(known[most], is_signed=True)})."
+        ]
+
+    def trust(self) -> list[tuple[str, str]]:
+        """Whether the models agree on the directions, and whether other judges would."""
+        told_apart = [
+            side for side in self.others if self.of(side)["difference"].verdict in (HIGHER, LOWER)
+        ]
+        sides = told_apart or self.others[:1]
+        told = [("direction", one) for one in self._direction(sides)]
+        such = [self.of(side).get("such judges") for side in told_apart]
+        known = [one for one in such if one is not None and one.verdict is not None]
+        if known:
+            holds = sum(one.verdict in (HIGHER, LOWER) for one in known)
+            if len(known) == 1:
+                shown = interval(known[0].low, known[0].high, is_signed=True)
+                sentence = f"{shown}, so that the direction {'holds' if holds else 'is open'}"
+            else:
+                sentence = f"the direction holds for {holds} of {len(known)}"
+            told.append(("others", f"for other judges of their kind: {sentence}"))
+        return told
+
+    def _direction(self, sides: Sequence[str]) -> list[str]:
+        """How many judge models alone put all these sides where the panel puts them."""
+        values = {side: self.of(side)["difference"].value for side in sides}
+        models = list(dict.fromkeys(at[2] for at in self._by_model))
+        if len(models) == 1:
+            return ["one model judged: whether another would agree is unknown"]
+        if not models or not any(values.values()):
+            return []
+        agree = 0
+        for model in models:
+            alone = [
+                self._by_model[side, self.baseline, model]["difference"].value * value
+                for side, value in values.items()
+            ]
+            agree += all(one > 0 for one in alone)
+        if len(sides) == 1:
+            (side,) = sides
+            pair = (side, self.baseline) if values[side] > 0 else (self.baseline, side)
+            what = f"put {_short(pair[0])} above {_short(pair[1])}"
+        else:
+            what = f"agree on all {len(sides)} directions"
+        return [f"{agree} of {len(models)} models {what}"]
+
+    def summary(self, heads: dict[str, str]) -> list[Part]:
+        """The picture and the table of composites held against the baseline."""
+        if not self.others:
+            return []
+        return [self._chart(), self._table(self.others, "composite", heads)]
+
+    def _chart(self) -> Chart:
+        shown = self.others[:MOST_LINES]
+        each = [self.of(side) for side in shown]
+
+        def of(universe: str, limit: str) -> list[list[float]]:
+            nothing = Estimate(math.nan)
+            return [[getattr(one.get(universe, nothing), limit)] for one in each]
+
+        return Chart(
+            "forest",
+            "differences",
+            f"Difference from {_short(self.baseline)}",
+            "Composite, in points; right of the line scores higher. Bar: other prompts, this "
+            "panel. Thin line: other judges of their kind as well.",
+            rows=[_short(side, 28) for side in shown],
+            values=of("difference", "value"),
+            low=of("difference", "low"),
+            high=of("difference", "high"),
+            low_wide=of("such judges", "low"),
+            high_wide=of("such judges", "high"),
+            reference=0.0,
+            axis="difference in points",
+        )
+
+    def _table(self, sides: Sequence[str], criterion: str, heads: dict[str, str]) -> Table:
+        rows: list[list[Scalar | Cell]] = []
+        has_verdict = False
+        for side in sides:
+            figures = self.of(side, criterion=criterion)
+            one, such = figures["difference"], figures.get("such judges")
+            won = figures["prompts won"]
+            shown = UNDEFINED if such is None else interval(such.low, such.high, is_signed=True)
+            n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
+            rows.append([_mark(side, figures), one, shown, n_won])
+            has_verdict |= one.verdict is not None
+        pairs = len(self.pairs())
+        notes = self._reasons(sides, criterion)
+        held = heads.get(criterion, words(criterion))
+        return Table(
+            caption=f"Difference from {self.baseline} in {held}, points, and 95% intervals: for "
+            "this panel, and for such judges."
+            + (f" Verdicts by Holm over {pairs} pairs." if pairs > 1 and has_verdict else ""),
+            label=f"Differences from {self.baseline}",
+            columns=[
+                Column(self.by, "id"),
+                Column("difference", "estimate", is_signed=True),
+                Column("such judges"),
+                Column("prompts won"),
+            ],
+            rows=rows,
+            notes=notes,
+            is_short=True,
+        )
+
+    def _reasons(self, sides: Sequence[str], criterion: str) -> list[str]:
+        """Why limits are missing and what is unbalanced, each once."""
+        notes: dict[str, None] = {}
+        for side in sides:
+            figures = self.of(side, criterion=criterion)
+            for name in ("difference", "such judges"):
+                one = figures.get(name)
+                if one is not None and one.reason and not one.has_interval:
+                    notes[f"no interval: {said(one.reason)}"] = None
+        marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
+        if marked:
+            moved = [
+                f"{_short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
+                for side in marked[:MOST_NAMED]
+            ]
+            notes[
+                "* unbalanced: a judge scored one side only on some prompts, and counts on neither "
+                f"there; that moved the difference by {listed_all(moved)}"
+            ] = None
+        return list(notes)
+
+    def detail(self, heads: dict[str, str], *, n_models: int) -> list[Part]:
+        """By criterion, every pair, by judge model, and the ranking."""
+        if not self.others:
+            return []
+        parts: list[Part] = []
+        if len(self.criteria) > 1:
+            each = {
+                side: [self.of(side, criterion=name)["difference"] for name in self.criteria]
+                for side in self.others
+            }
+            family = self.of(self.others[0], criterion=self.criteria[1])["difference"].family
+            parts.append(
+                Table(
+                    caption=f"Differences from {self.baseline} by criterion, points, with 95% "
+                    "intervals for this panel"
+                    + (f"; bold where Holm's p over {family} is at most .05." if family else "."),
+                    label="Differences by criterion",
+                    columns=[
+                        Column(self.by, "id"),
+                        *(
+                            Column(heads.get(name, words(name)), "estimate", is_signed=True)
+                            for name in self.criteria
+                        ),
+                    ],
+                    rows=[
+                        [side, *(Cell(one, is_bold=_is_told(one)) for one in row)]
+                        for side, row in each.items()
+                    ],
+                )
+            )
+        if self.has_all_pairs:
+            parts.append(self._all_pairs())
+        if by_model := self._models_table():
+            parts.append(by_model)
+        if self.ranking:
+            parts.append(self._ranking_table())
+        parts.append(self._power_table(n_models))
+        return parts
+
+    def _all_pairs(self) -> Table:
+        rows: list[list[Scalar | Cell]] = []
+        for side, baseline in self.pairs():
+            figures = self.of(side, baseline)
+            one = figures["difference"]
+            rows.append([side, baseline, one, one.p_adjusted, one.verdict or UNDEFINED])
+        return Table(
+            caption="Every pair: the first minus the second, composite, points. p is Holm's over "
+            "all of them.",
+            label="Every pair",
+            columns=[
+                Column(self.by, "id"),
+                Column("minus", "id"),
+                Column("difference", "estimate", is_signed=True),
+                Column("p", "p"),
+                Column("verdict"),
+            ],
+            rows=rows,
+        )
+
+    def _models_table(self) -> Table | None:
+        models = list(dict.fromkeys(at[2] for at in self._by_model))
+        if len(models) < 2:
+            return None
+        nothing = Estimate(math.nan)
+        rows: list[list[Scalar | Cell]] = [
+            [
+                side,
+                *(
+                    self._by_model.get((side, self.baseline, model), {"difference": nothing})[
+                        "difference"
+                    ]
+                    for model in models
+                ),
+            ]
+            for side in self.others
+        ]
+        return Table(
+            caption=f"Differences from {self.baseline} that each judge model makes alone, "
+            "composite, points, with 95% intervals over prompts.",
+            label="Differences by judge model",
+            columns=[
+                Column(self.by, "id"),
+                *(Column(model, "estimate", is_signed=True) for model in models),
+            ],
+            rows=rows,
+        )
+
+    def _ranking_table(self) -> Table:
+        rows: list[list[Scalar | Cell]] = [[name, one] for name, one in self.ranking.items()]
+        reasons = dict.fromkeys(one.reason for one in self.ranking.values() if one.reason)
+        return Table(
+            caption="A ranking from paired wins (Bradley-Terry with ties): prompts rank the sides. "
+            "Log worth; of two sides, the odds that the first wins a prompt are the exponential of "
+            "their difference.",
+            label="Ranking from wins",
+            columns=[Column(self.by, "id"), Column("log worth", "estimate", is_signed=True)],
+            rows=rows,
+            notes=[f"not estimable: {one}" for one in reasons],
+            is_short=True,
+        )
+
+    def _power_table(self, n_models: int) -> Table:
+        rows: list[list[Scalar | Cell]] = []
+        for side in self.others:
+            figures = self.of(side)
+            one, needed = figures["difference"], figures.get("prompts needed")
+            equivalence = figures.get("equivalence")
+            rows.append(
+                [
+                    side,
+                    one.n,
+                    one.n_planned,
+                    None if needed is None else needed.value,
+                    UNDEFINED if equivalence is None else equivalence.verdict or UNDEFINED,
+                ]
+            )
+        notes = []
+        if 1 < n_models < FEW_MODELS:
+            notes.append(
+                f"{n_models} models are a small sample of models: in simulations with 3 the "
+                "intervals for such judges covered .94 to .98, and .90 where effects are very "
+                "skewed, in the place of .95"
+            )
+        return Table(
+            caption="What the differences rest on: prompts with judges who scored both, of those "
+            f"that both answered; and how many would tell {_smallest(self.of(self.others[0]))} "
+            "points apart (80%, Holm's first step).",
+            label="Prompts behind the differences",
+            columns=[
+                Column(self.by, "id"),
+                Column("prompts", "count"),
+                Column("of", "count"),
+                Column("needed", "count"),
+                Column("inside the margin"),
+            ],
+            rows=rows,
+            notes=notes,
+        )
+
+
+def _by_keys(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Figures]:
+    return {
+        tuple(at[key] or "" for key in keys): figures for at, figures in estimates_by(frame, keys)
+    }
+
+
+def _short(name: str, most: int = 40) -> str:
+    """A name for a sentence: names of models differ at their ends."""
+    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"
+
+
+def _verdict(figures: Figures) -> str | None:
+    return figures["difference"].verdict
+
+
+def _is_told(one: Estimate) -> bool:
+    return one.verdict in (HIGHER, LOWER)
+
+
+def _is_inside(figures: Figures) -> bool:
+    found = figures.get("equivalence")
+    return found is not None and found.verdict == "inside"
+
+
+def _smallest(figures: Figures) -> str:
+    """The difference that the prompts needed would tell: the margin, or .2."""
+    needed = figures.get("prompts needed")
+    return needed.method.removeprefix("prompts that tell ") if needed is not None else "0.2"
+
+
+def _upright(found: Estimate) -> Estimate:
+    from dataclasses import replace
+
+    if found.value >= 0:
+        return found
+    return replace(found, value=-found.value, low=-found.high, high=-found.low)
+
+
+def _with_holm(one: Estimate) -> str:
+    """The difference; where its own interval leaves 0 out, why that is not enough."""
+    shown = estimate(one, is_signed=True)
+    if not one.has_interval or one.covers(0.0):
+        return shown
+    return f"{shown}; over {one.family} Holm's p is {p_value(one.p_adjusted)}"
+
+
+def _won(figures: Figures, *, is_above: bool) -> str:
+    """ "on 79 of 100 prompts": those that the higher side won."""
+    won, tied = figures["prompts won"], figures["prompts tied"]
+    n_won = round(won.value * won.n)
+    n = n_won if is_above else won.n - n_won - round(tied.value * tied.n)
+    return f"on {count(n)} of {units(won.n, 'prompt')}"
+
+
+def _mark(side: str, figures: Figures) -> str:
+    return f"{side} *" if "unbalanced prompts" in figures else side

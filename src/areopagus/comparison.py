@@ -1,0 +1,190 @@
+"""`Comparison`: who scores higher and by how much, within a panel run or between several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .compared import MOST_RUNS, compared, compared_instruments, judged
+from .errors import InputError, InputFault
+from .formats import words
+from .records.estimates import Estimates
+from .records.run_folder import panel_of
+from .records.tables import read_texts
+from .reports.comparison import ComparedRun, comparison_document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .reports.document import Document
+
+
+class JudgedRun(Protocol):
+    """What a comparison needs of a panel run: `areopagus.Run` is one."""
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        ...
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The content of run.json."""
+        ...
+
+    @property
+    def tables_folder(self) -> Path:
+        """Where its tables are read: an excerpt of a very long run."""
+        ...
+
+    @property
+    def score_rows(self) -> list[dict[str, str]]:
+        """The rows of scores.csv."""
+        ...
+
+
+class Comparison:
+    """What `compare` found, as figures and as a document.
+
+    Attributes:
+        runs: the runs, in the order given.
+        names: of the runs, told apart.
+        is_one_panel: whether one panel judged all of them.
+        found: what was found.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[JudgedRun],
+        *,
+        by: str | None = None,
+        baseline: str | None = None,
+        margin: float | None = None,
+    ) -> None:
+        """Reads the runs and compares; see `areopagus.compare`."""
+        if not 1 <= len(runs) <= MOST_RUNS:
+            raise InputError(f"a comparison takes 1 to {MOST_RUNS} runs, got {len(runs)}")
+        self.runs = tuple(runs)
+        self.names = _names([run.path for run in self.runs])
+        self._require_one_scale()
+        identities = [panel_of(run.record["identity"]) for run in self.runs]
+        self.is_one_panel = all(one == identities[0] for one in identities)
+        self._different = [set[str]() for _ in self.runs]
+        if self.is_one_panel:
+            tables = [
+                judged(name, run.tables_folder, run.record, run.score_rows)
+                for name, run in zip(self.names, self.runs, strict=True)
+            ]
+            if len(tables) > 1 and by in (None, "run") and baseline is None:
+                baseline = self._first_of(tables)
+            self.found = compared(tables, by=by, baseline=baseline, margin=margin)
+        else:
+            self._require_runs_as_sides(by, baseline)
+            self._different = [different_texts(self.runs[0], run) for run in self.runs]
+            self.found = compared_instruments(
+                self.names, [run.score_rows for run in self.runs], self._different, margin=margin
+            )
+
+    def _first_of(self, tables: Sequence[Any]) -> str | None:
+        """The first run as the baseline, where runs are the sides."""
+        shared = set.intersection(*({*one.of_responses("respondent_id")} for one in tables))
+        return self.names[0] if shared else None
+
+    def _require_one_scale(self) -> None:
+        scales = {tuple(run.record["identity"]["scale"]) for run in self.runs}
+        if len(scales) > 1:
+            told = ", ".join(f"{low:g} to {high:g}" for low, high in sorted(scales))
+            raise InputError(
+                [InputFault(str(self.runs[0].path), f"the runs have different scales: {told}")]
+            )
+
+    def _require_runs_as_sides(self, by: str | None, baseline: str | None) -> None:
+        faults = []
+        told = "the runs were judged by different panels, so that only whole runs are compared"
+        if by not in (None, "run"):
+            faults.append(InputFault("by", f"must be left out: {told}"))
+        if baseline not in (None, self.names[0]):
+            faults.append(InputFault("baseline", f"must be the first run, {self.names[0]}: {told}"))
+        if faults:
+            raise InputError(faults)
+
+    @cached_property
+    def estimates(self) -> pd.DataFrame:
+        """Every figure: the tables `comparison`, `comparison by model` and `ranking`."""
+        found = Estimates()
+        self.found.add_to(found)
+        return found.frame()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """`estimates`."""
+        return self.estimates
+
+    def document(self) -> Document:
+        """What is shown: who scores higher, the differences, what differs between the runs."""
+        found = self.found
+        heads = {name: words(name) for name in found.criteria}
+        notices = []
+        for name, changed in zip(self.names, self._different, strict=True):
+            if changed:
+                notices.append(
+                    "Responses with the same id and another text, which are not paired: "
+                    f"{len(changed):,} in {name}."
+                )
+        held = {
+            pair: dict(
+                zip(
+                    (found.prompts[k] for k in differences[0].prompts.tolist()),
+                    differences[0].by_prompt.tolist(),
+                    strict=True,
+                )
+            )
+            for pair, differences in found.pairs.items()
+            if pair[1] == found.baseline
+        }
+        return comparison_document(
+            [
+                ComparedRun(name, run.path, run.record)
+                for name, run in zip(self.names, self.runs, strict=True)
+            ],
+            self.estimates,
+            heads=heads,
+            by_prompt=held,
+            is_one_panel=self.is_one_panel,
+            notices=notices,
+        )
+
+    def write_report(self, out: str | Path, *, figures: bool = True) -> Path:
+        """Writes the page, its pictures beside it, and returns its path.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        from .reports.html import write_html
+
+        path = Path(out)
+        drawn = path.with_name(f"{path.stem}_figures") if figures else None
+        return write_html(path, self.document(), charts=drawn)
+
+    def __repr__(self) -> str:
+        told = self.document().headline
+        return f"Comparison({', '.join(self.names)}: {told[0] if told else 'nothing compared'})"
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    names = [path.resolve().name for path in paths]
+    return [
+        name if names.count(name) == 1 else f"{name} ({place + 1})"
+        for place, name in enumerate(names)
+    ]
+
+
+def different_texts(first: JudgedRun, other: JudgedRun) -> set[str]:
+    """The ids under which the two judged different texts."""
+    hashes = [run.record["identity"].get("responses_sha256") for run in (first, other)]
+    if hashes[0] == hashes[1]:
+        return set()
+    ids = [row["response_id"] for row in first.score_rows]
+    here, there = read_texts(first.path, ids), read_texts(other.path, ids)
+    return {name for name, text in here.items() if name in there and there[name] != text}

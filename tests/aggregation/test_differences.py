@@ -1,0 +1,178 @@
+"""Paired differences: by hand, against scipy, over judges that both sides have, in null worlds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from areopagus.aggregation.differences import (
+    NO_PROMPT,
+    Difference,
+    in_both_universes,
+    paired_differences,
+    sides_of,
+)
+from areopagus.aggregation.severity import AdditiveFit
+
+Floats = np.ndarray
+
+
+def differences(
+    table: Floats,
+    pairs: list[tuple[int, int]],
+    *,
+    quorum: float = 2 / 3,
+    margin: float | None = None,
+) -> list[list[Difference]]:
+    """Of scores (sides, prompts, personas, models[, columns]); nan where nothing was scored."""
+    table = table if table.ndim == 5 else table[..., None]
+    n_sides, n_prompts, n_personas, n_models, n_columns = table.shape
+    side, prompt, persona, model = (
+        axis.ravel() for axis in np.indices((n_sides, n_prompts, n_personas, n_models))
+    )
+    sides = sides_of(
+        table.reshape(-1, n_columns), np.ones(side.size, dtype=bool), side=side, item=prompt,
+        judge=persona * n_models + model, n_sides=n_sides, n_judges=n_personas * n_models,
+    )  # fmt: skip
+    return paired_differences(
+        sides, pairs, prompt_of=np.arange(n_prompts), quorum=quorum, margin=margin,
+        persona=np.repeat(np.arange(n_personas), n_models),
+        model=np.tile(np.arange(n_models), n_personas),
+    )  # fmt: skip
+
+
+def world(
+    rng: np.random.Generator, *, sides: int = 2, prompts: int = 30, shift: float = 0.0
+) -> Floats:
+    """Scores of ten personas on three models; side 0 is better by the shift."""
+    severity = rng.normal(size=(10, 1)) * 0.5 + rng.normal(size=3)
+    quality = rng.normal(size=(sides, prompts, 1, 1))
+    quality += rng.normal(size=(1, prompts, 1, 1))
+    quality[0] += shift
+    return 5 + quality + severity + rng.normal(size=(sides, prompts, 10, 3)) * 0.7
+
+
+def test_a_complete_design_gives_the_paired_t_test() -> None:
+    table = world(np.random.default_rng(1), shift=0.5)
+    ((one,),) = differences(table, [(0, 1)])
+    first, second = table.mean(axis=(2, 3))
+    referee = stats.ttest_rel(first, second)
+    low, high = referee.confidence_interval(0.95)
+    assert one.this_panel.value == pytest.approx(float((first - second).mean()))
+    assert (one.this_panel.low, one.this_panel.high) == pytest.approx((low, high))
+    assert one.this_panel.p == pytest.approx(referee.pvalue)
+    assert one.won.value == pytest.approx(float((first > second).mean()))
+    assert (one.moved, one.n_unbalanced) == (pytest.approx(0.0, abs=1e-12), 0)
+    assert one.such_judges.low < one.this_panel.low
+
+
+def test_a_judge_counts_on_neither_side_where_it_is_missing_on_one() -> None:
+    # One persona, three models; side 1 lacks the harsh model on every prompt but those of one pair.
+    # Differences of the models that both have are 1 and 1; the plain means would differ by more.
+    table = np.full((2, 8, 1, 3), 6.0)
+    table[0] += 1.0
+    table[:, :, 0, 2] -= 3.0
+    table[1, 2:, 0, 2] = np.nan
+    table += np.linspace(0, 1, 8)[None, :, None, None]
+    ((one,),) = differences(table, [(0, 1)], quorum=0.6)
+    assert one.by_prompt == pytest.approx(np.ones(8))
+    # On six of eight prompts: (7 + 7 + 4) / 3 - 6 = 0, so the plain mean is 2/8 and moved 6/8.
+    assert one.moved == pytest.approx(0.75)
+    assert one.n_unbalanced == 6
+
+
+def test_a_prompt_below_the_quorum_of_common_judges_is_left_out_and_counted() -> None:
+    table = world(np.random.default_rng(2), prompts=10)
+    table[1, 4, :, 1:] = np.nan  # ten of thirty are left
+    ((one,),) = differences(table, [(0, 1)])
+    assert (one.this_panel.n, one.this_panel.n_planned) == (9, 10)
+    table[1] = np.nan
+    ((none,),) = differences(table, [(0, 1)])
+    assert none.this_panel.reason == NO_PROMPT
+    assert (none.this_panel.n, none.this_panel.verdict) == (0, None)
+
+
+def test_an_additive_fit_takes_out_who_was_missing() -> None:
+    # Without error the fit is exact: response + judge.
+    rng = np.random.default_rng(3)
+    response, judge = rng.normal(size=12), rng.normal(size=5)
+    judge -= judge.mean()
+    scores = response[:, None] + judge
+    counts = np.ones((12, 5))
+    counts[3:, 2] = 0
+    counts[5, 0] = 0
+    fit = AdditiveFit(5, 1)
+    for rows in (slice(0, 7), slice(7, 12)):  # in blocks, as a run comes
+        fit.add((scores * counts)[rows, :, None], counts[rows])
+    assert fit.severity[:, 0] == pytest.approx(judge)
+    plain = (scores * counts).sum(axis=1) / counts.sum(axis=1)
+    assert plain + fit.moved(counts)[:, 0] == pytest.approx(response)
+    assert (fit.moved(counts)[:3] == 0).all()  # nothing is missing there
+
+
+def test_sides_of_different_severity_sets_are_equal_in_a_null_world() -> None:
+    # A third of the second side's prompts lack the harshest model: no difference is made of it.
+    rng = np.random.default_rng(4)
+    called = 0
+    for _ in range(200):
+        table = world(rng, prompts=30)
+        harshest = int(np.nanmean(table, axis=(0, 1, 2)).argmin())
+        table[1, 10:, :, harshest] = np.nan
+        ((one,),) = differences(table, [(0, 1)])
+        called += one.this_panel.verdict != "not told apart"
+    assert called <= 22  # of 10 expected; more than that has a chance of .0003
+
+
+def test_verdicts_are_those_of_holm_over_all_pairs() -> None:
+    rng = np.random.default_rng(5)
+    pairs = [(a, b) for a in range(6) for b in range(a)]
+    any_called = 0
+    for _ in range(200):
+        found = differences(world(rng, sides=6, prompts=20), pairs)
+        any_called += any(one.this_panel.verdict in ("higher", "lower") for (one,) in found)
+    assert any_called <= 22
+    assert found[0][0].this_panel.family == "15 pairs"
+
+
+def test_a_planted_difference_is_found_for_such_judges_too() -> None:
+    table = world(np.random.default_rng(6), prompts=60, shift=1.5)
+    ((one,),) = differences(table, [(0, 1)], margin=0.5)
+    assert (one.this_panel.verdict, one.such_judges.verdict) == ("higher", "higher")
+    assert one.equivalence is not None
+    assert one.equivalence.verdict == "not shown"
+    assert one.prompts_needed is not None
+
+
+def test_a_margin_finds_equal_sides_equivalent_and_says_how_many_prompts_tell_it() -> None:
+    rng = np.random.default_rng(7)
+    table = world(rng, prompts=100)
+    table[1] = table[0] + rng.normal(size=(100, 10, 3)) * 0.3
+    ((one,),) = differences(table, [(0, 1)], margin=0.3)
+    assert one.equivalence is not None
+    assert (one.this_panel.verdict, one.equivalence.verdict) == ("not told apart", "inside")
+    table[1] = table[0]
+    ((same,),) = differences(table, [(0, 1)], margin=0.3)
+    assert same.equivalence is not None
+    assert (same.this_panel.verdict, same.equivalence.verdict) == ("not told apart", "inside")
+
+
+def test_one_model_or_judge_says_for_whom_its_interval_cannot_speak() -> None:
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=(20, 4, 1))
+    counts = np.ones((20, 4))
+    (of_personas,) = in_both_universes(values, counts, np.arange(4), np.zeros(4, dtype=int))
+    assert "personas within one model" in of_personas.such_judges.method
+    assert of_personas.such_judges.has_interval
+    (alone,) = in_both_universes(values[:, :1], counts[:, :1], [0], [0])
+    assert alone.such_judges.reason == "for other judges: only one judge scored"
+    assert not alone.such_judges.has_interval
+
+
+def test_the_order_of_sides_only_turns_the_sign() -> None:
+    table = world(np.random.default_rng(9), shift=0.4)
+    ((one,),) = differences(table, [(0, 1)])
+    ((other,),) = differences(table, [(1, 0)])
+    assert one.this_panel.value == pytest.approx(-other.this_panel.value)
+    assert one.such_judges.high == pytest.approx(-other.such_judges.low)
+    assert one.won.value + other.won.value == pytest.approx(1 - one.tied.value)
