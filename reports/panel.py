@@ -11,6 +11,7 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, dollars, listed, number, said, units, words
 from ..precision.text import precision_of, precision_sentences, spared_word
+from ..records.design import design_sentence, stored_design
 from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
@@ -199,7 +200,9 @@ class _View:
             judges += f"; {worth.n} judgments of a response are worth about {worth.value:.1f} alone"
         else:
             judges += "; how many independent judgments they are worth is unknown"
+        design = stored_design(self.estimates)
         told = [
+            *([("design", design_sentence(design))] if design is not None else []),
             ("coverage", coverage),
             ("responses", responses),
             ("judges", judges),
