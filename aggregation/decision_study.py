@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -117,11 +117,15 @@ _FACETS: Final = {"P": "P", "M": "M", "PM": "PM", "qP": "P", "qM": "M",
 """Component of error to the facet whose levels it is averaged over; "" for single judgments."""
 
 
+_SEVERITIES: Final = ("P", "M", "PM")
+"""What a judge adds to every response alike."""
+
+
 def _shares(
     own: Mapping[str, float], common: Mapping[str, float], target: Target, judgments: float
 ) -> Layout:
     """The layout by component, from own and common of the facets P, M, PM and of judgments."""
-    cancels = {"P", "M", "PM"} | ({"qP", "qM"} if target == "response_within_prompt" else set())
+    cancels = set(_SEVERITIES) | ({"qP", "qM"} if target == "response_within_prompt" else set())
     return Layout(
         own={name: own[facet] for name, facet in _FACETS.items()},
         common={
@@ -150,7 +154,11 @@ def crossed_layout(
 
 
 def layout_of(
-    scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any], study: GStudy
+    scores: npt.ArrayLike,
+    prompt: Sequence[Any] | npt.NDArray[Any],
+    study: GStudy,
+    *,
+    is_adjusted: bool = False,
 ) -> Layout:
     """Returns the layout of the judgments that were really scored: a rotation, or a ragged panel.
 
@@ -161,6 +169,9 @@ def layout_of(
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
         prompt: R prompt ids.
         study: of these scores: its components say which responses are compared.
+        is_adjusted: whether the means are those of an additive fit (`severity`), which takes out
+            how harsh each judge is; it enters plain means where judges differ between responses.
+            What the fit's own severities err by, which falls with the responses, is not counted.
     """
     table = np.asarray(scores, dtype=np.float64)
     there = np.isfinite(table if table.ndim == 4 else table[..., None])
@@ -188,12 +199,15 @@ def layout_of(
     }
     single = 1 / n[n > 0] if study.replicated else (cells**2).sum(axis=(1, 2))
     found[""] = float(np.average(single, weights=rivals)), 0.0
-    return _shares(
+    layout = _shares(
         {name: own for name, (own, _) in found.items()},
         {name: common for name, (_, common) in found.items()},
         target,
         float(n[n > 0].mean()),
     )
+    if not is_adjusted:
+        return layout
+    return replace(layout, common=layout.common | {name: layout.own[name] for name in _SEVERITIES})
 
 
 def target_of(components: GStudy | Mapping[str, float]) -> Target:
@@ -252,7 +266,11 @@ def d_study(
 
 
 def asked_study(
-    study: GStudy, scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any]
+    study: GStudy,
+    scores: npt.ArrayLike,
+    prompt: Sequence[Any] | npt.NDArray[Any],
+    *,
+    is_adjusted: bool = False,
 ) -> DecisionStudy:
     """Returns the errors of the means as they were made, of the judges that were really asked.
 
@@ -262,13 +280,15 @@ def asked_study(
     Args:
         study: of `panel_g_study`, of these scores.
         scores, prompt: as given to it.
+        is_adjusted: as in `layout_of`.
 
     Raises:
         ValueError: an undefined component.
     """
     shape = np.asarray(scores).shape
     size = (shape[1], shape[2], shape[3] if len(shape) == 4 else 1)
-    return _study_of(study, layout_of(scores, prompt, study), size, fixed_models=False)
+    layout = layout_of(scores, prompt, study, is_adjusted=is_adjusted)
+    return _study_of(study, layout, size, fixed_models=False)
 
 
 def _study_of(

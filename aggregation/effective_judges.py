@@ -288,6 +288,7 @@ def independent_worth(
     *,
     prompt: Sequence[Any] | npt.NDArray[Any],
     components: Mapping[str, float] | None = None,
+    is_adjusted: bool = False,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
@@ -308,6 +309,7 @@ def independent_worth(
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
         prompt: R prompt ids.
         components: of `panel_g_study`, where they are known already.
+        is_adjusted: as in `layout_of`.
         draws: panels drawn.
         seed: of the draws.
 
@@ -340,7 +342,7 @@ def independent_worth(
             yield drawn
 
     estimates = henderson_of_many(panels(), list(codes.values()), n=len(y))
-    layout = layout_of(table, prompt, study)
+    layout = layout_of(table, prompt, study, is_adjusted=is_adjusted)
     worths = np.array(
         [
             worth_of_layout(dict(zip([*codes, RESIDUAL], row, strict=True)), layout)
@@ -363,7 +365,7 @@ def worth_of_components(study: GStudy, layout: Layout, n_prompts: int, level: fl
     A negative estimate counts as 0 in the worth itself. In the interval it keeps its sign: cut at
     0 the worth would be the panel's size without every prompt alike, and seem to be known exactly.
     There is none where the severity of judges who differ from response to response makes more than
-    `MOST_SEVERITY` of the error, as in a rotation.
+    `MOST_SEVERITY` of the error, as it does of plain means in a rotation.
 
     Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
     three models, 15% missing, worth 6.2 of 12): .953, .952, .957 at 9, 26, 100 prompts (Monte Carlo

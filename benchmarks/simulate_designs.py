@@ -22,6 +22,7 @@ from areopagus.aggregation.decision_study import asked_study, best_designs, layo
 from areopagus.aggregation.design import design_of
 from areopagus.aggregation.effective_judges import worth_of_components, worth_of_layout
 from areopagus.aggregation.generalizability import GStudy, panel_g_study
+from areopagus.aggregation.severity import severity
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 from areopagus.records.design import design_sentence
 
@@ -131,9 +132,18 @@ def draw(rng: np.random.Generator, layout: Layout, *, such_judges: bool = False)
     return World(scores, measured, q, judges)
 
 
-def true_variance(world: World, is_across: bool) -> float:
+def means_of(scores: np.ndarray, *, is_adjusted: bool) -> np.ndarray:
+    """The plain mean of each response, or that of the additive fit of responses and judges."""
+    if not is_adjusted:
+        return np.nanmean(scores, axis=(1, 2, 3))
+    flat = scores.reshape(len(scores), -1)
+    response, judge = np.nonzero(np.isfinite(flat))
+    return np.array(severity(flat[response, judge], response, judge).adjusted)
+
+
+def true_variance(world: World, is_across: bool, *, is_adjusted: bool = False) -> float:
     """Half the mean squared error of a difference between two compared responses."""
-    error, q = np.nanmean(world.scores, axis=(1, 2, 3)) - world.measured, world.q
+    error, q = means_of(world.scores, is_adjusted=is_adjusted) - world.measured, world.q
     if is_across:
         return float(error.var(ddof=1))
     means = np.bincount(q, weights=error) / np.bincount(q)
@@ -154,7 +164,9 @@ def sentence(scores: np.ndarray, q: np.ndarray) -> str:
     return design_sentence(design)
 
 
-def simulate(rng: np.random.Generator, name: str, layout: Layout, worlds: int) -> None:
+def simulate(
+    rng: np.random.Generator, name: str, layout: Layout, worlds: int, *, is_adjusted: bool
+) -> None:
     """Prints what is said and what is true of one design."""
     truths, said, covered, worth_truths = [], [], [], []
     study: GStudy | None = None
@@ -162,15 +174,16 @@ def simulate(rng: np.random.Generator, name: str, layout: Layout, worlds: int) -
         world = draw(rng, layout)
         scores, q = world.scores, world.q
         if number == 0:
-            print(f"\n{name}\n  {sentence(scores, q)}")
+            fitted = ", means of the additive fit" if is_adjusted else ""
+            print(f"\n{name}{fitted}\n  {sentence(scores, q)}")
         has_interval = layout.models > 1 < layout.personas and number % INTERVALS == 0
         study = panel_g_study(scores, prompt=q, jackknife=has_interval)
-        truths.append(true_variance(world, layout.each == 1))
+        truths.append(true_variance(world, layout.each == 1, is_adjusted=is_adjusted))
         if study.reason is not None:
             continue
-        said.append(asked_study(study, scores, q).relative_error)
+        said.append(asked_study(study, scores, q, is_adjusted=is_adjusted).relative_error)
         if study.left_out:
-            of_scores = layout_of(scores, q, study)
+            of_scores = layout_of(scores, q, study, is_adjusted=is_adjusted)
             found = worth_of_components(study, of_scores, layout.prompts, 0.95)
             known = components_of(study) | world.judges  # it speaks of these judges
             worth_truths.append(worth_of_layout(known, of_scores))
@@ -241,7 +254,8 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     for name, layout in DESIGNS.items():
         few = options.worlds // 5 if layout.missing is rotation else options.worlds
-        simulate(rng, name, layout, max(few, 10))
+        for is_adjusted in (False, True) if layout.missing else (False,):
+            simulate(rng, name, layout, max(few, 10), is_adjusted=is_adjusted)
     plans(rng, options.worlds)
 
 

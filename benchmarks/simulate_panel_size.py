@@ -3,9 +3,9 @@
 Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
 Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
 effective number of judges and of the severities of a persona and a model, with 15% of the judgments
-missing; the same of a panel whose judges share no error but how harsh they are, and how often such
-a panel falls below its null; and the coverage of corrected pass rates. Monte Carlo error beside
-each. The effective number is that of the judgments that are there, by the layout of each world.
+missing; the same of a panel whose judges share no error, and how often such a panel falls below its
+null; and the coverage of corrected pass rates. Monte Carlo error beside each. The effective number
+is that of the judgments that are there, by the layout of each world, freed from severities.
 """
 
 import argparse
@@ -34,7 +34,6 @@ S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "resid
 PERSONA = np.array([0.3, 0.0, -0.1, -0.2])
 MODEL = np.array([0.4, 0.0, -0.4])
 INDEPENDENT = {**S2, "rP": 0.0, "rM": 0.0, "residual": 0.76}
-LEVELS = {"P": float(PERSONA.var(ddof=1)), "M": float(MODEL.var(ddof=1))}
 
 
 def panel(
@@ -105,7 +104,8 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
         effective.append(estimate_at(rows, "size", "worth"))
         scores = made.scores[..., 0]
         study = panel_g_study(scores, prompt=prompt, jackknife=False)
-        truths.append(worth_of_layout(S2 | LEVELS, layout_of(scores, prompt, study)))
+        layout = layout_of(scores, prompt, study, is_adjusted=True)
+        truths.append(worth_of_layout(S2, layout))
         persona.append(estimate_at(rows, "judges", "severity_apart", group="persona 0"))
         model.append(estimate_at(rows, "judges", "severity_apart", group="model 0"))
     print(f"\n{n_prompts} prompts: coverage of 95% intervals")
@@ -115,17 +115,19 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
 
 
 def independent_panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
-    """Panels that share no error but how harsh a persona and a model are."""
+    """Panels whose judges share no error."""
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
     found, truths, below = [], [], 0
     for world in range(worlds):
         scores = panel(rng, n_prompts, INDEPENDENT).scores[..., 0]
         study = panel_g_study(scores, prompt=prompt)
-        layout = layout_of(scores, prompt, study)
+        layout = layout_of(scores, prompt, study, is_adjusted=True)
         number = worth_of_components(study, layout, n_prompts, 0.95)
         found.append(number)
-        truths.append(worth_of_layout(INDEPENDENT | LEVELS, layout))
-        null = independent_worth(scores, prompt=prompt, components=study.components, seed=world)
+        truths.append(worth_of_layout(INDEPENDENT, layout))
+        null = independent_worth(
+            scores, prompt=prompt, components=study.components, is_adjusted=True, seed=world
+        )
         below += number.value < null.low
     print(f"\n{n_prompts} prompts: panels of independent judges")
     print("  effective number of judges (jackknife) ", covered(found, truths))

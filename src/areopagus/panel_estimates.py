@@ -336,8 +336,9 @@ def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int 
     """How many independent single judgments a response's scored ones are worth.
 
     As many make an error of the same size, by a G-study of the run's composites: in the order of
-    responses to one prompt or, with one response a prompt, of responses wherever they stand. n
-    counts the judgments scored of a response, on average.
+    responses to one prompt or, with one response a prompt, of responses wherever they stand; where
+    judges are missing, in that of the additive fit, free of how harsh each judge is. n counts the
+    judgments scored of a response, on average.
 
     Args:
         table: the judgments.
@@ -372,7 +373,7 @@ def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int 
     study = panel_g_study(scores, prompt=of_prompt, jackknife=False)
     if study.reason is not None:  # too few were scored: no component is defined
         return none(study.reason)
-    layout = layout_of(scores, of_prompt, study)
+    layout = layout_of(scores, of_prompt, study, is_adjusted=True)
     worth = worth_of_layout(study, layout)
     if not np.isfinite(worth):
         return none("no component of error is above 0")

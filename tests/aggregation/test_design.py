@@ -22,6 +22,7 @@ from areopagus.aggregation.effective_judges import (
     worth_of_layout,
 )
 from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
+from areopagus.aggregation.severity import severity
 
 REFERENCE = {"q": 1.0, "P": 0.2, "M": 0.3, "qP": 0.06, "qM": 0.30, RESIDUAL: 0.25}
 """One response a prompt; ten personas on three models: .006 + .1 + .00833 = .338 squared."""
@@ -273,3 +274,20 @@ def test_judges_that_differ_bring_in_how_harsh_they_are() -> None:
     worth = worth_of_components(study, layout_of(ragged, q, study), 60, 0.95)
     assert 1 < worth.value < 6
     assert "how harsh each judge is" in (worth.reason or "")
+    fitted = worth_of_components(study, layout_of(ragged, q, study, is_adjusted=True), 60, 0.95)
+    assert fitted.has_interval
+
+
+def test_an_additive_fit_takes_out_how_harsh_they_are() -> None:
+    said, true = [], []
+    for seed in range(8):
+        scores, measured, q = panel(seed, 60, 4, 10, 3)
+        scores[np.random.default_rng(seed).permutation(len(q))[80:], :, 0] = np.nan
+        study = panel_g_study(scores, prompt=q, jackknife=False)
+        said.append(asked_study(study, scores, q, is_adjusted=True).relative_error)
+        assert said[-1] <= asked_study(study, scores, q).relative_error
+        flat = scores.reshape(len(q), 30)
+        response, judge = np.nonzero(np.isfinite(flat))
+        error = severity(flat[response, judge], response, judge).adjusted - measured
+        true.append(((error - (np.bincount(q, error) / 4)[q]) ** 2).sum() / 180)
+    assert math.sqrt(np.mean(said)) == pytest.approx(math.sqrt(np.mean(true)), rel=0.1)

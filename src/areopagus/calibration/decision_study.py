@@ -77,7 +77,8 @@ def add_decision_study(
                    panel's own figure
     "design"       who judged what; see `records.design`
     "designs"      the best design for each budget of calls a response (`group`), and this panel's,
-                   as its judges were really asked: expected reliability e_rho2 and standard error
+                   as its judges were really asked (where some are missing, of the means of the
+                   additive fit): expected reliability e_rho2 and standard error
                    of the order of responses to one prompt; with one response a prompt, of
                    responses wherever they stand, and what a judge makes of a prompt is error
     "designs needed"  the fewest calls a response that reach a standard error (`group`), of the
@@ -126,13 +127,15 @@ def add_decision_study(
     reason = study.reason or _no_variance(study, scores[rows])
     worth = undefined(reason or "the design holds no error component", unit="judgment")
     if reason is None and not any(math.isnan(v) for v in study.components.values()):
-        _add_designs(out, study, asked_study(study, scores[rows], prompt[rows]))
-        layout = layout_of(scores[rows], prompt[rows], study)
+        of_rows = (scores[rows], prompt[rows])
+        _add_designs(out, study, asked_study(study, *of_rows, is_adjusted=True))
+        layout = layout_of(*of_rows, study, is_adjusted=True)
         worth = worth_of_components(study, layout, n_prompts, level)
         if worth.is_defined:
             found = independent_worth(
-                scores[rows], prompt=prompt[rows], components=study.components, seed=seed
-            )
+                scores[rows], prompt=prompt[rows], components=study.components,
+                is_adjusted=True, seed=seed,
+            )  # fmt: skip
             side = against_null(worth.value, found.low, found.high)
             out.add("size", "worth_if_independent", replace(found, verdict=side))
     else:
