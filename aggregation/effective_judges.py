@@ -297,13 +297,13 @@ def independent_worth(
     Panels are drawn with the same cells missing, the same variances of prompts, responses and
     severities, and the same variance of a single judgment's error, of which nothing is shared:
     s2_rP + s2_rM + s2_rPM + s2_e all fall to the residual; with one response a prompt so do s2_qP
-    and s2_qM. Each is put through Henderson's method
-    I as the panel was. A panel inside the limits is not shown to share errors; the upper limit is
-    mostly the panel's size, since estimates below 0 count as 0.
+    and s2_qM. Each is put through Henderson's method I as the panel was. A panel inside the limits
+    is not shown to share errors; the upper limit is mostly the panel's size, since estimates below
+    0 count as 0.
 
-    Measured at 9 prompts of six responses, four personas and three models, 15% missing
-    (benchmarks/simulate_panel_size.py, 500 panels of independent judges): .034 of them below the
-    lower limit, nominal .025 (Monte Carlo error .008), and .022 at 26 prompts.
+    Measured at 9 and 26 prompts of six responses, four personas and three models, 15% missing
+    (benchmarks/simulate_panel_size.py, 100 panels of independent judges): .030 of them below the
+    lower limit, nominal .025 (Monte Carlo error .017).
 
     Args:
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
@@ -368,8 +368,11 @@ def worth_of_components(study: GStudy, layout: Layout, n_prompts: int, level: fl
     `MOST_SEVERITY` of the error, as it does of plain means in a rotation.
 
     Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
-    three models, 15% missing, worth 6.2 of 12): .953, .952, .957 at 9, 26, 100 prompts (Monte Carlo
-    error .005); of independent judges, worth 12 of 12, .956 at 9 and at 26 prompts (.009).
+    three models, 15% missing, means of the additive fit, worth 5.6 of 12): .975, .953, .968 at 9,
+    26, 100 prompts (400 worlds, Monte Carlo error .008 to .011); of independent judges .940, .970
+    at 9, 26 prompts (100 worlds, .024). By benchmarks/simulate_designs.py: one response a prompt
+    .950 (60 worlds, .028); six of thirty judges a response .975, the same with one response .950
+    (200 worlds, .015).
 
     Args:
         study: of `panel_g_study`.
