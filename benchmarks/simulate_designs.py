@@ -7,8 +7,7 @@ true one, which is that of the means around what they measure; their ratio with 
 error; and, where an effective number of judges is given, the coverage of its 95% interval, which
 speaks of the judges at hand. Every world draws new judges. Below, for 500 prompts with one response
 each and 30 judges as 10 x 3: the true standard error of each panel of at most 30 calls, by drawing
-it, and how often the plan made from one world names the best of them; and the coverage of agreement
-over prompts, as `calibrate` gives it for that design.
+it, and how often the plan made from one world names the best of them.
 """
 
 import argparse
@@ -19,17 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from areopagus.aggregation.across_prompts import (
-    icc_across,
-    one_person_across,
-    pairwise_tau_across,
-    tau_across,
-)
 from areopagus.aggregation.decision_study import asked_study, best_designs, layout_of, target_of
 from areopagus.aggregation.design import design_of
 from areopagus.aggregation.effective_judges import worth_of_components, worth_of_layout
 from areopagus.aggregation.generalizability import GStudy, panel_g_study
-from areopagus.aggregation.ratings import ratings_of_table
 from areopagus.aggregation.severity import severity
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 from areopagus.records.design import design_sentence
@@ -254,40 +246,6 @@ def plans(rng: np.random.Generator, worlds: int, budget: int = 30) -> None:
     print(f"  the plan's true standard error, on average over the best one's: {named / best:.3f}")
 
 
-def agreement(rng: np.random.Generator, prompts: int, worlds: int) -> None:
-    """Prints coverage of agreement over prompts: raters err with variance 1, the panel with .25."""
-
-    def tau(variance: float) -> float:
-        return 2 / math.pi * math.asin(1 / math.sqrt(variance))
-
-    # of two raters; of the panel with the mean of three; ICC of one; the panel with the mean of
-    # two less a rater with it, in pairs ordered alike
-    truths = {
-        "tau of two raters": tau(4.0),
-        "tau of the panel": tau(1.25 * (1 + 1 / 3)),
-        "ICC(3,1)": 0.5,
-        "panel less one person, pairs": (tau(1.25 * 1.5) - tau(2 * 1.5)) / 2,
-    }
-    hits = dict.fromkeys(truths, 0)
-    for _ in range(worlds):
-        truth = rng.normal(size=prompts)
-        table = truth + rng.normal(size=(3, prompts))
-        panel = truth + rng.normal(scale=0.5, size=prompts)
-        ratings = ratings_of_table(table, np.arange(prompts))
-        found = (
-            pairwise_tau_across(ratings),
-            tau_across(panel, table.mean(axis=0), np.arange(prompts)),
-            icc_across(ratings).one,
-            one_person_across(ratings, panel).difference,
-        )
-        for name, one in zip(truths, found, strict=True):
-            hits[name] += one.covers(truths[name])
-    print(f"\n{prompts} prompts with one response each, three raters: coverage of 95% intervals")
-    for name, n in hits.items():
-        error = math.sqrt(n / worlds * (1 - n / worlds) / worlds)
-        print(f"  {name:32} {n / worlds:.3f} ± {error:.3f} ({worlds} worlds)")
-
-
 def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -300,8 +258,6 @@ def main() -> None:
         for is_adjusted in (False, True) if layout.missing else (False,):
             simulate(rng, name, layout, max(few, 10), is_adjusted=is_adjusted)
     plans(rng, options.worlds)
-    for prompts in (30, 100, 500):
-        agreement(rng, prompts, options.worlds)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,6 @@ from .tables import CalibrationTable
 if TYPE_CHECKING:
     import pandas as pd
 
-ACROSS: Final = "responses to different prompts"
-"""In the method of every figure that is taken over them (`aggregation.across_prompts`)."""
-
 MOST_RATERS: Final = 300
 """Raters of one table and criterion; of more, the harshest and the most lenient."""
 
@@ -128,7 +125,6 @@ class _Shown(Answer):
 
     def by_criterion(self) -> Iterator[Part]:
         """The picture and the table of the summary."""
-        yield from self._across()
         found = [
             (
                 self.named(keys), figures.get("tau_of_raters"),
@@ -156,18 +152,8 @@ class _Shown(Answer):
             [[name, two, tau, most.value if most else None] for name, two, _, tau, most in found],
         )  # fmt: skip
 
-    def _across(self) -> Iterator[Part]:
-        """That there is no order within prompts, which the captions below speak of."""
-        found = [figures.get("tau") for _, figures in self.criteria("people")]
-        if any(tau is not None and ACROSS in tau.method for tau in found):
-            yield Paragraph(
-                f"Every prompt has one response: tau, pairs and ICC are taken over {ACROSS}, and "
-                "what is said of an order within prompts below is said of that.", "notice",
-            )  # fmt: skip
-
     def people_by_criterion(self) -> Iterator[Part]:
         """The summary of people alone."""
-        yield from self._across()
         yield from self._agreement_chart()
         yield from self.table(tables.PEOPLE_IN_SHORT)
 

@@ -34,7 +34,6 @@ from ..aggregation.pair_counting import (
 )
 from ..aggregation.permutation import permutation_test
 from ..records.estimates import Estimates
-from .across import has_one_response_a_prompt, one_person_figures, panel_across
 from .dataset import Dataset, Target, keys_of
 from .responses import MODEL
 
@@ -100,9 +99,6 @@ def add_agreement(
     out.add("panel", "n_responses", int(both.sum()), **keys)
     if not both.any():
         out.add("panel", "tau", undefined(NONE_RATED), **keys)
-        return
-    if has_one_response_a_prompt(target.ratings):
-        out.add_all("panel", panel_across(target, prompt, level=level), **keys)
         return
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
     sums = pair_sums(
@@ -262,13 +258,6 @@ def add_one_person(
         most: raters that are left out one by one; of more, those with the most ratings.
     """
     ratings, keys = target.ratings, keys_of(target.ratings)
-    if has_one_response_a_prompt(ratings):
-        figures = dict(one_person_figures(target, level=level))
-        difference = figures["accuracy_difference"]
-        if isinstance(difference, Estimate):
-            figures["accuracy_difference"] = _judged(difference)
-        out.add_all("one person", figures, **keys)
-        return
     R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
     sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
     counts = np.bincount(ratings.response, minlength=R)

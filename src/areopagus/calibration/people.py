@@ -16,7 +16,6 @@ from ..aggregation.kendall import pairwise_tau
 from ..aggregation.rater_effects import rater_severities
 from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
 from ..records.estimates import Estimates
-from .across import has_one_response_a_prompt, people_across
 from .dataset import CalibrationRatings, Dataset, keys_of
 from .responses import HUMAN, MODEL
 
@@ -98,8 +97,6 @@ def add_criterion(
     if ratings.kind == "score":  # ranks have no equal distances
         figures["alpha_interval"] = _alpha(table, prompt, "interval", level)
         figures["icc_absolute"] = agreed.icc_absolute
-    if has_one_response_a_prompt(ratings):
-        figures |= people_across(ratings, level=level)
     out.add_all("people", figures, **keys_of(ratings))
 
 
