@@ -372,8 +372,8 @@ def worth_of_components(study: GStudy, layout: Layout, n_prompts: int, level: fl
     26, 100 prompts (400 worlds, Monte Carlo error .008 to .011); of independent judges .940, .970
     at 9, 26 prompts (100 worlds, .024). By benchmarks/simulate_designs.py: one response a prompt
     .950 (60 worlds, .028); six of thirty judges a response .975, the same with one response .950
-    (200 worlds, .015); where one of three models fell out after a third .880 (200 worlds, .023): too
-    short there.
+    (200 worlds, .015). Where one of three models fell out after a third it is too short: .880
+    (.023).
 
     Args:
         study: of `panel_g_study`.
