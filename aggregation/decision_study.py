@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from .design import Target
 from .generalizability import RESIDUAL, GStudy
 
-Target = Literal["response_within_prompt", "response"]
-"""What is told apart: responses to the same prompt, or responses wherever they stand."""
+Floats = npt.NDArray[np.float64]
 
 Criterion = Literal["relative", "absolute"]
 """Which error: of the order of responses, or of their level."""
@@ -23,7 +26,9 @@ class DecisionStudy:
     """The expected quality of a mean over personas x models x repeats.
 
     Attributes:
-        personas, models, repeats: the design; calls is their product.
+        personas, models, repeats: the design.
+        calls: judgments a response: their product, or fewer where not every judge was asked.
+        target: what is told apart.
         universe: variance of what is told apart.
         relative_error, absolute_error: error variances for order and for level.
         e_rho2: universe / (universe + relative error), the generalizability coefficient.
@@ -35,6 +40,7 @@ class DecisionStudy:
     models: int
     repeats: int
     calls: int
+    target: Target
     universe: float
     relative_error: float
     absolute_error: float
@@ -65,13 +71,166 @@ def _components(study: GStudy | Mapping[str, float]) -> dict[str, float]:
     return {name: max(float(value), 0.0) for name, value in given.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How much of each component is error in a mean over judgments, per unit of variance.
+
+    With the share w of each of a component's levels in a response's mean, sums over its levels:
+
+    Attributes:
+        own: mean over responses of sum w^2: what it adds to the variance of a mean.
+        common: mean over compared pairs of responses of sum w w': what both have, and what cancels
+            in their order. All of it where the same judges judged both.
+        judgments: judgments a response.
+        target: which responses are compared.
+    """
+
+    own: dict[str, float]
+    common: dict[str, float]
+    judgments: float
+    target: Target
+
+    def relative_error(self, components: Mapping[str, float]) -> float:
+        """The error variance of the order of responses."""
+        return sum(
+            (self.own[name] - self.common[name]) * s2 for name, s2 in self._errors(components)
+        )
+
+    def absolute_error(self, components: Mapping[str, float]) -> float:
+        """The error variance of the level of a response."""
+        return sum(self.own[name] * s2 for name, s2 in self._errors(components))
+
+    def error_of_one(self, components: Mapping[str, float]) -> float:
+        """`relative_error` if each response had one judgment, of which as large a share cancels."""
+        return sum(
+            (1 - self.common[name] / self.own[name]) * s2
+            for name, s2 in self._errors(components)
+            if self.own[name] > 0
+        )
+
+    def _errors(self, components: Mapping[str, float]) -> list[tuple[str, float]]:
+        return [(name, float(s2)) for name, s2 in components.items() if name in self.own]
+
+
+_FACETS: Final = {"P": "P", "M": "M", "PM": "PM", "qP": "P", "qM": "M",
+                  "rP": "P", "rM": "M", "rPM": "PM", RESIDUAL: ""}  # fmt: skip
+"""Component of error to the facet whose levels it is averaged over; "" for single judgments."""
+
+
+_SEVERITIES: Final = ("P", "M", "PM")
+"""What a judge adds to every response alike."""
+
+
+def _shares(
+    own: Mapping[str, float], common: Mapping[str, float], target: Target, judgments: float
+) -> Layout:
+    """The layout by component, from own and common of the facets P, M, PM and of judgments."""
+    cancels = set(_SEVERITIES) | ({"qP", "qM"} if target == "response_within_prompt" else set())
+    return Layout(
+        own={name: own[facet] for name, facet in _FACETS.items()},
+        common={
+            name: common[facet] if name in cancels else 0.0 for name, facet in _FACETS.items()
+        },
+        judgments=judgments,
+        target=target,
+    )  # fmt: skip
+
+
+def crossed_layout(
+    personas: int, models: int, repeats: int = 1, *, target: Target, is_replicated: bool
+) -> Layout:
+    """Returns the layout of a panel whose every judge judges every response.
+
+    Args:
+        personas, models, repeats: of the panel.
+        target: which responses are compared.
+        is_replicated: whether the residual is re-ask noise alone, which repeats shrink; else it
+            holds what a judge makes of a response as well, which they do not.
+    """
+    judges = personas * models
+    alone = judges * repeats if is_replicated else judges
+    own = {"P": 1 / personas, "M": 1 / models, "PM": 1 / judges, "": 1 / alone}
+    return _shares(own, own, target, judges * repeats)
+
+
+def layout_of(
+    scores: npt.ArrayLike,
+    prompt: Sequence[Any] | npt.NDArray[Any],
+    study: GStudy,
+    *,
+    is_adjusted: bool = False,
+) -> Layout:
+    """Returns the layout of the judgments that were really scored: a rotation, or a ragged panel.
+
+    A response's mean weighs its scored judgments alike. Responses without one, and, within
+    prompts, those without another to compare them with, play no part.
+
+    Args:
+        scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
+        prompt: R prompt ids.
+        study: of these scores: its components say which responses are compared.
+        is_adjusted: whether the means are those of an additive fit (`severity`), which takes out
+            how harsh each judge is; it enters plain means where judges differ between responses.
+            What the fit's own severities err by, which falls with the responses, is not counted.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    there = np.isfinite(table if table.ndim == 4 else table[..., None])
+    n = there.sum(axis=(1, 2, 3))
+    target = target_of(study)
+    of_prompt = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)[1].reshape(-1)[n > 0]
+    group = of_prompt if target == "response_within_prompt" else np.zeros_like(of_prompt)
+    cells = there[n > 0].sum(axis=3) / n[n > 0, None, None]
+    rivals = np.bincount(group)[group] - 1.0  # a response counts as often as it is compared
+    if not rivals.sum() > 0:
+        rivals[:] = 1.0
+
+    def facet(weights: Floats) -> tuple[float, float]:
+        squares = (weights**2).sum(axis=1)
+        own = float(np.average(squares, weights=rivals))
+        sums = np.zeros((int(group.max(initial=0)) + 1, weights.shape[1]))
+        np.add.at(sums, group, weights)
+        common = float(((sums**2).sum() - squares.sum()) / rivals.sum())
+        return own, min(common, own)
+
+    found = {
+        "P": facet(cells.sum(axis=2)),
+        "M": facet(cells.sum(axis=1)),
+        "PM": facet(cells.reshape(len(cells), -1)),
+    }
+    single = 1 / n[n > 0] if study.replicated else (cells**2).sum(axis=(1, 2))
+    found[""] = float(np.average(single, weights=rivals)), 0.0
+    layout = _shares(
+        {name: own for name, (own, _) in found.items()},
+        {name: common for name, (_, common) in found.items()},
+        target,
+        float(n[n > 0].mean()),
+    )
+    if not is_adjusted:
+        return layout
+    return replace(layout, common=layout.common | {name: layout.own[name] for name in _SEVERITIES})
+
+
+def target_of(components: GStudy | Mapping[str, float]) -> Target:
+    """Returns what components tell apart: responses wherever they stand, where there is no r:q.
+
+    `panel_g_study` leaves r:q out where the design has one response a prompt.
+    """
+    names = components.components if isinstance(components, GStudy) else components
+    return "response" if "q" in names and "r:q" not in names else "response_within_prompt"
+
+
+def is_replicated(components: GStudy | Mapping[str, float]) -> bool:
+    """Returns whether the residual is re-ask noise alone."""
+    return components.replicated if isinstance(components, GStudy) else "rPM" in components
+
+
 def d_study(
     components: GStudy | Mapping[str, float],
     *,
     personas: int,
     models: int,
     repeats: int = 1,
-    target: Target = "response_within_prompt",
+    target: Target | None = None,
     fixed_models: bool = False,
 ) -> DecisionStudy:
     """Returns the errors and coefficients of a panel of nP personas, nM models, n repeats.
@@ -83,10 +242,11 @@ def d_study(
 
     Args:
         components: of `panel_g_study`, or a mapping by the same names; absent ones count as 0,
-            negative ones as 0. A residual without an "rPM" beside it holds that interaction
-            too, so repeats are not credited with shrinking it.
+            negative ones as 0. Repeats shrink the residual of a study that had some; in a mapping,
+            where "rPM" stands beside it.
         personas, models, repeats: the design.
-        target: what is told apart.
+        target: what is told apart; None: responses to one prompt, or, where the components are of
+            one response a prompt (q without r:q), responses wherever they stand.
         fixed_models: the models are the only ones spoken of, not a sample: s2_rM/nM is then
             part of what is measured (as are qM, M under the wider targets), not error. With
             three models the variance between models is hardly known, and this is the safer claim.
@@ -98,38 +258,62 @@ def d_study(
         raise ValueError(
             f"personas, models and repeats must be at least 1, got {personas}, {models}, {repeats}"
         )
+    layout = crossed_layout(
+        personas, models, repeats,
+        target=target or target_of(components), is_replicated=is_replicated(components),
+    )  # fmt: skip
+    return _study_of(components, layout, (personas, models, repeats), fixed_models)
+
+
+def asked_study(
+    study: GStudy,
+    scores: npt.ArrayLike,
+    prompt: Sequence[Any] | npt.NDArray[Any],
+    *,
+    is_adjusted: bool = False,
+) -> DecisionStudy:
+    """Returns the errors of the means as they were made, of the judges that were really asked.
+
+    In a rotation the judges of two responses differ, and so what each is like does not cancel;
+    where every judge judged every response it is `d_study` of the whole panel.
+
+    Args:
+        study: of `panel_g_study`, of these scores.
+        scores, prompt: as given to it.
+        is_adjusted: as in `layout_of`.
+
+    Raises:
+        ValueError: an undefined component.
+    """
+    shape = np.asarray(scores).shape
+    size = (shape[1], shape[2], shape[3] if len(shape) == 4 else 1)
+    layout = layout_of(scores, prompt, study, is_adjusted=is_adjusted)
+    return _study_of(study, layout, size, fixed_models=False)
+
+
+def _study_of(
+    components: GStudy | Mapping[str, float],
+    layout: Layout,
+    size: tuple[int, int, int],
+    fixed_models: bool,
+) -> DecisionStudy:
     s2 = _components(components)
     if any(value != value for value in s2.values()):
         raise ValueError("a design study needs defined components, got nan")
-    judges = personas * models
-    per_call = judges * repeats if "rPM" in s2 else judges
-    of_model = 0.0 if fixed_models else 1.0
-
-    def part(name: str, count: int) -> float:
-        return s2.get(name, 0.0) / count
-
-    response_error = (
-        part("rP", personas)
-        + of_model * part("rM", models)
-        + part("rPM", judges)
-        + part(RESIDUAL, per_call)
-    )
-    prompt_error = part("qP", personas) + of_model * part("qM", models)
-    level_error = part("P", personas) + of_model * part("M", models) + part("PM", judges)
-    universe = s2.get("r:q", 0.0) + (part("rM", models) if fixed_models else 0.0)
-    relative = response_error
-    if target == "response":
-        universe += s2.get("q", 0.0) + (part("qM", models) if fixed_models else 0.0)
-        relative += prompt_error
-        absolute = relative + level_error
-    else:
-        absolute = relative + prompt_error + level_error
+    is_across = layout.target == "response"
+    universe = s2.get("r:q", 0.0) + (s2.get("q", 0.0) if is_across else 0.0)
+    if fixed_models:
+        of_models = ("rM", "qM") if is_across else ("rM",)
+        universe += sum(s2.get(name, 0.0) * layout.own[name] for name in of_models)
+        s2 = {name: value for name, value in s2.items() if name not in ("M", "qM", "rM")}
+    relative, absolute = layout.relative_error(s2), layout.absolute_error(s2)
     nan = float("nan")
     return DecisionStudy(
-        personas=personas,
-        models=models,
-        repeats=repeats,
-        calls=judges * repeats,
+        personas=size[0],
+        models=size[1],
+        repeats=size[2],
+        calls=round(layout.judgments),
+        target=layout.target,
         universe=universe,
         relative_error=relative,
         absolute_error=absolute,
@@ -142,7 +326,7 @@ def best_designs(
     components: GStudy | Mapping[str, float],
     budgets: Iterable[int],
     *,
-    target: Target = "response_within_prompt",
+    target: Target | None = None,
     criterion: Criterion = "relative",
     most: tuple[int, int, int] = LARGEST_PANEL,
     fixed_models: bool = False,
@@ -174,7 +358,7 @@ def smallest_designs(
     components: GStudy | Mapping[str, float],
     standard_errors: Iterable[float],
     *,
-    target: Target = "response_within_prompt",
+    target: Target | None = None,
     criterion: Criterion = "relative",
     most: tuple[int, int, int] = LARGEST_PANEL,
     fixed_models: bool = False,
@@ -218,7 +402,7 @@ def _designs(
     components: GStudy | Mapping[str, float],
     most: tuple[int, int, int],
     most_calls: int | None,
-    target: Target,
+    target: Target | None,
     fixed_models: bool,
 ) -> list[DecisionStudy]:
     """All designs up to `most`, and up to so many calls."""

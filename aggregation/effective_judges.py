@@ -10,9 +10,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .decision_study import d_study
+from .decision_study import (
+    Layout,
+    crossed_layout,
+    is_replicated,
+    layout_of,
+    target_of,
+)
+from .design import Target
 from .estimate import Estimate, undefined
-from .generalizability import RESIDUAL, GStudy, henderson_of_many, panel_design, panel_g_study
+from .generalizability import RESIDUAL, GStudy, henderson_of_many, panel_cells, panel_g_study
 from .jackknife import jackknife
 from .pair_counting import Labels, group_codes
 from .ratings import Ratings, prompt_tables
@@ -50,7 +57,8 @@ def effective_judges_from_components(
     """Returns how many independent single judgments a panel is worth, from a G-study.
 
     n_eff = (s2_rP + s2_rM + s2_rPM + s2_e) / (relative error of the panel mean): errors of
-    responses to one prompt. nan where no component of error is positive.
+    responses to one prompt; of a study with one response a prompt, errors of responses wherever
+    they stand, with qP and qM in place of rP and rM. nan where no component of error is positive.
 
     Raises:
         ValueError: as `d_study`.
@@ -58,9 +66,34 @@ def effective_judges_from_components(
     Source: the ratio of design effects, Kish (1965), Survey Sampling, ch. 8, on the components of
     Brennan (2001), Generalizability Theory.
     """
-    one = d_study(components, personas=1, models=1).relative_error
-    panel = d_study(components, personas=personas, models=models, repeats=repeats).relative_error
-    return one / panel if panel > 0 else float("nan")
+    if min(personas, models, repeats) < 1:
+        raise ValueError(
+            f"personas, models and repeats must be at least 1, got {personas}, {models}, {repeats}"
+        )
+    layout = crossed_layout(
+        personas, models, repeats,
+        target=target_of(components), is_replicated=is_replicated(components),
+    )  # fmt: skip
+    return worth_of_layout(components, layout)
+
+
+def worth_of_layout(components: GStudy | Mapping[str, float], layout: Layout) -> float:
+    """Returns the worth of the judgments of a layout: `layout_of` those that were really scored.
+
+    The error of one judgment over that of the mean, of what does not cancel between the responses
+    that are compared. Where judges differ from response to response, in a rotation, that is also
+    how harsh each is. nan where no component of error is positive; negative ones count as 0.
+
+    Raises:
+        ValueError: an undefined component.
+    """
+    given = components.components if isinstance(components, GStudy) else components
+    s2 = {name: max(float(value), 0.0) for name, value in given.items()}
+    if any(math.isnan(value) for value in given.values()):
+        raise ValueError("a worth needs defined components, got nan")
+    mean = layout.relative_error(s2)
+    # never more than were given: what cancels is rounded apart from what does not
+    return min(layout.error_of_one(s2) / mean, layout.judgments) if mean > 0 else math.nan
 
 
 def effective_judges(
@@ -238,10 +271,16 @@ def _quantiles(values: npt.NDArray[np.float64], levels: tuple[float, ...]) -> tu
 
 DRAWS: Final = 200
 
+MOST_SEVERITY: Final = 0.05
+"""Share of the error that personas and models may make by their severities, for an interval."""
+
 _PANEL: Final = "simulation"
 
-SHARED: Final = ("rP", "rM", "rPM")
-"""Components by which judgments of one response err alike."""
+SHARED: Final[Mapping[Target, tuple[str, ...]]] = {
+    "response_within_prompt": ("rP", "rM", "rPM"),
+    "response": ("qP", "qM", "rP", "rM", "rPM"),
+}
+"""Components by which judgments of one response err alike, by what is told apart."""
 
 
 def independent_worth(
@@ -249,6 +288,7 @@ def independent_worth(
     *,
     prompt: Sequence[Any] | npt.NDArray[Any],
     components: Mapping[str, float] | None = None,
+    is_adjusted: bool = False,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
@@ -256,18 +296,20 @@ def independent_worth(
 
     Panels are drawn with the same cells missing, the same variances of prompts, responses and
     severities, and the same variance of a single judgment's error, of which nothing is shared:
-    s2_rP + s2_rM + s2_rPM + s2_e all fall to the residual. Each is put through Henderson's method
-    I as the panel was. A panel inside the limits is not shown to share errors; the upper limit is
-    mostly the panel's size, since estimates below 0 count as 0.
+    s2_rP + s2_rM + s2_rPM + s2_e all fall to the residual; with one response a prompt so do s2_qP
+    and s2_qM. Each is put through Henderson's method I as the panel was. A panel inside the limits
+    is not shown to share errors; the upper limit is mostly the panel's size, since estimates below
+    0 count as 0.
 
-    Measured at 9 prompts of six responses, four personas and three models, 15% missing
-    (benchmarks/simulate_panel_size.py, 500 panels of independent judges): .034 of them below the
-    lower limit, nominal .025 (Monte Carlo error .008), and .022 at 26 prompts.
+    Measured at 9 and 26 prompts of six responses, four personas and three models, 15% missing
+    (benchmarks/simulate_panel_size.py, 100 panels of independent judges): .030 of them below the
+    lower limit, nominal .025 (Monte Carlo error .017).
 
     Args:
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
         prompt: R prompt ids.
         components: of `panel_g_study`, where they are known already.
+        is_adjusted: as in `layout_of`.
         draws: panels drawn.
         seed: of the draws.
 
@@ -278,15 +320,17 @@ def independent_worth(
     if draws < 1:
         raise ValueError(f"draws must be at least 1, got {draws}")
     table = np.asarray(scores, dtype=np.float64)
+    study = panel_g_study(table, prompt=prompt, jackknife=False)
     if components is None:
-        components = panel_g_study(table, prompt=prompt, jackknife=False).components
-    y, codes, _, _ = panel_design(table, prompt)
+        components = study.components
+    y, codes, *_ = panel_cells(table, prompt)
     found = {name: max(float(value), 0.0) for name, value in components.items()}
-    error = sum(found.get(name, 0.0) for name in (*SHARED, RESIDUAL))
+    shared = SHARED[target_of(study)]
+    error = sum(found.get(name, 0.0) for name in (*shared, RESIDUAL))
     if any(math.isnan(value) for value in components.values()) or not error > 0:
         return undefined("no component of error is known and positive", unit=_PANEL)
     rng = np.random.default_rng(seed)
-    kept = [(code, found.get(name, 0.0)) for name, code in codes.items() if name not in SHARED]
+    kept = [(code, found.get(name, 0.0)) for name, code in codes.items() if name not in shared]
 
     def panels() -> Iterator[Floats]:
         for _ in range(draws):
@@ -298,17 +342,13 @@ def independent_worth(
             yield drawn
 
     estimates = henderson_of_many(panels(), list(codes.values()), n=len(y))
-    personas, models = table.shape[1], table.shape[2]
-    repeats = table.shape[3] if table.ndim == 4 else 1
+    layout = layout_of(table, prompt, study, is_adjusted=is_adjusted)
     worths = np.array(
         [
-            effective_judges_from_components(
-                dict(zip([*codes, RESIDUAL], row, strict=True)),
-                personas=personas, models=models, repeats=repeats,
-            )
+            worth_of_layout(dict(zip([*codes, RESIDUAL], row, strict=True)), layout)
             for row in estimates.tolist()
         ]
-    )  # fmt: skip
+    )
     known = np.sort(worths[np.isfinite(worths)])
     if not len(known):
         return undefined("no panel drawn has a worth", unit=_PANEL)
@@ -319,34 +359,50 @@ def independent_worth(
     )  # fmt: skip
 
 
-def worth_of_components(
-    study: GStudy, panel: tuple[int, int, int], n_prompts: int, level: float
-) -> Estimate:
+def worth_of_components(study: GStudy, layout: Layout, n_prompts: int, level: float) -> Estimate:
     """Returns the worth of a panel, with an interval from components as they were estimated.
 
     A negative estimate counts as 0 in the worth itself. In the interval it keeps its sign: cut at
     0 the worth would be the panel's size without every prompt alike, and seem to be known exactly.
+    There is none where the severity of judges who differ from response to response makes more than
+    `MOST_SEVERITY` of the error, as it does of plain means in a rotation.
 
     Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
-    three models, 15% missing, worth 6.2 of 12): .953, .952, .957 at 9, 26, 100 prompts (Monte Carlo
-    error .005); of independent judges, worth 12 of 12, .956 at 9 and at 26 prompts (.009).
+    three models, 15% missing, means of the additive fit, worth 5.6 of 12): .975, .953, .968 at 9,
+    26, 100 prompts (400 worlds, Monte Carlo error .008 to .011); of independent judges .940, .970
+    at 9, 26 prompts (100 worlds, .024). By benchmarks/simulate_designs.py: one response a prompt
+    .950 (60 worlds, .028); six of thirty judges a response .975, the same with one response .950
+    (200 worlds, .015). Where one of three models fell out after a third it is too short: .880
+    (.023).
+
+    Args:
+        study: of `panel_g_study`.
+        layout: `layout_of` the same scores, or `crossed_layout` of a panel.
+        n_prompts: of the study.
+        level: nominal coverage.
     """
     method = "variance of one judgment's error over that of the panel mean, on the logarithm"
-    size = math.prod(panel)
-    if not set(SHARED) & set(study.components):
-        shape = "one judge" if size == 1 else "with one model, or one persona,"
+    size = layout.judgments
+    if not set(SHARED[layout.target]) & set(study.components):
+        shape = "one judge" if round(size) == 1 else "with one model, or one persona,"
         return undefined(
             f"{shape} what judges share does not show in their scores", unit="prompt", method=method
         )
-    personas, models, repeats = panel
-    found = effective_judges_from_components(
-        study, personas=personas, models=models, repeats=repeats
-    )
+    found = worth_of_layout(study, layout)
     if not found > 0:
         return undefined("no component of error is positive", unit="prompt", method=method)
-    signed = _signed_worth(study.components, panel)
-    left_out = np.array([_signed_worth(components, panel) for components in study.left_out])
-    negative = [name for name in study.negative if name in (*SHARED, RESIDUAL)]
+    s2 = {name: max(value, 0.0) for name, value in study.components.items()}
+    severity = {name: value for name, value in s2.items() if name in ("P", "M", "PM")}
+    if layout.relative_error(severity) > MOST_SEVERITY * layout.relative_error(s2):
+        return Estimate(
+            found, n=n_prompts, unit="prompt", method=method,
+            reason="no interval: how harsh each judge is does not cancel between responses with "
+            "other judges, and prompts do not show how much that varies",
+        )  # fmt: skip
+    signed = _signed_worth(study.components, layout)
+    left_out = np.array([_signed_worth(components, layout) for components in study.left_out])
+    counted = (*SHARED[layout.target], RESIDUAL)
+    negative = [name for name in study.negative if name in counted]
     if negative:
         method += f"; in the interval negative components ({', '.join(negative)}) keep their sign"
     number = jackknife(signed, left_out, n=n_prompts, method=method, level=level)
@@ -361,21 +417,13 @@ def worth_of_components(
         number,
         value=found,
         low=min(max(math.exp(number.low), 1.0), found),
-        high=max(min(math.exp(min(number.high, 700.0)), float(size)), found),
+        high=max(min(math.exp(min(number.high, 700.0)), size), found),
     )
 
 
-def _signed_worth(components: Mapping[str, float], panel: tuple[int, int, int]) -> float:
+def _signed_worth(components: Mapping[str, float], layout: Layout) -> float:
     """The logarithm of the worth, components as estimated; nan where a variance is not positive."""
-    personas, models, repeats = panel
-    judges = personas * models
-    # as in `d_study`: without rPM the residual holds it, and repeats do not shrink it
-    divisor = {
-        "rP": personas, "rM": models, "rPM": judges,
-        RESIDUAL: judges * repeats if "rPM" in components else judges,
-    }  # fmt: skip
-    one = sum(components.get(name, 0.0) for name in divisor)
-    mean = sum(components.get(name, 0.0) / n for name, n in divisor.items())
+    one, mean = layout.error_of_one(components), layout.relative_error(components)
     return math.log(one / mean) if one > 0 and mean > 0 else math.nan
 
 

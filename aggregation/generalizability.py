@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from .design import CONFOUNDED, Design, design_of
 from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .jackknife import jackknife_error
@@ -273,8 +274,10 @@ def panel_g_study(
 
     Effects q, r:q, P, M, PM, qP, qM, rP, rM and the residual; with repeats also rPM, and the
     residual is then re-ask noise alone. Effects that the data cannot hold are left out: with one
-    model all that contain M, with one persona all that contain P, with one response to every
-    prompt r:q, rP and rM (what they hold falls to q, qP and qM).
+    model all that contain M, with one persona all that contain P. Where the design has one response
+    a prompt (`Design.target`), r:q, rP and rM are left out, and what they hold stands in q, qP and
+    qM, whose unit is the prompt with its response. Where every response was judged once, the
+    residual holds how the responses differ: it is undefined then, never their spread.
 
     The jackknife leaves out one prompt at a time (above 50 prompts one of 50 blocks): mean ± t
     with prompts - 1 degrees of freedom. It is given for components that vary between responses;
@@ -292,27 +295,42 @@ def panel_g_study(
     Raises:
         ValueError: shapes that do not fit.
     """
-    y, codes, question, replicated = panel_design(scores, prompt)
+    y, codes, question, replicated, design = panel_cells(scores, prompt)
     estimates = henderson(y, list(codes.values()))
     components = dict(zip([*codes, RESIDUAL], estimates, strict=True))
     study = _study(components, codes, y, replicated, ("P", "M"))
+    if design is not None and design.is_confounded:
+        components[RESIDUAL] = float("nan")
+        study = replace(study, components=components, reason=CONFOUNDED)
     if not jackknife or study.reason:
         return study
     intervals, left_out = _jackknife(y, codes, question, components, level)
     return replace(study, intervals=intervals, left_out=left_out)
 
 
-def panel_design(
-    scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any]
-) -> tuple[Floats, dict[str, Integers], Integers, bool]:
-    """Returns the known scores of a panel as a design.
+class PanelCells(NamedTuple):
+    """The known scores of a panel, one an entry.
+
+    Attributes:
+        y: shape (N,).
+        effects: the codes of each effect that the scores can hold, shape (N,) each.
+        prompt: shape (N,), codes.
+        replicated: whether a judge was asked twice of one response.
+        design: None without a score.
+    """
+
+    y: Floats
+    effects: dict[str, Integers]
+    prompt: Integers
+    replicated: bool
+    design: Design | None
+
+
+def panel_cells(scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any]) -> PanelCells:
+    """Returns the known scores of a panel with the effects that their design can hold.
 
     Args:
         scores, prompt: as in `panel_g_study`.
-
-    Returns:
-        The scores, shape (N,); the codes of each effect that they can hold; the code of each
-        one's prompt; and whether cells are replicated.
 
     Raises:
         ValueError: shapes that do not fit.
@@ -325,16 +343,20 @@ def panel_design(
             "scores must have shape (responses, personas, models[, repeats]) with one prompt a "
             f"response, got {table.shape} and {len(prompt)} prompts"
         )
-    response, persona, model, _ = (
+    response, persona, model, repeat = (
         index.astype(np.int64) for index in np.nonzero(np.isfinite(table))
     )
     y = table[np.isfinite(table)]
     of_response = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)[1].reshape(-1)
     question = of_response[response].astype(np.int64)
-    parts = {"q": question, "r": response, "P": persona, "M": model}
+    design = None
+    if len(y):
+        design = design_of(question, response, persona, model, repeat=repeat)
+    is_across = design is not None and design.target == "response"
+    parts = {"q": response if is_across else question, "r": response, "P": persona, "M": model}
     labels = {name: crossed(*(parts[letter] for letter in _PARTS[name])) for name in PANEL_EFFECTS}
     names, replicated = _estimable(labels, len(y))
-    return y, {name: labels[name] for name in names}, question, replicated
+    return PanelCells(y, {name: labels[name] for name in names}, question, replicated, design)
 
 
 def _estimable(labels: Mapping[str, Integers], n: int) -> tuple[list[str], bool]:

@@ -3,9 +3,9 @@
 Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
 Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
 effective number of judges and of the severities of a persona and a model, with 15% of the judgments
-missing; how often the interval of the effective number holds the size of a panel whose judges are
-independent, and how often such a panel falls below its null; and the coverage of corrected pass
-rates. Monte Carlo error beside each.
+missing; the same of a panel whose judges share no error, and how often such a panel falls below its
+null; and the coverage of corrected pass rates. Monte Carlo error beside each. The effective number
+is that of the judgments that are there, by the layout of each world, freed from severities.
 """
 
 import argparse
@@ -13,10 +13,11 @@ import math
 
 import numpy as np
 
+from areopagus.aggregation.decision_study import layout_of
 from areopagus.aggregation.effective_judges import (
-    effective_judges_from_components,
     independent_worth,
     worth_of_components,
+    worth_of_layout,
 )
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
@@ -70,11 +71,12 @@ def panel(
     )
 
 
-def covered(found: list[Estimate], truth: float) -> str:
-    """Words for the coverage of the intervals that were given."""
-    given = [number for number in found if number.has_interval]
-    rate = sum(number.covers(truth) for number in given) / max(len(given), 1)
-    return line(rate, len(given), truth, float(np.mean([number.value for number in given])))
+def covered(found: list[Estimate], truths: list[float]) -> str:
+    """Words for the coverage of the intervals that were given, of the truth of each world."""
+    given = [(number, t) for number, t in zip(found, truths, strict=True) if number.has_interval]
+    rate = sum(number.covers(truth) for number, truth in given) / max(len(given), 1)
+    mean = float(np.mean([number.value for number, _ in given]))
+    return line(rate, len(given), float(np.mean(truths)), mean)
 
 
 def line(rate: float, n: int, truth: float, mean: float) -> str:
@@ -91,7 +93,8 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
     responses = make_responses(
         names, prompts, respondent=nothing, source=nothing, model=nothing, domain=nothing
     )
-    effective, persona, model = [], [], []
+    effective, persona, model, truths = [], [], [], []
+    prompt = np.repeat(np.arange(n_prompts), RESPONSES)
     for _ in range(worlds):
         made = panel(rng, n_prompts)
         out = Estimates()
@@ -99,35 +102,40 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
         add_severities_apart(out, made, "overall", responses.prompt)
         rows = out.frame()
         effective.append(estimate_at(rows, "size", "worth"))
+        scores = made.scores[..., 0]
+        study = panel_g_study(scores, prompt=prompt, jackknife=False)
+        layout = layout_of(scores, prompt, study, is_adjusted=True)
+        truths.append(worth_of_layout(S2, layout))
         persona.append(estimate_at(rows, "judges", "severity_apart", group="persona 0"))
         model.append(estimate_at(rows, "judges", "severity_apart", group="model 0"))
     print(f"\n{n_prompts} prompts: coverage of 95% intervals")
-    truth = effective_judges_from_components(S2, personas=P, models=M)
-    print("  effective number of judges (jackknife) ", covered(effective, truth))
-    print("  severity of a persona (jackknife)      ", covered(persona, float(PERSONA[0])))
-    print("  severity of a model (jackknife)        ", covered(model, float(MODEL[0])))
+    print("  effective number of judges (jackknife) ", covered(effective, truths))
+    print("  severity of a persona (jackknife)      ", covered(persona, [PERSONA[0]] * worlds))
+    print("  severity of a model (jackknife)        ", covered(model, [MODEL[0]] * worlds))
 
 
 def independent_panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
-    """Panels that share no error: their worth is their size."""
+    """Panels whose judges share no error."""
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
-    found, below = [], 0
+    found, truths, below = [], [], 0
     for world in range(worlds):
         scores = panel(rng, n_prompts, INDEPENDENT).scores[..., 0]
         study = panel_g_study(scores, prompt=prompt)
-        number = worth_of_components(study, (P, M, 1), n_prompts, 0.95)
-        # the upper limit is cut at the size, to the last digit
-        found.append(number.high >= P * M * (1 - 1e-9) if number.has_interval else None)
-        null = independent_worth(scores, prompt=prompt, components=study.components, seed=world)
+        layout = layout_of(scores, prompt, study, is_adjusted=True)
+        number = worth_of_components(study, layout, n_prompts, 0.95)
+        found.append(number)
+        truths.append(worth_of_layout(INDEPENDENT, layout))
+        null = independent_worth(
+            scores, prompt=prompt, components=study.components, is_adjusted=True, seed=world
+        )
         below += number.value < null.low
-    given = [one for one in found if one is not None]
-    print(f"\n{n_prompts} prompts: panels of independent judges, worth {P * M}")
-    for name, rate, n in (
-        ("interval holds the size", float(np.mean(given)), len(given)),
-        ("below the null (nominal .025)", below / worlds, worlds),
-    ):
-        error = math.sqrt(rate * (1 - rate) / n) if n else math.nan
-        print(f"  {name}".ljust(41), f"{rate:.3f} ± {error:.3f}  ({n} worlds)")
+    print(f"\n{n_prompts} prompts: panels of independent judges")
+    print("  effective number of judges (jackknife) ", covered(found, truths))
+    rate = below / worlds
+    error = math.sqrt(rate * (1 - rate) / worlds)
+    print(
+        "  below the null (nominal .025)".ljust(41), f"{rate:.3f} ± {error:.3f}  ({worlds} worlds)"
+    )
 
 
 def shares(rng: np.random.Generator, worlds: int) -> None:

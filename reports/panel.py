@@ -11,6 +11,7 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, dollars, listed, number, said, units, words
 from ..precision.text import precision_of, precision_sentences, spared_word
+from ..records.design import design_sentence, stored_design
 from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .differences import Differences
@@ -220,6 +221,8 @@ class _View:
             told = []
             coverage += f", and {responses} responses"
         told.insert(0, ("coverage", coverage))
+        if (design := stored_design(self.estimates)) is not None:
+            told.insert(0, ("design", design_sentence(design)))
         panel = record["panel"]
         judges = (
             f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"

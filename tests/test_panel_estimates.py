@@ -23,7 +23,8 @@ from report_runs import (
     verdict,
 )
 
-from areopagus.panel_estimates import effective_judges
+from areopagus.panel_estimates import effective_judges, run_design
+from areopagus.records.design import design_sentence, stored_design
 from areopagus.records.estimates import estimates_by, select
 from areopagus.records.judgments import read_judgment_table
 from areopagus.records.types import Judgment, Verdict
@@ -145,3 +146,60 @@ def test_a_criterion_without_an_interval_has_its_own_reason(tmp_path: Path) -> N
     means = means[means["universe"] == "this panel"]
     assert means["reason"].tolist() == [None, None, "the prompt means do not vary"]
     assert set(means["unit"]) == {"prompt"}
+
+
+def test_the_design_of_a_run_stands_first_and_decides_what_its_judges_are_worth(
+    tmp_path: Path,
+) -> None:
+    # One response a prompt; what a model makes of a prompt is shared by its personas.
+    rng = np.random.default_rng(6)
+    votes = []
+    for k in range(40):
+        truth, of_model = rng.normal(5, 1), rng.normal(0, 1, len(MODELS))
+        votes += [
+            judgment(
+                f"r{k}", f"p{k}", "w", persona=persona, model=model,
+                scores=dict.fromkeys(CRITERIA, float(truth + of_model[m] + rng.normal(0, 0.2))),
+            )
+            for persona in ("a", "b", "c", "d")
+            for m, model in enumerate(MODELS)
+        ]  # fmt: skip
+    run = Run(make_run(tmp_path / "run", by_response(votes)))
+    frame = run.estimate_stored().frame()
+    design = stored_design(frame)
+    assert design is not None
+    said = (
+        f"40 prompts with one response each, all judged by the same 4 personas × {len(MODELS)} "
+        "models: response and prompt cannot be told apart"
+    )
+    assert design_sentence(design) == said
+    worth = select(frame, "worth")["value"].iloc[0]
+    assert worth == pytest.approx(len(MODELS), rel=0.2)  # not four times as many
+    run.require_estimates()
+    assert run.document().trust[0] == ("design", said)
+
+
+def test_what_a_rule_did_not_want_is_a_rotation_and_screened_responses_are_none(
+    tmp_path: Path,
+) -> None:
+    votes = [
+        judgment(f"r{k}", f"p{k // 2}", "w", persona=persona)
+        if (k + place) % 3
+        else unscored(
+            judgment(f"r{k}", f"p{k // 2}", "w", persona=persona), "not_asked", "precision"
+        )
+        for k in range(6)
+        for place, persona in enumerate("abc")
+    ]
+    votes += [
+        unscored(judgment("empty", "p0", "w", persona=persona), "not_asked", "screened")
+        for persona in "abc"
+    ]
+    run = make_run(tmp_path / "run", by_response(votes))
+    table = read_judgment_table(run, CRITERIA)
+    design = run_design(table, [f"p{k // 2}" for k in range(6)] + ["p0"], ["w"] * 7)
+    assert design is not None
+    assert design_sentence(design) == (
+        "3 prompts with 2 responses each, each judged by 2 of 3 judges (3 personas on one model): "
+        "intervals speak of that model only"
+    )

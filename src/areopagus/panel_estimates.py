@@ -17,6 +17,7 @@ persona by model  persona, model                mean
 axes              group, baseline               mean, 5%, median, 95%
 agreement         persona, baseline             tau; without baseline its mean with the others
 worth                                           effective judges
+design            factor, group                 who judged what: see `records.design`
 judgments         group (status), detail        judgments
 responses         factor, group                 responses
 
@@ -31,14 +32,19 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
 from .compared import compared, judged, prompt_scores, such_judges_means
+from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
+
+if TYPE_CHECKING:
+    from .aggregation.design import Design
 
 COMPOSITE: Final = "composite"
 FEWEST_SHARED: Final = 6
@@ -88,9 +94,12 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     _persona_by_model(found, table)
     _axes(found, table)
     _agreement(found, table)
-    prompts = {row["response_id"]: row["prompt_id"] for row in scores}
-    worth = effective_judges(table, [prompts.get(name, name) for name in table.response_ids])
-    found.add("worth", "effective judges", worth)
+    of = {row["response_id"]: (row["prompt_id"], row["respondent_id"]) for row in scores}
+    prompts = [of.get(name, (name, ""))[0] for name in table.response_ids]
+    found.add("worth", "effective judges", effective_judges(table, prompts))
+    respondents = [of.get(name, ("", ""))[1] for name in table.response_ids]
+    if design := run_design(table, prompts, respondents):
+        add_design(found, design)
     _counts(found, table, scores)
     return found
 
@@ -282,18 +291,59 @@ def _agreement(found: Estimates, table: JudgmentTable) -> None:
         found.add("agreement", "tau", mean, persona=name)
 
 
-def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> Estimate:
-    """How many independent single judgments a response's planned ones are worth.
+def run_design(
+    table: JudgmentTable, prompts: Sequence[str], respondents: Sequence[str]
+) -> Design | None:
+    """The design of a run; None where no judgment was planned of a response that was not screened.
 
-    As many make an error of the same size, by a G-study of the run's composites; n counts the
-    judgments planned for a response.
+    Judgments that a stopping rule did not want count as not asked for.
+
+    Args:
+        table: the judgments.
+        prompts, respondents: ids by response of the table.
+    """
+    from .aggregation.design import design_of
+
+    def at(column: Coded, name: str) -> npt.NDArray[np.bool_]:
+        return np.isin(column.codes, [column.names.index(name)] if name in column.names else [])
+
+    rows = np.flatnonzero(~at(table.reason, "screened"))
+    if not len(rows):
+        return None
+    of_prompt, of_respondent = (
+        np.unique(np.asarray(names, dtype=str), return_inverse=True)[1].reshape(-1)
+        for names in (prompts, respondents)
+    )
+    response = table.response[rows]
+    return design_of(
+        of_prompt[response],
+        response,
+        table.persona.codes[rows],
+        table.model.codes[rows],
+        repeat=table.repeat[rows],
+        respondent=of_respondent[response],
+        asked=~at(table.reason, "precision")[rows],
+        scored=at(table.status, "scored")[rows],
+        persona_names=table.persona.names,
+        model_names=table.model.names,
+    )
+
+
+def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> Estimate:
+    """How many independent single judgments a response's scored ones are worth.
+
+    As many make an error of the same size, by a G-study of the run's composites: in the order of
+    responses to one prompt or, with one response a prompt, of responses wherever they stand; where
+    judges are missing, in that of the additive fit, free of how harsh each judge is. n counts the
+    judgments scored of a response, on average.
 
     Args:
         table: the judgments.
         prompts: prompt id of each response of the table.
         seed: which prompts are drawn of a very large run.
     """
-    from .aggregation.effective_judges import effective_judges_from_components
+    from .aggregation.decision_study import layout_of
+    from .aggregation.effective_judges import worth_of_layout
     from .aggregation.generalizability import panel_g_study
 
     repeats = int(table.repeat.max()) + 1 if table.repeat.size else 1
@@ -316,19 +366,18 @@ def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int 
     scores[
         table.response[rows], table.persona.codes[rows], table.model.codes[rows], table.repeat[rows]
     ] = table.values[rows, 0]
-    study = panel_g_study(
-        scores[is_chosen],
-        prompt=[prompts[int(k)] for k in np.flatnonzero(is_chosen)],
-        jackknife=False,
-    )
+    scores, of_prompt = scores[is_chosen], codes.reshape(-1)[is_chosen]
+    study = panel_g_study(scores, prompt=of_prompt, jackknife=False)
     if study.reason is not None:  # too few were scored: no component is defined
         return none(study.reason)
-    worth = effective_judges_from_components(
-        study, personas=shape[0], models=shape[1], repeats=repeats
-    )
+    layout = layout_of(scores, of_prompt, study, is_adjusted=True)
+    worth = worth_of_layout(study, layout)
     if not np.isfinite(worth):
         return none("no component of error is above 0")
-    return Estimate(float(worth), n=n, unit="judgment", method="variance components, G-study")
+    return Estimate(
+        float(worth), n=round(layout.judgments), unit="judgment",
+        method="variance components, G-study",
+    )  # fmt: skip
 
 
 def _counts(found: Estimates, table: JudgmentTable, scores: Rows) -> None:

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputFault
 from .formats import units
-from .records.estimates import estimate_at, estimates_by, select
+from .records.design import order_of
+from .records.estimates import estimate_at
 
 if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy
+    from .aggregation.design import Target
     from .graphs.panel_spec import PanelSpec
     from .personas import Persona
 
@@ -35,8 +37,10 @@ class PanelPlan:
         source: the file.
         wish: what it is the best for, in words.
         personas, models, repeats, calls: the design; calls a response, their product.
-        e_rho2: expected reliability of the panel's mean for the order of responses to one prompt;
-            None where the calibration shows no difference between them.
+        target: what the reliability speaks of: the order of responses to one prompt, or, where the
+            calibration has one response a prompt, of responses wherever they stand.
+        e_rho2: expected reliability of the panel's mean for that order; None where the calibration
+            shows no difference between them.
         standard_error: expected, of that order, in points of the scale.
         n_scores: judgments that the calibration rests on.
         levels: "personas" and "models" to how many of them were calibrated.
@@ -51,6 +55,7 @@ class PanelPlan:
     models: int
     repeats: int
     calls: int
+    target: Target
     e_rho2: float | None
     standard_error: float
     n_scores: int
@@ -66,22 +71,34 @@ class PanelPlan:
 
     def sentences(self) -> list[str]:
         """What a person should know before anything is spent on it."""
-        expected = _reliability(self.e_rho2)
+        expected = _reliability(self.e_rho2, self.target)
         design = _design(self.personas, self.models, self.repeats)
         size = f"{design}, {units(self.calls, 'call')} a response"
         error = f"a standard error of {self.standard_error:.2f} points"
         basis = f"D-study on {units(self.n_scores, 'judgment')}"
-        what = "expected reliability for the order of responses to one prompt"
+        what = f"expected reliability for the order of {order_of(self.target)}"
         found = [
             f"plan of {self.source}, {self.wish}: {size}",
             f"{what}: {expected}, with {error} ({basis})",
         ]
         if self.without_limit is not None:
-            *sizes, reliability = self.without_limit
+            *sizes, value = self.without_limit
+            reliability = _reliability(value, self.target)
             found.append(
                 f"the calibration itself names {_design(*sizes)} (reliability "
-                f"{_reliability(reliability)}), for which this panel has too few judges"
+                f"{reliability}), for which this panel has too few judges"
             )
+        if self.target == "response":
+            found.append(
+                "one response a prompt was calibrated: the order of responses to one prompt cannot "
+                "be planned"
+            )
+        alone = [name.removesuffix("s") for name, n in self.levels.items() if n == 1]
+        found += [
+            f"one {name} was calibrated: what is expected holds for that {name} only, and more of "
+            "them cannot be planned"
+            for name in alone
+        ]
         few = [name for name, n in self.levels.items() if 1 < n < _FEW_LEVELS]
         if few:
             found.append(
@@ -114,7 +131,7 @@ def read_plan(
     """
     from .aggregation.decision_study import best_designs, smallest_designs
     from .calibration.calibration import figures_of
-    from .calibration.decision_study import THIS_PANEL, most_judges
+    from .calibration.decision_study import THIS_PANEL, most_judges, stored_study
 
     if calls is not None and standard_error is not None:
         raise InputError("a plan is for a number of calls or for a standard error: give one")
@@ -123,12 +140,7 @@ def read_plan(
     if standard_error is not None and not 0 < standard_error < math.inf:
         raise InputError(f"a plan's standard error is a number above 0, got {standard_error}")
     file, record, estimates = figures_of(path)
-    effects = {
-        str(keys["group"]): found
-        for keys, found in estimates_by(select(estimates, "components"), ["group"])
-    }
-    components = {name: found["variance"].value for name, found in effects.items()}
-    levels = {name: int(found["n_levels"].value) for name, found in effects.items()}
+    study = stored_study(estimates)
     this = estimate_at(estimates, "designs", "calls", group=THIS_PANEL)
     scores = estimate_at(estimates, "size", "n_scores")
     if this is None or scores is None:
@@ -139,13 +151,13 @@ def read_plan(
         if none is not None and none.reason:
             why = none.reason
         raise InputError([InputFault(str(file), f"holds no plan: {why}")])
-    most = most_judges(levels, is_replicated="rPM" in components)
+    most = most_judges(study)
     limits = (min(most[0], personas or most[0]), min(most[1], models or most[1]), most[2])
 
     def best(within: tuple[int, int, int]) -> DecisionStudy | None:
         if standard_error is None:
-            return best_designs(components, [budget], most=within)[0].design
-        return smallest_designs(components, [standard_error], most=within)[0].design
+            return best_designs(study, [budget], most=within)[0].design
+        return smallest_designs(study, [standard_error], most=within)[0].design
 
     budget = int(this.value) if calls is None else calls
     wish = (
@@ -163,10 +175,11 @@ def read_plan(
         models=design.models,
         repeats=design.repeats,
         calls=design.calls,
+        target=design.target,
         e_rho2=_known(design.e_rho2),
         standard_error=math.sqrt(design.relative_error),
         n_scores=scores.n,
-        levels={"personas": levels.get("P", 1), "models": levels.get("M", 1)},
+        levels={"personas": study.levels.get("P", 1), "models": study.levels.get("M", 1)},
         without_limit=None
         if free is None or free == design
         else (free.personas, free.models, free.repeats, _known(free.e_rho2)),
@@ -291,9 +304,9 @@ def _design(personas: int, models: int, repeats: int) -> str:
     )
 
 
-def _reliability(value: float | None) -> str:
+def _reliability(value: float | None, target: Target) -> str:
     if value is None:
-        return "not known: responses to one prompt are not shown to differ"
+        return f"not known: {order_of(target)} are not shown to differ"
     return f"{value:.2f}"
 
 

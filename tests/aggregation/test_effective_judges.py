@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from areopagus.aggregation.decision_study import d_study
+from areopagus.aggregation.decision_study import crossed_layout, d_study
 from areopagus.aggregation.effective_judges import (
     effective_judges,
     effective_judges_from_components,
@@ -87,6 +87,7 @@ def test_too_little_data_or_too_much_noise_is_undefined_with_the_reason() -> Non
 
 
 PROMPTS = np.repeat(np.arange(10), 4)
+FOUR_BY_THREE = crossed_layout(4, 3, target="response_within_prompt", is_replicated=False)
 
 
 def panel(*, shared: float, seed: int = 0) -> np.ndarray:
@@ -106,7 +107,7 @@ def test_independent_judges_lie_inside_their_null_and_others_below() -> None:
     for scores, is_inside in ((independent, True), (alike, False)):
         study = panel_g_study(scores, prompt=PROMPTS)
         null = independent_worth(scores, prompt=PROMPTS, components=study.components, seed=1)
-        worth = worth_of_components(study, (4, 3, 1), 10, 0.95)
+        worth = worth_of_components(study, FOUR_BY_THREE, 10, 0.95)
         assert null.low < null.value <= null.high <= 12
         assert null.n == 200
         assert (null.low <= worth.value <= null.high) is is_inside
@@ -132,7 +133,7 @@ def test_clipped_components_do_not_make_the_worth_exact() -> None:
             break
     else:
         pytest.fail("no such world")
-    found = worth_of_components(study, (4, 3, 1), 10, 0.95)
+    found = worth_of_components(study, FOUR_BY_THREE, 10, 0.95)
     assert found.value == pytest.approx(12)
     assert found.has_interval
     assert 1 <= found.low < 12 == found.high
@@ -142,7 +143,7 @@ def test_clipped_components_do_not_make_the_worth_exact() -> None:
 def test_positive_components_give_the_ratio_of_the_design_study() -> None:
     study = panel_g_study(panel(shared=0.6), prompt=PROMPTS)
     assert all(study.components[name] > 0 for name in ("rM", "residual"))
-    found = worth_of_components(study, (4, 3, 1), 10, 0.95)
+    found = worth_of_components(study, FOUR_BY_THREE, 10, 0.95)
     one = d_study(study, personas=1, models=1).relative_error
     assert found.value == pytest.approx(one / d_study(study, personas=4, models=3).relative_error)
     assert found.low <= found.value <= found.high
@@ -150,7 +151,12 @@ def test_positive_components_give_the_ratio_of_the_design_study() -> None:
 
 def test_one_model_says_nothing_of_what_judges_share() -> None:
     study = panel_g_study(panel(shared=0.6)[:, :, :1], prompt=PROMPTS)
-    found = worth_of_components(study, (4, 1, 1), 10, 0.95)
+    found = worth_of_components(
+        study,
+        crossed_layout(4, 1, target="response_within_prompt", is_replicated=False),
+        10,
+        0.95,
+    )
     # it would be four whatever the scores are
     assert not found.is_defined
     assert "one model, or one persona" in (found.reason or "")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.decision_study import (
     DecisionStudy,
+    asked_study,
     best_designs,
-    d_study,
+    layout_of,
     smallest_designs,
 )
+from ..aggregation.design import Design, design_of, fell_out
 from ..aggregation.effective_judges import (
     against_null,
     effective_judges,
@@ -25,8 +27,13 @@ from ..aggregation.effective_judges import (
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
 from ..aggregation.jackknife import cut_to_range
-from ..records.estimates import Estimates
+from ..records.design import add_design, stored_design
+from ..records.estimates import Estimates, estimates_by, select
 from .dataset import Dataset, Target, keys_of
+from .panel_scores import PanelScores
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,11 +75,18 @@ def add_decision_study(
                    worth_by_errors_if_independent: what so many independent judges come out as,
                    2.5%, 50% and 97.5% of simulations on data of this shape: no interval of the
                    panel's own figure
-    "designs"      the best design for each budget of calls a response (`group`), and this panel's:
-                   its expected reliability e_rho2 and standard error within prompts
+    "design"       who judged what; see `records.design`
+    "designs"      the best design for each budget of calls a response (`group`), and this panel's,
+                   as its judges were really asked (where some are missing, of the means of the
+                   additive fit): expected reliability e_rho2 and standard error
+                   of the order of responses to one prompt; with one response a prompt, of
+                   responses wherever they stand, and what a judge makes of a prompt is error
     "designs needed"  the fewest calls a response that reach a standard error (`group`), of the
-                   "order" of responses to one prompt (relative error) or the "level" of a score
-                   (absolute error, with what personas and models add to all responses alike)
+                   "order" of responses (relative error) or the "level" of a score (absolute error,
+                   with what personas and models add to all responses alike)
+
+    Where every response was judged once there are no designs: the error is confounded with how
+    the responses differ.
 
     The components need no people; only the errors do. Coverage of their jackknife intervals:
     see `aggregation.generalizability.panel_g_study`.
@@ -97,7 +111,8 @@ def add_decision_study(
     else:
         scores = panel.scores[..., panel.criteria.index(criterion)]
     rows = _rows(scores, prompt, seed)
-    P, M, T = panel.shape
+    if design := panel_design(panel, prompt):
+        add_design(out, design)
     study = panel_g_study(scores[rows], prompt=prompt[rows], level=level)
     n_prompts = len(np.unique(prompt[rows]))
     n_all = int(np.isfinite(scores).sum())
@@ -112,12 +127,15 @@ def add_decision_study(
     reason = study.reason or _no_variance(study, scores[rows])
     worth = undefined(reason or "the design holds no error component", unit="judgment")
     if reason is None and not any(math.isnan(v) for v in study.components.values()):
-        _add_designs(out, study, (P, M, T))
-        worth = worth_of_components(study, (P, M, T), n_prompts, level)
+        of_rows = (scores[rows], prompt[rows])
+        _add_designs(out, study, asked_study(study, *of_rows, is_adjusted=True))
+        layout = layout_of(*of_rows, study, is_adjusted=True)
+        worth = worth_of_components(study, layout, n_prompts, level)
         if worth.is_defined:
             found = independent_worth(
-                scores[rows], prompt=prompt[rows], components=study.components, seed=seed
-            )
+                scores[rows], prompt=prompt[rows], components=study.components,
+                is_adjusted=True, seed=seed,
+            )  # fmt: skip
             side = against_null(worth.value, found.low, found.high)
             out.add("size", "worth_if_independent", replace(found, verdict=side))
     else:
@@ -127,12 +145,58 @@ def add_decision_study(
     _add_worth_by_errors(out, dataset, target, levels, seed)
 
 
-def _add_designs(out: Estimates, study: GStudy, shape: tuple[int, int, int]) -> None:
-    P, M, T = shape
-    most = most_judges(study.levels, is_replicated=study.replicated)
-    here = d_study(study, personas=P, models=M, repeats=T)
+def panel_design(panel: PanelScores, prompt: npt.NDArray[np.int64]) -> Design | None:
+    """The design of a panel's judgments; None where none is known.
+
+    Every judge counts as asked of every response where as many judgments were planned; else those
+    count that are there, as in a rotation.
+
+    Args:
+        panel: its judgments.
+        prompt: shape (R,), codes.
+    """
+    scored: npt.NDArray[np.bool_] = np.asarray(np.isfinite(panel.scores).any(axis=4))
+    n_scored = scored.sum(axis=(0, 3))
+    grid = sum(panel.status.values(), np.zeros_like(n_scored))
+    judges = (grid > 0) | (n_scored > 0)
+    every = scored | (judges[:, :, None] & (panel.n_planned > 0)[:, None, None, None])
+    is_whole = np.array_equal(every.sum(axis=(1, 2, 3)), panel.n_planned)
+    asked = every if is_whole else scored
+    response, persona, model, repeat = np.nonzero(asked)
+    if not len(response):
+        return None
+    design = design_of(
+        prompt[response], response, persona, model, repeat=repeat, scored=scored[asked]
+    )
+    missing = [
+        *fell_out("model", panel.models, grid.sum(axis=0), n_scored.sum(axis=0)),
+        *fell_out("persona", panel.personas, grid.sum(axis=1), n_scored.sum(axis=1)),
+    ]
+    return replace(design, fell_out=tuple(missing))
+
+
+def stored_study(estimates: pd.DataFrame) -> GStudy:
+    """The variance components that `add_decision_study` has added, for designs of other panels."""
+    found = {
+        str(keys["group"]): figures
+        for keys, figures in estimates_by(select(estimates, "components"), ["group"])
+    }
+    components = {name: figures["variance"].value for name, figures in found.items()}
+    design = stored_design(estimates)
+    return GStudy(
+        components=components,
+        levels={name: int(figures["n_levels"].value) for name, figures in found.items()},
+        negative=tuple(name for name, value in components.items() if value < 0),
+        few_levels=(),
+        n=max((figures["n_levels"].n for figures in found.values()), default=0),
+        replicated="rPM" in components if design is None else design.is_replicated,
+    )
+
+
+def _add_designs(out: Estimates, study: GStudy, here: DecisionStudy) -> None:
+    most = most_judges(study)
     _add_design(out, "designs", here, group=THIS_PANEL)
-    for best in best_designs(study, sorted({*BUDGETS, P * M * T}), most=most):
+    for best in best_designs(study, sorted({*BUDGETS, here.calls}), most=most):
         _add_design(out, "designs", best.design, group=str(best.budget))
     for one in smallest_designs(study, STANDARD_ERRORS, criterion="relative", most=most):
         _add_needed(out, one.design, one.standard_error, "order")
@@ -141,14 +205,16 @@ def _add_designs(out: Estimates, study: GStudy, shape: tuple[int, int, int]) -> 
 
 
 def _add_design(out: Estimates, table: str, design: DecisionStudy, **keys: str) -> None:
+    is_within = design.target == "response_within_prompt"
+    where = "within prompts" if is_within else "over prompts, of one response each"
     figures: dict[str, Estimate | float] = {
         "personas": design.personas,
         "models": design.models,
         "repeats": design.repeats,
         "calls": design.calls,
         "e_rho2": Estimate(
-            design.e_rho2, unit="", method="expected generalizability within prompts",
-            reason="responses within prompts are not shown to differ"
+            design.e_rho2, unit="", method=f"expected generalizability, {where}",
+            reason=f"responses {where} are not shown to differ"
             if math.isnan(design.e_rho2) else None,
         ),
         "standard_error": math.sqrt(design.relative_error),
@@ -165,19 +231,15 @@ def _add_needed(out: Estimates, design: DecisionStudy | None, wanted: float, aim
         _add_design(out, "designs needed", design, **keys)
 
 
-def most_judges(levels: Mapping[str, int], *, is_replicated: bool) -> tuple[int, int, int]:
+def most_judges(study: GStudy) -> tuple[int, int, int]:
     """The most personas, models and repeats that a design may have.
 
     A facet of one level has no component of its own: its gain cannot be foreseen.
-
-    Args:
-        levels: effect to its number of levels.
-        is_replicated: whether judges were asked again.
     """
     return (
-        100 if levels.get("P", 1) > 1 else 1,
-        20 if levels.get("M", 1) > 1 else 1,
-        10 if is_replicated else 1,
+        100 if study.levels.get("P", 1) > 1 else 1,
+        20 if study.levels.get("M", 1) > 1 else 1,
+        10 if study.replicated else 1,
     )
 
 

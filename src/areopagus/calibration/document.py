@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
 from ..formats import count, number, said, units, words
+from ..records.design import order_of
 from ..records.estimates import select
 from ..reports.document import (
     Audience,
@@ -25,7 +27,7 @@ from ..reports.document import (
 )
 from . import tables
 from .answer import FEW_PROMPTS, Answer, demonstration
-from .decision_study import THIS_PANEL
+from .decision_study import THIS_PANEL, stored_study
 from .judges import SOURCE_ONLY, USELESS
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
@@ -364,9 +366,10 @@ class _Shown(Answer):
         if why:
             yield Paragraph(f"Designs: undefined: {why}.")
         elif designs:
-            yield _designs_chart(designs)
-            yield from self.table(tables.DESIGNS)
-            yield from self.table(tables.DESIGNS_NEEDED)
+            order = order_of(target_of(stored_study(self.estimates)))
+            yield _designs_chart(designs, order)
+            yield from self.table(tables.DESIGNS, order=order)
+            yield from self.table(tables.DESIGNS_NEEDED, order=order)
 
     # Use
 
@@ -534,14 +537,16 @@ def _between(rows: pd.DataFrame, most: int) -> list[Any]:
     return left
 
 
-def _designs_chart(designs: Sequence[tuple[dict[str, Any], dict[str, Estimate]]]) -> Chart:
+def _designs_chart(
+    designs: Sequence[tuple[dict[str, Any], dict[str, Estimate]]], order: str
+) -> Chart:
     best = {f["calls"].value: f["e_rho2"].value for k, f in designs if k["group"] != THIS_PANEL}
     here = {f["calls"].value: f["e_rho2"].value for k, f in designs if k["group"] == THIS_PANEL}
     x = sorted({*best, *here})
     return Chart(
         "line", "designs", "Reliability by number of judges",
-        "Expected reliability of the order of responses to one prompt: of the best design for each "
-        "number of calls a response, and of this panel.",
+        f"Expected reliability of the order of {order}: of the best design for each number of "
+        "calls a response, and of this panel.",
         rows=["best design for the calls", THIS_PANEL], x=x, axis="expected reliability",
         axis_x="calls a response",
         values=[[known.get(calls, math.nan) for calls in x] for known in (best, here)],

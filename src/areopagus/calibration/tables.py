@@ -221,16 +221,16 @@ DESIGNS: Final = CalibrationTable(
     "designs",
     f"{_SIZES}; e_rho2 value .3 = reliability; standard_error value .3",
     "Best design for each budget of calls a response: expected reliability of the order of "
-    "responses to one prompt, and the standard error of a mean in points. areopagus score --plan "
-    "takes a panel by it.",
+    "{order}, and the standard error of a mean in points. areopagus score --plan takes a panel by "
+    "it.",
     {"group": "budget"},
 )
 
 DESIGNS_NEEDED: Final = CalibrationTable(
     "designs needed",
     f"{_SIZES}; calls verdict = note",
-    "Fewest calls a response for a standard error in points: of the order of responses to one "
-    "prompt, or of the level of a score. A dash: no design that was looked at.",
+    "Fewest calls a response for a standard error in points: of the order of {order}, or of the "
+    "level of a score. A dash: no design that was looked at.",
     {"detail": "for the", "group": "standard error"},
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..aggregation.design import CONFOUNDED
 from ..graphs.stopping import (
     FIRST_BLOCK,
     LEVEL,
@@ -39,8 +40,8 @@ class Reliability:
         worth: judgments of a panel that is as reliable, by Spearman and Brown; None as above.
         added_variance: what asking a part adds to the error variance, in points squared.
         n_responses: responses behind these figures.
-        is_across: whether no prompt has two responses, so that responses are told apart wherever
-            they stand.
+        is_across: whether the run has one response a prompt, so that responses are told apart
+            wherever they stand.
         reason: why nothing can be told, or None.
     """
 
@@ -66,29 +67,20 @@ def reliability_kept(
         prompts: shape (responses,), code of each response's prompt.
         added_variance: mean over the responses of (1 - n/N) s^2 / n.
     """
-    import numpy as np
-
     from ..aggregation.decision_study import d_study
     from ..aggregation.generalizability import panel_g_study
 
     n, personas, models, repeats = scores.shape
 
     def unknown(reason: str) -> Reliability:
-        return Reliability(None, None, None, _finite(added_variance), n, is_across, reason)
+        return Reliability(None, None, None, _finite(added_variance), n, False, reason)
 
-    is_across = len(np.unique(prompts)) == n
     if n < FEWEST_RESPONSES:
         return unknown(f"fewer than {FEWEST_RESPONSES} responses were judged")
     study = panel_g_study(scores, prompt=prompts, jackknife=False)
     if study.reason is not None:
         return unknown(study.reason)
-    design = d_study(
-        study,
-        personas=personas,
-        models=models,
-        repeats=repeats,
-        target="response" if is_across else "response_within_prompt",
-    )
+    design = d_study(study, personas=personas, models=models, repeats=repeats)
     if not design.universe > 0:
         return unknown("the responses do not differ by more than the judges do")
     error = design.relative_error
@@ -98,7 +90,7 @@ def reliability_kept(
     if 0 < full < 1:
         share = stopped * (1 - full) / (full * (1 - stopped))
         worth = share * personas * models * repeats
-    return Reliability(full, stopped, worth, added_variance, n, is_across)
+    return Reliability(full, stopped, worth, added_variance, n, design.target == "response")
 
 
 def _finite(value: float) -> float | None:
@@ -200,7 +192,8 @@ class PrecisionTally:
         added = self._added / self._n_added if self._n_added else math.nan
         n = len(self._prompts)
         if not n or not self._n_added:
-            return Reliability(None, None, None, None, n, False, "no response was judged")
+            reason = CONFOUNDED if n else "no response was judged"
+            return Reliability(None, None, None, None, n, False, reason)
         scores = np.frombuffer(self._scores, dtype=np.float64).reshape(n, *self._shape)
         return reliability_kept(scores, np.array(self._prompts, dtype=np.int64), added)
 
