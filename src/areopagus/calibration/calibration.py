@@ -12,7 +12,7 @@ report.html            what is shown of it; report.txt the same as text, figures
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -212,6 +212,7 @@ def calibrate(
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -227,6 +228,7 @@ def calibrate(
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
+        on_progress: is told what is being computed, a few words, before every stage.
         options: as below.
 
     Raises:
@@ -234,6 +236,8 @@ def calibrate(
             that is none or out of range.
     """
     config = CalibrateConfig.checked(**options)
+    stage = on_progress or _untold
+    stage("reading judgments and ratings")
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
     of_comments = None
@@ -245,13 +249,20 @@ def calibrate(
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
     matched = add_matched(out, dataset, reading, target)
+    stage("people with people")
     add_people(out, dataset, **chance)
+    stage("panel with people")
     add_panel(out, dataset, targets, **chance)
+    stage("judges, personas, models")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    stage("how many judges")
     add_decision_study(out, dataset, target, levels=levels, **chance)
+    stage("corrections, out of fold")
     note = add_corrections(out, dataset, target, levels=levels, **chance)
+    stage("alternative annotator test")
     add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    stage("the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
     models = dataset.panel.models if dataset.panel is not None else ()
@@ -291,6 +302,10 @@ def agreement(
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
+
+
+def _untold(stage: str) -> None:
+    """What is told where nobody listens: nothing."""
 
 
 def _record(
