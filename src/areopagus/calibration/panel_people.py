@@ -85,6 +85,8 @@ def add_agreement(
     tau_of_raters  mean tau-b of pairs of raters, within prompts
     ceiling     tau expected of a judge who knows the truth, given these raters; its range is the
                 interval of the raters' own tau carried through
+    tau_of_plain_means  where judges are missing: tau of the plain means, which the additive fit
+                corrects (`PanelScores.mean`)
     pooled_tau  tau-b over all responses at once: the paper's definition, which differences
                 between prompts inflate
 
@@ -132,6 +134,12 @@ def add_agreement(
             if math.isnan(pooled) else "prompts are not kept apart: no interval",
         ),
     }  # fmt: skip
+    if (target.moved != 0).any():
+        x = round_ties(target.plain[both])
+        figures["tau_of_plain_means"] = Estimate(
+            kendall_tau_b(x, y, groups), n=tau.n, method="stratified tau-b of the plain means of "
+            "the judges that are there", reason="for comparison only: no interval",
+        )  # fmt: skip
     out.add_all("panel", figures, **keys)
 
 
