@@ -7,7 +7,7 @@ prompt effect alone makes it positive. With `groups` only pairs within a prompt 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -182,12 +182,16 @@ class PairwiseTau:
         n_pairs_defined, n_pairs_undefined: pairs of raters that met with a tau, and without one
             (a side that orders nothing).
         n_response_pairs: within-prompt response pairs that two or more raters compared.
+        prompts: codes of the prompts that say anything about tau.
+        left_out: tau without each of them.
     """
 
     tau: Estimate
     n_pairs_defined: int
     n_pairs_undefined: int
     n_response_pairs: int
+    prompts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    left_out: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
@@ -256,7 +260,8 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
         )
         return PairwiseTau(none, 0, 0, 0)
     pair = np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1)
-    prompt = np.unique(np.concatenate(prompts), return_inverse=True)[1].reshape(-1)
+    codes, prompt = np.unique(np.concatenate(prompts), return_inverse=True)
+    prompt = prompt.reshape(-1)
     parts = [np.concatenate(part) for part in (tops, lefts, rights)]
     n_pairs, n_prompts = int(pair.max()) + 1, int(prompt.max()) + 1
     totals: list[Floats] = [
@@ -292,6 +297,8 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
         n_pairs_defined=n_defined,
         n_pairs_undefined=n_pairs - n_defined,
         n_response_pairs=compared,
+        prompts=codes[informative].astype(np.int64),
+        left_out=left_out[informative],
     )
 
 
@@ -327,7 +334,7 @@ def _pooled(ratings: Ratings, level: float) -> PairwiseTau:
     tau = jackknife(
         value, left_out, n=int(used.sum()), method=method, level=level, bounds=(-1.0, 1.0)
     )
-    return PairwiseTau(tau, 0, 0, compared)
+    return PairwiseTau(tau, 0, 0, compared, np.flatnonzero(used), left_out)
 
 
 def bootstrap_stratified_tau(

@@ -156,15 +156,14 @@ def test_one_person_by_hand() -> None:
         return figure(found, "one person", measure, rater=rater).value
 
     # a against mean of (2b, c) = (5/2, 6/2, 7/2): agrees, 1. b against (a + c)/2 = 2, 2, 2: tied,
-    # no pair. c against (3/2, 6/2, 9/2): reversed, 0. The panel is as a: 1 and 1.
-    assert value("accuracy_of_one") == pytest.approx(0.5)
-    assert value("accuracy_of_panel") == 1
-    assert value("accuracy_difference") == pytest.approx(0.5)
-    assert (value("tau_of_one"), value("tau_of_panel")) == (0, 1)
+    # no pair. c against (3/2, 6/2, 9/2): reversed, -1. The panel is as a: 1 and 1.
+    assert (value("tau_of_one"), value("tau_of_panel"), value("tau_difference")) == (0, 1, 1)
     assert value("n_comparisons") == 12
-    difference = figure(found, "one person", "accuracy_difference", rater=None)
+    difference = figure(found, "one person", "tau_difference", rater=None)
+    # the same in every prompt, six of them: it stands for its interval
+    assert difference.verdict == "better"
     assert difference.reason == "the statistic does not vary over prompts"
-    n = [figure(found, "one person", "accuracy_of_one", rater=who).n for who in "abc"]
+    n = [figure(found, "one person", "tau_of_one", rater=who).n for who in "abc"]
     assert n == [6, 0, 6]
 
 

@@ -34,7 +34,7 @@ from .judges import add_judges
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
-from .people import add_calibration_items, add_people
+from .people import add_calibration_items, add_people, require_agreement
 from .reading import Inferred, Texts, inferred_ratings, panel_dataset, people_dataset, texts_of
 from .responses import family_of
 
@@ -232,8 +232,9 @@ def calibrate(
         options: as below.
 
     Raises:
-        InputError: unreadable input, with all faults; nobody rated a judged response; or an option
-            that is none or out of range.
+        InputError: unreadable input, with all faults; nobody rated a judged response; people
+            contradict each other (`people.require_agreement`); or an option that is none or out of
+            range.
     """
     config = CalibrateConfig.checked(**options)
     stage = on_progress or _untold
@@ -250,7 +251,8 @@ def calibrate(
     out = Estimates()
     matched = add_matched(out, dataset, reading, target)
     stage("people with people")
-    add_people(out, dataset, **chance)
+    add_people(out, dataset, target=target, **chance)
+    require_agreement(out.frame())
     stage("panel with people")
     add_panel(out, dataset, targets, **chance)
     stage("judges, personas, models")
@@ -259,7 +261,7 @@ def calibrate(
     stage("how many judges")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     stage("corrections, out of fold")
-    note = add_corrections(out, dataset, target, levels=levels, **chance)
+    note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
     stage("alternative annotator test")
     add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     stage("the paper's figures")

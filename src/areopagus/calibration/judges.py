@@ -36,7 +36,7 @@ NEAR_CHANCE = 0.6
 """A judge with a higher accuracy within source is not called one that knows the source only,
 however wide the interval is."""
 
-USELESS, SOURCE_ONLY = "useless", "source only"
+NOT_ABOVE_CHANCE, SOURCE_ONLY = "not shown above chance", "source only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ def add_judges(
     """Adds the table "judges" on the main target; the key `factor` says which kind a row is of.
 
     n_scored        judgments scored, of those planned where that is known
-    accuracy        pair accuracy with people, ties one half. The verdict is "useless" where the
-                    interval covers chance (one half) or lies below it; so does a judge with one
-                    score for everything, whose accuracy is one half in every prompt and stands for
-                    its interval; else "source only" where it is right on cross-source pairs, at
-                    chance within each source, and the two differ
+    accuracy        pair accuracy with people, ties one half. The verdict is "not shown above
+                    chance" where the interval covers chance (one half) or lies below it, and on a
+                    judge with one score for everything, whose accuracy is one half in every prompt
+                    and stands for its interval; else "source only" where it is right on
+                    cross-source pairs, at chance within each source, and the two differ
     tau             stratified tau-b, which rewards ties: compare accuracies, not taus
     severity        mean of its score less the panel's on the same responses; positive is lenient
     severity_apart  of personas and of models, fitted together: freed from each other
@@ -87,9 +87,9 @@ def add_judges(
     both have.
 
     It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): the useless
-    judge named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of
-    the ten named useless in .332, .000, .000, named source-only in .099, .018, .000. Coverage of
+    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): a judge at random
+    named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of the
+    ten "not shown above chance" in .332, .000, .000, "source only" in .099, .018, .000. Coverage of
     the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it .983, .948,
     .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to .006).
 
@@ -190,7 +190,7 @@ def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) ->
             "responses that both have",
             level=level,
         )  # fmt: skip
-    verdict = USELESS if verdict_limits(accuracy)[0] <= 0.5 else None
+    verdict = NOT_ABOVE_CHANCE if verdict_limits(accuracy)[0] <= 0.5 else None
     of_source: dict[str, Estimate] = {}
     if responses.has_both_sources:
         types = sums_by_type(score, world.human, prompt, responses.source, n_prompts=n_prompts)
