@@ -150,9 +150,9 @@ def alternative_annotator(worlds: int, rng: np.random.Generator) -> Lines:
             d = item_differences(judge[world], table[world], "neg_rmse")[0][0]
             means = d.reshape(prompts, 5).mean(axis=1)
             rejected += [
-                one_sided_p(d, by_item, clustered=False) < 0.05,
-                one_sided_p(means, by_item, clustered=True) < 0.05,
-                one_sided_p(ranked[world, 0], by_rank, clustered=True) < 0.05,
+                one_sided_p(d, float(by_item), clustered=False) < 0.05,
+                one_sided_p(means, float(by_item), clustered=True) < 0.05,
+                one_sided_p(ranked[world, 0], float(by_rank), clustered=True) < 0.05,
             ]
         for name, count in zip(("items", "prompts", "rank"), rejected, strict=True):
             yield f"alt-test size, unit {name}, {prompts} prompts x 5", count / worlds, worlds
@@ -240,21 +240,12 @@ def raters_at_random(worlds: int, rng: np.random.Generator) -> Lines:
     """
     for prompts in PROMPTS:
         halted = turned = 0
+        n = 6 * prompts
         for _ in range(worlds):
-            n = 6 * prompts
-            prompt, response = np.repeat(np.arange(prompts), 6), np.tile(np.arange(n), 3)
-
-            def tau(values: np.ndarray, prompt=prompt, response=response, n=n) -> PairwiseTau:
-                one, _ = make_ratings(
-                    "overall", "score", np.repeat([0, 1, 2], n), response, prompt[response],
-                    values.ravel(),
-                )  # fmt: skip
-                return pairwise_tau(one)
-
-            lots = [tau(rng.integers(1, 8, size=(3, n)).astype(float)) for _ in range(4)]
+            lots = [_tau(rng.integers(1, 8, size=(3, n)).astype(float)) for _ in range(4)]
             halted += any(one.tau.verdict for one in tested_below_chance(lots))
             seen = rng.normal(size=n) + 0.7 * rng.normal(size=(3, n))
-            wrong = tau(np.stack([seen[0], -seen[1], -seen[2]]) * [[1], [1], [-1]])
+            wrong = _tau(np.stack([seen[0], -seen[1], -seen[2]]) * [[1], [1], [-1]])
             turned += any(one.tau.verdict for one in tested_below_chance([*lots[:3], wrong]))
         yield (
             f"halts, raters at random on four criteria, {prompts} prompts",
@@ -262,6 +253,16 @@ def raters_at_random(worlds: int, rng: np.random.Generator) -> Lines:
             worlds,
         )
         yield f"halts, one of three turned round, {prompts} prompts", turned / worlds, worlds
+
+
+def _tau(values: np.ndarray) -> PairwiseTau:
+    """Of raters (rows) on prompts of six."""
+    raters, n = values.shape
+    response = np.tile(np.arange(n), raters)
+    made, _ = make_ratings(
+        "overall", "score", np.repeat(np.arange(raters), n), response, response // 6, values.ravel()
+    )
+    return pairwise_tau(made)
 
 
 def negative_components(worlds: int, rng: np.random.Generator) -> Lines:

@@ -35,7 +35,15 @@ from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
-from .reading import Inferred, Texts, inferred_ratings, panel_dataset, people_dataset, texts_of
+from .reading import (
+    Inferred,
+    Texts,
+    inferred_ratings,
+    panel_dataset,
+    people_dataset,
+    run_named,
+    texts_of,
+)
 from .responses import family_of
 
 if TYPE_CHECKING:
@@ -269,6 +277,7 @@ def calibrate(
     add_paper(out, dataset, inferred=of_comments, **chance)
     models = dataset.panel.models if dataset.panel is not None else ()
     record = _record("calibration", config, dataset, matched) | {
+        "run": run_named(run),
         "panel": identity,
         "target": _described(target),
         "levels": _described(levels),
