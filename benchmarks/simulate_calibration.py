@@ -18,7 +18,7 @@ from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.kendall import PairwiseTau, pairwise_tau
 from areopagus.aggregation.pair_counting import pair_sums
 from areopagus.aggregation.prediction_powered import ppi_mean
-from areopagus.aggregation.ratings import make_ratings
+from areopagus.aggregation.ratings import Ratings, make_ratings
 from areopagus.aggregation.respondents import by_prompt_unit
 from areopagus.aggregation.stacking import stack_judges
 from areopagus.calibration.dataset import Dataset, targets_of
@@ -26,7 +26,7 @@ from areopagus.calibration.decision_study import below_zero
 from areopagus.calibration.panel_people import above_ceiling, add_one_person
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.people import tested_below_chance
-from areopagus.calibration.responses import make_responses
+from areopagus.calibration.responses import Responses, make_responses
 from areopagus.records.estimates import Estimates, estimate_at
 
 Lines = Iterator[tuple[str, float, int]]
@@ -233,6 +233,52 @@ def panel_verdicts(worlds: int, rng: np.random.Generator) -> Lines:
                 yield f"{name} judge: {verdict_name}, {prompts} prompts x 6", n / worlds, worlds
 
 
+def across_prompts(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of tau across prompts of one response each, and of its difference.
+
+    Three raters and a judge, all of noise 1.2: the judge is worth one of them.
+    """
+    for prompts in PROMPTS:
+        truth = 2 / np.pi * np.arcsin(1 / 2.44)
+        hits = np.zeros(2)
+        for _ in range(worlds):
+            quality = rng.normal(size=prompts)
+            values = quality + 1.2 * rng.normal(size=(4, prompts))
+            ratings = _one_each(values[:3])
+            hits[0] += pairwise_tau(ratings).tau.covers(truth)
+            dataset = Dataset(
+                _responses_of(prompts), (ratings,), ("a", "b", "c"), None, _panel_of(values[3]),
+                None, None, 0, 0, (),
+            )  # fmt: skip
+            out = Estimates()
+            add_one_person(out, dataset, targets_of(dataset)[0], by_rater=False)
+            found = estimate_at(out.frame(), "one person", "tau_difference", rater=None)
+            hits[1] += found is not None and found.covers(0.0)
+        yield f"tau of raters across {prompts} prompts", hits[0] / worlds, worlds
+        yield f"panel less one person across {prompts} prompts", hits[1] / worlds, worlds
+
+
+def _responses_of(prompts: int) -> Responses:
+    none = [None] * prompts
+    names = [f"r{k}" for k in range(prompts)]
+    return make_responses(names, names, respondent=none, source=none, model=none, domain=none)
+
+
+def _panel_of(scores: np.ndarray) -> PanelScores:
+    return PanelScores(
+        scores[:, None, None, None, None], ("a persona",), ("a model",), ("overall",), ("",), {},
+        np.ones(len(scores), dtype=np.int64), 2 / 3,
+    )  # fmt: skip
+
+
+def _one_each(values: np.ndarray) -> Ratings:
+    raters, n = values.shape
+    response = np.tile(np.arange(n), raters)
+    return make_ratings(
+        "overall", "score", np.repeat(np.arange(raters), n), response, response, values.ravel()
+    )[0]
+
+
 def raters_at_random(worlds: int, rng: np.random.Generator) -> Lines:
     """Yields how often a calibration halts though nobody disagrees by system: lots, four criteria.
 
@@ -293,6 +339,7 @@ STUDIES: dict[str, Callable[[int, np.random.Generator], Lines]] = {
     "alt_test": alternative_annotator,
     "earned_means": earned_means,
     "panel_verdicts": panel_verdicts,
+    "across_prompts": across_prompts,
     "raters_at_random": raters_at_random,
     "negative_components": negative_components,
 }

@@ -79,6 +79,17 @@ class Answer:
         return f"{name} ({keys['detail']}s)" if len(kinds) > 1 else name
 
     @property
+    def is_across(self) -> bool:
+        """Whether every prompt has one response, so that order is that across prompts."""
+        n = self.n("matched", "n_responses")
+        return n > 0 and n == self.n("matched", "n_prompts")
+
+    @property
+    def where(self) -> str:
+        """Where pairs of responses were counted."""
+        return "across prompts" if self.is_across else "within prompts"
+
+    @property
     def has_few_prompts(self) -> bool:
         """Whether few prompts were both rated and scored."""
         return 0 < self.n("matched", "n_prompts_both") < FEW_PROMPTS
@@ -151,12 +162,12 @@ class Answer:
         if not n_ratings:
             told = "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
-            told = "crossed"
+            told = "crossed, one rating each"
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
-        alone = "; one response a prompt: no order within prompts" if of_prompt == 1 else ""
+        alone = "; order is that across prompts" if self.is_across else ""
         size = f"{units(n['rater'], 'rater')} x {size}, {told}"
-        yield "design", f"{size}; each rated each once{alone}"
+        yield "design", f"{size}{alone}"
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
         """What is missing of judgments and ratings, and what it moves; nothing where nothing is."""
@@ -238,6 +249,8 @@ class Answer:
         if earned:
             told = f"{', '.join(earned)}: earned out of fold; areopagus apply CALIBRATION RUN"
             yield "corrected", told
+        elif (why := self.of("maps", "error", group=None)) is not None:
+            yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
             yield "corrected", "nothing is earned out of fold: keep the scores as they are"
 

@@ -99,6 +99,15 @@ class Target:
         """Shape (R,): rated by people and scored by the panel."""
         return np.isfinite(self.panel) & np.isfinite(self.human)
 
+    def is_across(self, prompt: Integers) -> bool:
+        """Whether every prompt has one such response, so that order is that across prompts.
+
+        Args:
+            prompt: shape (R,), codes of the responses' prompts.
+        """
+        codes = prompt[self.both]
+        return len(codes) > 1 and len(np.unique(codes)) == len(codes)
+
     @property
     def moved(self) -> Floats:
         """Points by which the additive fit moves rated responses; 0 where no judge is missing."""

@@ -105,9 +105,19 @@ _Parts = tuple[str, str, Iterator[Part], Audience]
 
 
 def _sections(*given: _Parts) -> list[Section]:
-    """The sections that hold something."""
-    made = [Section(name, title, list(parts), who) for name, title, parts, who in given]
+    """The sections that hold something; why a figure or an interval is missing, once in each."""
+    made = [Section(name, title, list(_told_once(parts)), who) for name, title, parts, who in given]
     return [section for section in made if section.parts]
+
+
+def _told_once(parts: Iterator[Part]) -> Iterator[Part]:
+    told: set[str] = set()
+    for part in parts:
+        if not isinstance(part, Table):
+            yield part
+            continue
+        yield replace(part, notes=[note for note in part.notes if note not in told])
+        told.update(part.notes)
 
 
 class _Shown(Answer):
@@ -144,14 +154,12 @@ class _Shown(Answer):
         yield _forest(
             "ceiling", "Panel and people", names,
             {"one more person": of_one, "panel": of_panel, "ceiling": ceilings},
-            "Agreement with the mean of the other raters, of one more person and of the panel, and "
-            "the ceiling that a judge without errors would reach with them. Bars are intervals "
-            "over prompts; the dashed line is chance. Near people: not told apart from one more "
-            "person, and at least half of one person's tau is assured.",
-            axis="tau within prompts", reference=0.0, hollow=("one more person",),
+            "Agreement with the mean of the other raters, with intervals over prompts; the dashed "
+            "line is chance, the ceiling what a judge without errors would reach.",
+            axis=f"tau {self.where}", reference=0.0, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            "Tau within prompts with the mean of the other raters, a tie being no order.",
+            f"Tau {self.where} with the mean of the other raters, a tie being no order.",
             "By criterion",
             [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
              Column("person", "number"), Column("difference", "estimate", is_signed=True)],
@@ -292,7 +300,7 @@ class _Shown(Answer):
         if not self.main:
             yield Paragraph("Undefined: people and panel share no criterion.")
             return
-        yield from self.table(tables.PANEL)
+        yield from self.table(tables.PANEL, where=self.where)
         if preferred := self.of("pair types", "source_only", group="cross"):
             yield from self.table(tables.PAIR_TYPES, preferred=preferred.verdict)
         yield from self.table(tables.BEYOND)
@@ -305,10 +313,14 @@ class _Shown(Answer):
 
     def one_person(self) -> Iterator[Part]:
         """The panel against one more person, on the same footing."""
-        yield from self.table(tables.ONE_PERSON)
+        yield from self.table(tables.ONE_PERSON, where=self.where)
         rows = select(self.estimates, "one person")
         each = rows[rows["rater"].isin(rows["rater"].dropna().unique()[:MOST_RATERS])]
-        if len(each) and (made := tables.EACH_PERSON.shown(each, criterion=self.named(self.main))):
+        if len(each) and (
+            made := tables.EACH_PERSON.shown(
+                each, criterion=self.named(self.main), where=self.where
+            )
+        ):
             yield made
 
     def judges(self) -> Iterator[Part]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.across_prompts import item_pairs
 from ..aggregation.alt_test import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS, t_interval
@@ -110,6 +111,9 @@ def add_agreement(
         out.add("panel", "tau", undefined(NONE_RATED), **keys)
         return
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
+    if target.is_across(prompt):
+        _add_agreement_across(out, target, x, y, groups, level=level, seed=seed)
+        return
     sums = pair_sums(
         target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
     )
@@ -147,6 +151,43 @@ def add_agreement(
             "the judges that are there", reason="for comparison only: no interval",
         )  # fmt: skip
     out.add_all("panel", figures, **keys)
+
+
+def _add_agreement_across(
+    out: Estimates,
+    target: Target,
+    x: Floats,
+    y: Floats,
+    prompts: npt.NDArray[np.int64],
+    *,
+    level: float,
+    seed: int,
+) -> None:
+    """Adds the table "panel" where every prompt has one response: order is that across prompts."""
+    pairs, of_raters = item_pairs(x, y), pairwise_tau(target.ratings, level=level)
+    rest = pairs.tau_b_left_out()
+    order = np.argsort(prompts)
+    tau = jackknife(
+        pairs.tau_b, rest, n=len(x), method="tau-b across prompts, one response each",
+        level=level, bounds=(-1.0, 1.0),
+    )  # fmt: skip
+    test = permutation_test(x, y, rng=seed)
+    figures: dict[str, Estimate | float] = {
+        "n_prompts": len(x),
+        "tau": replace(tau, p=test.p, p_method=test.p_method),
+        "tau_of_raters": of_raters.tau,
+        "ceiling": ceiling_of(of_raters, target),
+        "above_ceiling": _less_ceiling(
+            pairs.tau_b, prompts[order], rest[order], of_raters, target, level
+        ),
+    }
+    if (target.moved != 0).any():
+        figures["tau_of_plain_means"] = Estimate(
+            kendall_tau_b(target.plain[target.both], y), n=len(x), method="tau-b across prompts of "
+            "the plain means of the judges that are there",
+            reason="for comparison only: no interval",
+        )  # fmt: skip
+    out.add_all("panel", figures, **keys_of(target.ratings))
 
 
 def ceiling_of(pairs: PairwiseTau, target: Target, *, left_out: int = 0) -> Estimate:
@@ -190,30 +231,39 @@ def above_ceiling(sums: PairSums, pairs: PairwiseTau, target: Target, level: flo
     A judge without errors reaches the ceiling, so that half of such judges stand above it by their
     point estimate; the caution needs an interval.
     """
-    method = "stratified tau-b less the ceiling"
+    parts = (sums.difference, sums.ordered, sums.decided)
+    top, left, right = (part.sum() - part for part in parts)
+    scale = np.sqrt(left * right)
+    rest = np.divide(top, scale, out=np.full(len(top), np.nan), where=scale > 0)
+    prompts = np.flatnonzero(sums.decided > 0)
+    return _less_ceiling(sums.tau, prompts, rest[prompts], pairs, target, level)
+
+
+def _less_ceiling(
+    tau: float,
+    prompts: npt.NDArray[np.int64],
+    rest: Floats,
+    pairs: PairwiseTau,
+    target: Target,
+    level: float,
+) -> Estimate:
+    """The same of any tau: its value, and its values without each of these prompts."""
+    method = "tau-b less the ceiling"
     m = _mean_raters(target)
     of_raters = pairs.tau.value
 
-    def ceiling(tau: float) -> float:
-        return agreement_ceiling(min(max(tau, 0.0), 1.0), m)
+    def ceiling(one: float) -> float:
+        return agreement_ceiling(min(max(one, 0.0), 1.0), m)
 
-    if not of_raters > 0 or not sums.decided.any():
+    if not of_raters > 0 or math.isnan(tau):
         return undefined("there is no ceiling", method=method)
-    n_prompts = max(len(sums.decided), int(pairs.prompts.max(initial=-1)) + 1)
-    rest_of_raters = np.full(n_prompts, of_raters)
-    rest_of_raters[pairs.prompts] = pairs.left_out
-    parts = [np.zeros(n_prompts) for _ in range(3)]
-    for part, given in zip(parts, (sums.difference, sums.ordered, sums.decided), strict=True):
-        part[: len(given)] = given
-    top, left, right = (part.sum() - part for part in parts)
-    scale = np.sqrt(left * right)
-    rest = np.divide(top, scale, out=np.full(n_prompts, np.nan), where=scale > 0)
-    used = parts[2] > 0
-    used[pairs.prompts] = True
-    left_out = rest[used] - np.array([ceiling(tau) for tau in rest_of_raters[used].tolist()])
-    found = jackknife(
-        sums.tau - ceiling(of_raters), left_out, n=int(used.sum()), method=method, level=level
-    )
+    every = np.union1d(prompts, pairs.prompts)
+    # a prompt that says nothing on one side leaves that side as it is
+    of_panel, of_people = np.full(len(every), tau), np.full(len(every), of_raters)
+    of_panel[np.searchsorted(every, prompts)] = rest
+    of_people[np.searchsorted(every, pairs.prompts)] = pairs.left_out
+    left_out = of_panel - np.array([ceiling(one) for one in of_people.tolist()])
+    found = jackknife(tau - ceiling(of_raters), left_out, n=len(every), method=method, level=level)
     is_above = found.has_interval and found.low > 0
     return replace(found, verdict=ABOVE_CEILING if is_above else None)
 
@@ -338,6 +388,9 @@ def add_one_person(
     chosen = np.arange(len(raters))
     if len(raters) > most:
         chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:most])
+    if target.is_across(dataset.responses.prompt):
+        _add_one_person_across(out, dataset, target, level=level, by_rater=by_rater, most=most)
+        return
     of_one, of_panel, n = np.zeros(G), np.zeros(G), np.zeros(G)
     for k in chosen.tolist():
         at = order[cuts[k] : cuts[k + 1]]
@@ -381,6 +434,79 @@ def add_one_person(
     }
     out.add_all("one person", figures, **keys)
     out.add("one person", "n_comparisons", int(np.nansum(n)), **keys)
+
+
+def _add_one_person_across(
+    out: Estimates, dataset: Dataset, target: Target, *, level: float, by_rater: bool, most: int
+) -> None:
+    """The same where every prompt has one response: Somers' d across prompts, jackknife."""
+    ratings, keys = target.ratings, keys_of(target.ratings)
+    R = len(dataset.responses)
+    sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
+    counts = np.bincount(ratings.response, minlength=R)
+    raters, sizes = np.unique(ratings.rater, return_counts=True)
+    chosen = np.sort(raters[np.argsort(-sizes, kind="stable")[:most]])
+    names = ("tau_of_one", "tau_of_panel")
+    values = {name: [] for name in names}  # type: dict[str, list[float]]
+    rests = {name: np.zeros(R) for name in names}
+    told = np.zeros(R, dtype=bool)
+    for rater in chosen.tolist():
+        mine = ratings.rater == rater
+        response = ratings.response[mine]
+        usable = (counts[response] > 1) & np.isfinite(target.panel[response])
+        response, own = response[usable], ratings.value[mine][usable]
+        others = round_ties((sums[response] - own) / (counts[response] - 1))
+        found = {
+            name: item_pairs(given, others)
+            for name, given in zip(names, (own, round_ties(target.panel[response])), strict=True)
+        }
+        if not found["tau_of_one"].second.any():
+            continue
+        told[response[found["tau_of_one"].second > 0]] = True
+        figures = {}
+        for name, pairs in found.items():
+            d, rest = pairs.somers_d, pairs.somers_d_left_out()
+            values[name].append(d)
+            rests[name] += d
+            rests[name][response] += np.where(np.isnan(rest), d, rest) - d
+            figures[name] = jackknife(
+                d, rest, n=len(response), level=level, bounds=(-1.0, 1.0),
+                method="Somers' d across prompts against the mean of the other raters",
+            )  # fmt: skip
+        if by_rater:
+            out.add_all("one person", figures, rater=dataset.rater_ids[rater], **keys)
+    if not values["tau_of_one"]:
+        none = undefined("no rater shares responses with the panel and another rater")
+        out.add("one person", "tau_difference", none, **keys)
+        return
+    n = len(values["tau_of_one"])
+
+    def mean(value: float, rest: Floats, method: str, end: float) -> Estimate:
+        return jackknife(
+            value, rest[told] / n, n=int(told.sum()), method=method, level=level,
+            bounds=(-end, end),
+        )  # fmt: skip
+
+    means = {name: float(np.mean(given)) for name, given in values.items()}
+    one, panel = (
+        mean(means[name], rests[name], f"Somers' d across prompts of the {who}, same others", 1.0)
+        for name, who in zip(names, ("rater left out", "panel"), strict=True)
+    )
+    difference = mean(
+        means["tau_of_panel"] - means["tau_of_one"], rests["tau_of_panel"] - rests["tau_of_one"],
+        "panel less rater, across prompts", 2.0,
+    )  # fmt: skip
+    out.add_all(
+        "one person",
+        {
+            "tau_of_one": one,
+            "tau_of_panel": panel,
+            "tau_difference": replace(difference, verdict=_verdict(difference, one)),
+            "ceiling": ceiling_of(pairwise_tau(ratings, level=level), target, left_out=1),
+            "n_comparisons": n,
+        },
+        **keys,
+    )
 
 
 BETTER, NEAR, WORSE, UNDECIDED = "better", "near", "worse", "undecided"

@@ -133,7 +133,7 @@ PANEL: Final = CalibrationTable(
     "n_responses # = responses; tau; tau p = p; mean_tau = mean tau by prompt; "
     "accuracy = pairs as people; n_ties # = pairs tied; ceiling; above_ceiling + = above ceiling; "
     "tau_of_plain_means value = tau, plain means; pooled_tau value = pooled tau",
-    "Tau-b within prompts, pairs ordered as people do (ties one half, chance .50), the ceiling, "
+    "Tau-b {where}, pairs ordered as people do (ties one half, chance .50), the ceiling, "
     "and tau less the ceiling: the panel is above it where that interval is. Plain means: without "
     "the additive fit. Pooled tau is the paper's definition, which differences between prompts "
     "inflate.",
@@ -160,7 +160,7 @@ ONE_PERSON: Final = CalibrationTable(
     "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference; "
     "tau_difference verdict = so the panel is",
     "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
-    "other raters, by tau within prompts in which a tie is no order (Somers' d). Difference: panel "
+    "other raters, by tau {where} in which a tie is no order (Somers' d). Difference: panel "
     "less person; near: the interval leaves out less than half of one person's tau.",
     where={"rater": None},
 )
@@ -168,7 +168,7 @@ ONE_PERSON: Final = CalibrationTable(
 EACH_PERSON: Final = CalibrationTable(
     "one person",
     "tau_of_one = rater; tau_of_panel = panel",
-    "Tau within prompts with the mean of the other raters, {criterion}.",
+    "Tau {where} with the mean of the other raters, {criterion}.",
     {"rater": "rater left out"},
     is_short=True,
 )
