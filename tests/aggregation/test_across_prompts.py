@@ -1,4 +1,4 @@
-"""Agreement of order across prompts of one response each, against scipy and by leaving items out."""
+"""Agreement of order across prompts of one response each: scipy, and items left out."""
 
 from __future__ import annotations
 
