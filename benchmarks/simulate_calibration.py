@@ -15,7 +15,7 @@ import numpy as np
 from areopagus.aggregation.alt_test import item_differences, one_sided_p, rank_differences
 from areopagus.aggregation.conformal import conformal_width
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.kendall import PairwiseTau, pairwise_tau
+from areopagus.aggregation.kendall import PairwiseTau, kendall_tau_b, pairwise_tau
 from areopagus.aggregation.pair_counting import pair_sums
 from areopagus.aggregation.prediction_powered import ppi_mean
 from areopagus.aggregation.ratings import Ratings, make_ratings
@@ -24,7 +24,7 @@ from areopagus.aggregation.stacking import stack_judges
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.decision_study import below_zero
 from areopagus.calibration.panel_people import above_ceiling, add_one_person
-from areopagus.calibration.panel_scores import PanelScores
+from areopagus.calibration.panel_scores import PanelScores, mean_over_judges
 from areopagus.calibration.people import tested_below_chance
 from areopagus.calibration.responses import Responses, make_responses
 from areopagus.records.estimates import Estimates, estimate_at
@@ -233,6 +233,28 @@ def panel_verdicts(worlds: int, rng: np.random.Generator) -> Lines:
                 yield f"{name} judge: {verdict_name}, {prompts} prompts x 6", n / worlds, worlds
 
 
+def missing_model(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the mean tau with people where a model is missing on a random half of the responses.
+
+    Forty prompts of eight, two personas, three models at 0, +1 and -1.5 points, the last missing;
+    three raters. The share is the mean of tau over worlds, of the whole panel, of the additive fit
+    and of the plain means of who is there.
+    """
+    n = 320
+    prompt = np.repeat(np.arange(40), 8)
+    taus = np.zeros(3)
+    for _ in range(worlds):
+        quality = rng.normal(size=n)
+        scores = 6 + quality[:, None, None] + [0.0, 1.0, -1.5] + rng.normal(0, 0.5, (n, 2, 3))
+        human = quality + rng.normal(0, 0.8, (3, n)).mean(axis=0)
+        whole = scores.mean(axis=(1, 2))
+        scores[rng.permutation(n) < n // 2, :, 2] = np.nan
+        found = mean_over_judges(scores.reshape(n, -1))
+        taus += [kendall_tau_b(one, human, prompt) for one in (whole, found.score, found.plain)]
+    for name, tau in zip(("whole panel", "additive fit", "plain means"), taus, strict=True):
+        yield f"a model missing on half: tau of {name}", tau / worlds, worlds
+
+
 def across_prompts(worlds: int, rng: np.random.Generator) -> Lines:
     """Yields the coverage of tau across prompts of one response each, and of its difference.
 
@@ -339,6 +361,7 @@ STUDIES: dict[str, Callable[[int, np.random.Generator], Lines]] = {
     "alt_test": alternative_annotator,
     "earned_means": earned_means,
     "panel_verdicts": panel_verdicts,
+    "missing_model": missing_model,
     "across_prompts": across_prompts,
     "raters_at_random": raters_at_random,
     "negative_components": negative_components,

@@ -216,7 +216,8 @@ class Answer:
 
     def _on(self, keys: Keys) -> str:
         """ " on clarity", where there are several criteria."""
-        return f" on {self.named(keys)}" if len(self.criteria("panel")) > 1 else ""
+        several = self.criteria("panel") or self.criteria("people")
+        return f" on {self.named(keys)}" if len(several) > 1 else ""
 
     def _panel(self) -> Iterator[tuple[str, str]]:
         tau = self.of("panel", "tau", **self.main) if self.main else None
