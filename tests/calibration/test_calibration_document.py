@@ -117,6 +117,38 @@ def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
     assert "'" not in notebook
 
 
+def test_the_head_has_its_grounds_in_order_and_the_picture_stands_first(
+    planted_report: Calibration, few_report: Calibration
+) -> None:
+    document = planted_report.document()
+    assert [word for word, _ in document.trust] == [
+        "design", "people", "panel", "corrected", "cautions"
+    ]  # fmt: skip
+    told = dict(document.trust)
+    assert told["design"] == "5 raters x 24 prompts x 6 responses, crossed, one rating each"
+    alpha, worth = (
+        figure(planted_report, "people", name) for name in ("alpha_interval", "mean_worth")
+    )
+    # Spearman and Brown: 5 a / (1 + 4 a)
+    assert worth.value == pytest.approx(5 * alpha.value / (1 + 4 * alpha.value))
+    assert told["people"].endswith(f"the mean of 5 is worth {worth.value:.2f}")
+    first = document.sections[0]
+    assert (first.audience, first.parts[0].__class__.__name__) == ("summary", "Chart")
+    for report in (planted_report, few_report):
+        for section in report.document().sections:
+            notes = [note for part in section.parts for note in getattr(part, "notes", ())]
+            assert len(notes) == len(set(notes)), section.name
+
+
+def test_what_is_computed_is_told_stage_by_stage(make_world: Callable[..., Any]) -> None:
+    told: list[str] = []
+    calibrate(*make_world(3), on_progress=told.append)
+    assert told[:3] == [
+        "reading judgments and ratings", "people with people", "panel with people"
+    ]  # fmt: skip
+    assert len(told) == len(set(told)) == 8
+
+
 def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
     """Three raters who draw lots on one criterion, and a good panel."""
     import numpy as np

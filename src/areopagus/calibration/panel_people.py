@@ -229,7 +229,9 @@ def above_ceiling(sums: PairSums, pairs: PairwiseTau, target: Target, level: flo
     """Returns tau less the ceiling, both without each prompt in turn.
 
     A judge without errors reaches the ceiling, so that half of such judges stand above it by their
-    point estimate; the caution needs an interval.
+    point estimate (.525, .495, .493 of worlds of 9, 26, 100 prompts of six, three raters); the
+    caution needs an interval, and falls on .015, .027, .015 of them
+    (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error .004).
     """
     parts = (sums.difference, sums.ordered, sums.decided)
     top, left, right = (part.sum() - part for part in parts)
@@ -367,9 +369,11 @@ def add_one_person(
     ceiling         as in the table "panel", against one rater fewer
 
     Measured coverage of the paired 95% interval at 9, 26, 100 prompts of six: .937, .953,
-    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005). A panel worth half
-    of a person or less is called near or better in NEARFALSE of worlds (one exactly as good as a
-    person: NEARTRUE; benchmarks/simulate_calibration.py).
+    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005); across prompts of
+    one response each .946, .955, .946 (error .007). With three raters a judge with a third of a
+    person's agreement is called near or better in .004, .001, .000 of worlds, one exactly as good
+    as a person in .272, .725, .975, worse in .023, .023, .025
+    (benchmarks/simulate_calibration.py, 1,000 worlds).
 
     Args:
         out: takes the figures.
