@@ -20,6 +20,17 @@ BLOCK_CELLS: Final = 4_000_000
 """Pairs that are held at once."""
 
 
+MOST_ITEMS: Final = 2000
+"""Items whose pairs are counted: they grow with the square, and so many tell enough."""
+
+
+def drawn_items(n: int, *, seed: int = 0) -> npt.NDArray[np.int64]:
+    """Places of the items whose pairs are counted, in order: all, or `MOST_ITEMS` drawn of n."""
+    if n <= MOST_ITEMS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, MOST_ITEMS, replace=False))
+
+
 @dataclass(frozen=True, slots=True)
 class ItemPairs:
     """Sums over the pairs of each item with all others; every pair stands with both its items.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from .across_prompts import item_pairs
+from .across_prompts import drawn_items, item_pairs
 from .estimate import Estimate
 from .intervals import check_level, refusal
 from .jackknife import jackknife
@@ -25,7 +25,7 @@ from .pair_counting import (
     group_pair_counts,
     pair_counts,
 )
-from .ratings import PromptTables, Ratings, prompt_tables
+from .ratings import MOST_CELLS, PromptTables, Ratings, prompt_tables
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -229,15 +229,24 @@ MOST_PAIRS_ACROSS = 1000
 def _across(ratings: Ratings, level: float) -> PairwiseTau:
     """The mean tau-b of pairs of raters over the responses that both rated, one a prompt."""
     method = "mean over pairs of raters of tau-b across prompts, one response each"
-    prompts, place = np.unique(ratings.prompt, return_inverse=True)
+    prompts = np.unique(ratings.prompt)
+    chosen = drawn_items(len(prompts))
+    if len(chosen) < len(prompts):
+        method += f"; {len(chosen):,} of {len(prompts):,} prompts, drawn"
+        prompts = prompts[chosen]
+        ratings = ratings.select(np.isin(ratings.prompt, prompts))
+    place = np.searchsorted(prompts, ratings.prompt)
     raters, who = np.unique(ratings.rater, return_inverse=True)
+    if len(raters) * len(prompts) > MOST_CELLS:
+        reason = f"more than {MOST_CELLS:,} raters x prompts"
+        return PairwiseTau(Estimate(math.nan, method=method, reason=reason), 0, 0, 0)
     first, second = np.triu_indices(len(raters), k=1)
     if len(first) > MOST_PAIRS_ACROSS:
-        chosen = np.random.default_rng(0).choice(len(first), MOST_PAIRS_ACROSS, replace=False)
-        first, second = first[chosen], second[chosen]
+        kept = np.random.default_rng(0).choice(len(first), MOST_PAIRS_ACROSS, replace=False)
+        first, second = first[kept], second[kept]
         method += f"; {MOST_PAIRS_ACROSS:,} pairs, drawn"
     table = np.full((len(raters), len(prompts)), np.nan)
-    table[who.reshape(-1), place.reshape(-1)] = ratings.value
+    table[who.reshape(-1), place] = ratings.value
     taus, left_out, informative = [], np.zeros(len(prompts)), np.zeros(len(prompts), dtype=bool)
     compared = 0
     for i, j in zip(first.tolist(), second.tolist(), strict=True):

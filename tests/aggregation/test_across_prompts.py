@@ -44,6 +44,23 @@ def test_a_side_that_orders_nothing_has_no_coefficient() -> None:
         item_pairs([1, 2], [1, 2, 3])
 
 
+def test_of_very_many_prompts_so_many_are_drawn_and_the_method_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(across_prompts, "MOST_ITEMS", 30)
+    chosen = across_prompts.drawn_items(60)
+    assert len(set(chosen.tolist())) == 30
+    assert (np.diff(chosen) > 0).all()
+    truth = np.arange(60.0)
+    items = np.tile(np.arange(60), 2)
+    made, _ = make_ratings(
+        "overall", "score", np.repeat([0, 1], 60), items, items, np.tile(truth, 2)
+    )
+    tau = pairwise_tau(made).tau
+    assert (tau.value, tau.n) == (1, 30)
+    assert "30 of 60 prompts, drawn" in tau.method
+
+
 def test_raters_of_one_response_a_prompt_are_compared_across_prompts() -> None:
     rng = np.random.default_rng(3)
     truth = rng.normal(size=60)

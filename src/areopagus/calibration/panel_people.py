@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.across_prompts import item_pairs
+from ..aggregation.across_prompts import drawn_items, item_pairs
 from ..aggregation.alt_test import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS, t_interval
@@ -51,6 +51,9 @@ RESAMPLES = 4000
 MOST_RATERS = 5000
 """Raters that are left out one by one on the main target; of more, those with the most ratings."""
 
+MOST_PERMUTED = 1_000_000
+"""Responses permuted for a p across prompts; of many responses fewer permutations are drawn."""
+
 MOST_RATERS_ELSEWHERE = 300
 """The same on every other target."""
 
@@ -67,10 +70,11 @@ def add_panel(
 ) -> None:
     """Adds how far the panel agrees with people on every target, and on the main one in detail."""
     for place, target in enumerate(targets):
-        add_agreement(out, dataset, target, level=level, seed=seed)
+        pairs = pairwise_tau(target.ratings, level=level)
+        add_agreement(out, dataset, target, pairs=pairs, level=level, seed=seed)
         is_main = place == 0
         add_one_person(
-            out, dataset, target, level=level, by_rater=is_main,
+            out, dataset, target, pairs=pairs, level=level, by_rater=is_main,
             most=MOST_RATERS if is_main else MOST_RATERS_ELSEWHERE,
         )  # fmt: skip
     if targets:
@@ -78,7 +82,13 @@ def add_panel(
 
 
 def add_agreement(
-    out: Estimates, dataset: Dataset, target: Target, *, level: float = 0.95, seed: int = 0
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    *,
+    pairs: PairwiseTau | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> None:
     """Adds the table "panel": the panel against the mean of the raters on one target.
 
@@ -110,9 +120,10 @@ def add_agreement(
     if not both.any():
         out.add("panel", "tau", undefined(NONE_RATED), **keys)
         return
+    of_raters = pairs or pairwise_tau(target.ratings, level=level)
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
     if target.is_across(prompt):
-        _add_agreement_across(out, target, x, y, groups, level=level, seed=seed)
+        _add_agreement_across(out, target, x, y, groups, of_raters, level=level, seed=seed)
         return
     sums = pair_sums(
         target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
@@ -120,7 +131,6 @@ def add_agreement(
     tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed)
     test = permutation_test(x, y, groups, rng=seed)
     mean_tau = t_interval(np.array(mean_group_tau(x, y, groups).taus), level=level)
-    of_raters = pairwise_tau(target.ratings, level=level)
     ceiling = ceiling_of(of_raters, target)
     pooled = kendall_tau_b(x, y)
     figures: dict[str, Estimate | float] = {
@@ -159,19 +169,23 @@ def _add_agreement_across(
     x: Floats,
     y: Floats,
     prompts: npt.NDArray[np.int64],
+    of_raters: PairwiseTau,
     *,
     level: float,
     seed: int,
 ) -> None:
     """Adds the table "panel" where every prompt has one response: order is that across prompts."""
-    pairs, of_raters = item_pairs(x, y), pairwise_tau(target.ratings, level=level)
+    chosen, n_all = drawn_items(len(x), seed=seed), len(x)
+    x, y, prompts = x[chosen], y[chosen], prompts[chosen]
+    drawn = f"; {len(x):,} of {n_all:,} prompts, drawn" if len(x) < n_all else ""
+    pairs = item_pairs(x, y)
     rest = pairs.tau_b_left_out()
     order = np.argsort(prompts)
     tau = jackknife(
-        pairs.tau_b, rest, n=len(x), method="tau-b across prompts, one response each",
+        pairs.tau_b, rest, n=len(x), method=f"tau-b across prompts, one response each{drawn}",
         level=level, bounds=(-1.0, 1.0),
     )  # fmt: skip
-    test = permutation_test(x, y, rng=seed)
+    test = permutation_test(x, y, rng=seed, resamples=min(9999, MOST_PERMUTED // len(x)))
     figures: dict[str, Estimate | float] = {
         "n_prompts": len(x),
         "tau": replace(tau, p=test.p, p_method=test.p_method),
@@ -182,10 +196,10 @@ def _add_agreement_across(
         ),
     }
     if (target.moved != 0).any():
+        plain = kendall_tau_b(target.plain[target.both][chosen], y)
         figures["tau_of_plain_means"] = Estimate(
-            kendall_tau_b(target.plain[target.both], y), n=len(x), method="tau-b across prompts of "
-            "the plain means of the judges that are there",
-            reason="for comparison only: no interval",
+            plain, n=len(x), reason="for comparison only: no interval",
+            method="tau-b across prompts of the plain means of the judges that are there",
         )  # fmt: skip
     out.add_all("panel", figures, **keys_of(target.ratings))
 
@@ -350,6 +364,7 @@ def add_one_person(
     dataset: Dataset,
     target: Target,
     *,
+    pairs: PairwiseTau | None = None,
     level: float = 0.95,
     by_rater: bool = True,
     most: int = MOST_RATERS,
@@ -378,11 +393,14 @@ def add_one_person(
     Args:
         out: takes the figures.
         dataset, target: what was rated and scored.
+        pairs: the raters' own tau, where it is known.
         level: nominal coverage.
         by_rater: whether each rater left out gets rows of its own.
         most: raters that are left out one by one; of more, those with the most ratings.
     """
     ratings, keys = target.ratings, keys_of(target.ratings)
+    pairs = pairs or pairwise_tau(ratings, level=level)
+    ceiling = ceiling_of(pairs, target, left_out=1)
     R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
     sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
     counts = np.bincount(ratings.response, minlength=R)
@@ -393,7 +411,9 @@ def add_one_person(
     if len(raters) > most:
         chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:most])
     if target.is_across(dataset.responses.prompt):
-        _add_one_person_across(out, dataset, target, level=level, by_rater=by_rater, most=most)
+        _add_one_person_across(
+            out, dataset, target, ceiling, level=level, by_rater=by_rater, most=most
+        )
         return
     of_one, of_panel, n = np.zeros(G), np.zeros(G), np.zeros(G)
     for k in chosen.tolist():
@@ -434,14 +454,21 @@ def add_one_person(
         "tau_of_one": one,
         "tau_of_panel": mean(of_panel, "Somers' d of the panel, same others"),
         "tau_difference": replace(difference, verdict=_verdict(difference, one)),
-        "ceiling": ceiling_of(pairwise_tau(ratings, level=level), target, left_out=1),
+        "ceiling": ceiling,
     }
     out.add_all("one person", figures, **keys)
     out.add("one person", "n_comparisons", int(np.nansum(n)), **keys)
 
 
 def _add_one_person_across(
-    out: Estimates, dataset: Dataset, target: Target, *, level: float, by_rater: bool, most: int
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    ceiling: Estimate,
+    *,
+    level: float,
+    by_rater: bool,
+    most: int,
 ) -> None:
     """The same where every prompt has one response: Somers' d across prompts, jackknife."""
     ratings, keys = target.ratings, keys_of(target.ratings)
@@ -451,13 +478,15 @@ def _add_one_person_across(
     raters, sizes = np.unique(ratings.rater, return_counts=True)
     chosen = np.sort(raters[np.argsort(-sizes, kind="stable")[:most]])
     names = ("tau_of_one", "tau_of_panel")
-    values = {name: [] for name in names}  # type: dict[str, list[float]]
+    values: dict[str, list[float]] = {name: [] for name in names}
     rests = {name: np.zeros(R) for name in names}
-    told = np.zeros(R, dtype=bool)
+    told, kept = np.zeros(R, dtype=bool), np.zeros(R, dtype=bool)
+    rows = np.flatnonzero(target.both)
+    kept[rows[drawn_items(len(rows))]] = True
     for rater in chosen.tolist():
         mine = ratings.rater == rater
         response = ratings.response[mine]
-        usable = (counts[response] > 1) & np.isfinite(target.panel[response])
+        usable = (counts[response] > 1) & kept[response]
         response, own = response[usable], ratings.value[mine][usable]
         others = round_ties((sums[response] - own) / (counts[response] - 1))
         found = {
@@ -506,7 +535,7 @@ def _add_one_person_across(
             "tau_of_one": one,
             "tau_of_panel": panel,
             "tau_difference": replace(difference, verdict=_verdict(difference, one)),
-            "ceiling": ceiling_of(pairwise_tau(ratings, level=level), target, left_out=1),
+            "ceiling": ceiling,
             "n_comparisons": n,
         },
         **keys,
