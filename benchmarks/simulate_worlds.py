@@ -153,9 +153,6 @@ MEASURES = {
         "pair types", "accuracy", {"group": "within-source"},
     ),
     "panel less one person: tau (paired t)": ("one person", "tau_difference", {"rater": None}),
-    "panel less one person: accuracy (paired t)": (
-        "one person", "tau_difference", {"rater": None},
-    ),
     "judge: accuracy (jackknife)": ("judges", "accuracy", {"group": GOOD}),
     "judge: random one's accuracy (jackknife)": ("judges", "accuracy", {"group": RANDOM}),
     "judge: severity (t)": ("judges", "severity", {"group": GOOD}),
