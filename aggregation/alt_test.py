@@ -210,7 +210,7 @@ def winning_rates(p: Floats, q: float) -> Floats:
     return np.asarray(np.where(passed, rank, 0).max(axis=1) / m, dtype=np.float64)
 
 
-Verdict = Literal["pass", "fail", "not enough prompts"]
+Verdict = Literal["pass", "fail", "not enough prompts", "uninformative"]
 Judge = Mapping[Any, Any]
 
 FALSE_DISCOVERY_RATE: Final = 0.05
@@ -218,6 +218,8 @@ PASSING_RATE: Final = 0.5
 FEWEST_ITEMS: Final = 30
 """Items a rater needs where items are the unit: the published rule."""
 ENOUGH_POWER: Final = 0.8
+RANDOM_JUDGES: Final = 20
+"""Random judges of whom the reference is the mean; fewer where a test of one is long."""
 MOST_COPIES: Final = 50
 """Raters who are tried as judges for the reference "human", drawn by seed where there are more."""
 
@@ -259,13 +261,14 @@ class AltTest:
         winning_rate: share of the raters compared whom the judge beats; nan without any.
         advantage_probability: mean over those raters of the share of units on which the judge is
             at least as close to the others as the rater is.
-        verdict: "pass" for a winning rate of at least .5; else "fail", or "not enough prompts"
-            where no rater has enough units, or (rank score) a judge exactly as good as a
-            human would pass with a probability below .8.
+        verdict: "uninformative" where a judge who always says the same, or one who answers at
+            random, passes; else "pass" for a winning rate of at least .5; else "fail" where the
+            judge is shown to fall short of more than half of the raters by more than epsilon, or a
+            judge exactly as good as a human would pass with a probability of at least .8; else
+            "not enough prompts". For scores whose power is not simulated, "fail" is all else.
         comparisons: one entry a rater, those with too few units too.
-        references: "constant", "random" and "human" (each rater in turn handed in as the judge
-            of the others, averaged): what such judges get. A test that a constant passes says
-            nothing.
+        references: "constant", "random" (the mean of several) and "human" (each rater in turn
+            handed in as the judge of the others, averaged): what such judges get.
         power: probability that a judge exactly as good as one human passes here; nan where not
             simulated.
         power_of_truth: the same for a judge who knows the truth: what these raters allow.
@@ -363,11 +366,19 @@ def alt_test(
         )
     verdict: Verdict = "pass" if rate >= PASSING_RATE else "fail"
     reason = None
+    passing = [
+        said
+        for name, said in (("constant", "always says the same"), ("random", "answers at random"))
+        if name in beside and beside[name].winning_rate >= PASSING_RATE
+    ]
     if np.isnan(rate):
         verdict = "not enough prompts"
         fewest = FEWEST_ITEMS if codes is None else MIN_UNITS
         reason = f"no rater shares {fewest} {unit}s with the judge and another rater"
-    elif verdict == "fail" and power < ENOUGH_POWER:
+    elif passing:
+        verdict = "uninformative"
+        reason = f"it is passed by a judge who {' and by one who '.join(passing)}"
+    elif verdict == "fail" and power < ENOUGH_POWER and not _is_beaten(comparisons):
         verdict = "not enough prompts"
         reason = f"a judge exactly as good as a human would pass with probability {power:.2f} only"
     return AltTest(
@@ -450,6 +461,16 @@ def _compare(
     return tuple(found)
 
 
+def _is_beaten(comparisons: tuple[RaterComparison, ...]) -> bool:
+    """Whether the judge is shown to fall short of more than half of the raters.
+
+    By the same test turned round, "mean difference <= epsilon", at the same rate of false
+    discoveries.
+    """
+    p = np.array([1 - one.p for one in comparisons if not np.isnan(one.p)])
+    return bool(winning_rates(p[None], FALSE_DISCOVERY_RATE)[0] > 1 - PASSING_RATE)
+
+
 def _prompt_means(values: Floats, groups: Integers) -> Floats:
     size = int(groups.max(initial=-1)) + 1
     rater, item = np.nonzero(np.isfinite(values))
@@ -488,14 +509,18 @@ def _references(
         middle = values[counts.argmax()]
     else:
         middle = pool.mean()
-    drawn = np.random.default_rng(seed).choice(pool, size=len(judge))
+    n_random = max(1, min(RANDOM_JUDGES, 4_000_000 // max(table.size, 1)))
+    drawn = np.random.default_rng(seed).choice(pool, size=(n_random, len(judge)))
 
     def outcome(one: Floats | float, rows: Floats) -> tuple[float, float]:
         names = list(range(len(rows)))
         of_one = np.where(judged, one, np.nan)
         return _summary(_compare(of_one, rows, names, score, groups, epsilon))
 
-    out = {"constant": outcome(middle, table), "random": outcome(drawn, table)}
+    out = {
+        "constant": outcome(middle, table),
+        "random": _means([outcome(one, table) for one in drawn]),
+    }
     if len(table) > 2:
         # Who stands for a human as a judge: everybody, or so many by seed where there are more.
         some = np.random.default_rng(seed).permutation(len(table))[:MOST_COPIES]

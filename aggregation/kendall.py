@@ -7,13 +7,14 @@ prompt effect alone makes it positive. With `groups` only pairs within a prompt 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from .across_prompts import drawn_items, item_pairs
 from .estimate import Estimate
 from .intervals import check_level, refusal
 from .jackknife import jackknife
@@ -24,7 +25,7 @@ from .pair_counting import (
     group_pair_counts,
     pair_counts,
 )
-from .ratings import PromptTables, Ratings, prompt_tables
+from .ratings import MOST_CELLS, PromptTables, Ratings, prompt_tables
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -182,12 +183,16 @@ class PairwiseTau:
         n_pairs_defined, n_pairs_undefined: pairs of raters that met with a tau, and without one
             (a side that orders nothing).
         n_response_pairs: within-prompt response pairs that two or more raters compared.
+        prompts: codes of the prompts that say anything about tau.
+        left_out: tau without each of them.
     """
 
     tau: Estimate
     n_pairs_defined: int
     n_pairs_undefined: int
     n_response_pairs: int
+    prompts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    left_out: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
@@ -200,9 +205,14 @@ def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
     Measured coverage of the 95% interval with five raters at 9, 26, 100 prompts: .950, .964, .949
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .005).
 
+    Where every prompt has one response, pairs of responses to different prompts are counted
+    (`across_prompts`), and the method says so.
+
     Source: Kendall (1945), Biometrika 33, 239, for tau-b; Ehrenberg (1952), Biometrika 39, 82, for
     its mean over pairs of raters.
     """
+    if len(ratings) and ratings.n_responses == ratings.n_prompts:
+        return _across(ratings, level)
     meetings = 0
     for tables in prompt_tables(ratings):
         m = tables.values.shape[1]
@@ -210,6 +220,54 @@ def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
     if meetings > MOST_MEETINGS:
         return _pooled(ratings, level)
     return _by_pair(ratings, level)
+
+
+MOST_PAIRS_ACROSS = 1000
+"""Pairs of raters who are compared across prompts; of more, so many are drawn."""
+
+
+def _across(ratings: Ratings, level: float) -> PairwiseTau:
+    """The mean tau-b of pairs of raters over the responses that both rated, one a prompt."""
+    method = "mean over pairs of raters of tau-b across prompts, one response each"
+    prompts = np.unique(ratings.prompt)
+    chosen = drawn_items(len(prompts))
+    if len(chosen) < len(prompts):
+        method += f"; {len(chosen):,} of {len(prompts):,} prompts, drawn"
+        prompts = prompts[chosen]
+        ratings = ratings.select(np.isin(ratings.prompt, prompts))
+    place = np.searchsorted(prompts, ratings.prompt)
+    raters, who = np.unique(ratings.rater, return_inverse=True)
+    if len(raters) * len(prompts) > MOST_CELLS:
+        reason = f"more than {MOST_CELLS:,} raters x prompts"
+        return PairwiseTau(Estimate(math.nan, method=method, reason=reason), 0, 0, 0)
+    first, second = np.triu_indices(len(raters), k=1)
+    if len(first) > MOST_PAIRS_ACROSS:
+        kept = np.random.default_rng(0).choice(len(first), MOST_PAIRS_ACROSS, replace=False)
+        first, second = first[kept], second[kept]
+        method += f"; {MOST_PAIRS_ACROSS:,} pairs, drawn"
+    table = np.full((len(raters), len(prompts)), np.nan)
+    table[who.reshape(-1), place] = ratings.value
+    taus, left_out, informative = [], np.zeros(len(prompts)), np.zeros(len(prompts), dtype=bool)
+    compared = 0
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        pairs = item_pairs(table[i], table[j])
+        if not math.isnan(tau := pairs.tau_b):
+            taus.append(tau)
+            rest = pairs.tau_b_left_out()
+            left_out += np.where(np.isnan(rest), tau, rest)
+            informative |= pairs.first + pairs.second > 0
+            n = int((np.isfinite(table[i]) & np.isfinite(table[j])).sum())
+            compared += n * (n - 1) // 2
+    if not taus:
+        reason = "no two raters order responses of different prompts"
+        return PairwiseTau(Estimate(math.nan, method=method, reason=reason), 0, len(first), 0)
+    left_out = left_out[informative] / len(taus)
+    n_prompts = int(informative.sum())
+    tau_of_all = jackknife(
+        float(np.mean(taus)), left_out, n=n_prompts, method=method, level=level, bounds=(-1.0, 1.0)
+    )
+    codes = prompts[informative].astype(np.int64)
+    return PairwiseTau(tau_of_all, len(taus), len(first) - len(taus), compared, codes, left_out)
 
 
 def _signs(tables: PromptTables) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -256,7 +314,8 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
         )
         return PairwiseTau(none, 0, 0, 0)
     pair = np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1)
-    prompt = np.unique(np.concatenate(prompts), return_inverse=True)[1].reshape(-1)
+    codes, prompt = np.unique(np.concatenate(prompts), return_inverse=True)
+    prompt = prompt.reshape(-1)
     parts = [np.concatenate(part) for part in (tops, lefts, rights)]
     n_pairs, n_prompts = int(pair.max()) + 1, int(prompt.max()) + 1
     totals: list[Floats] = [
@@ -292,6 +351,8 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
         n_pairs_defined=n_defined,
         n_pairs_undefined=n_pairs - n_defined,
         n_response_pairs=compared,
+        prompts=codes[informative].astype(np.int64),
+        left_out=left_out[informative],
     )
 
 
@@ -327,7 +388,7 @@ def _pooled(ratings: Ratings, level: float) -> PairwiseTau:
     tau = jackknife(
         value, left_out, n=int(used.sum()), method=method, level=level, bounds=(-1.0, 1.0)
     )
-    return PairwiseTau(tau, 0, 0, compared)
+    return PairwiseTau(tau, 0, 0, compared, np.flatnonzero(used), left_out)
 
 
 def bootstrap_stratified_tau(

@@ -25,6 +25,9 @@ MAX_ARRANGEMENTS = 50_000
 MAX_ONE_SIDED_ITEMS = 60
 """Items of one group, ties on at most one side, whose null is still computed exactly."""
 
+MOST_BY_PAIR = 150
+"""Items of one group whose permutations are drawn pair by pair: the pairs grow with the square."""
+
 BLOCK_LENGTH = 500
 """Groups are convolved among themselves up to this length before they meet the rest."""
 
@@ -226,20 +229,51 @@ def _permuted_differences(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """C − D of random within-group permutations, many counted at once as further groups."""
-    order = np.argsort(codes, kind="stable")
-    x, y, codes = x[order], y[order], codes[order]
-    n, n_groups = x.size, int(codes.max()) + 1
+    """C − D of random within-group permutations, summed over groups."""
+    drawn = np.zeros(resamples)
+    for code in np.unique(codes).tolist():
+        mine = codes == code
+        one, other = x[mine], y[mine]
+        if np.ptp(one) > 0 and np.ptp(other) > 0:
+            shuffle = _shuffled_pairs if len(one) <= MOST_BY_PAIR else _shuffled_counts
+            drawn += shuffle(one, other, resamples, generator)
+    return drawn
+
+
+def _shuffled_pairs(x: Floats, y: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """C − D of one small group, pair by pair over all permutations at once.
+
+    Ranks of one byte, an item a row: every comparison runs over memory that lies together.
+    """
+    n = len(x)
+    ranks = np.unique(y, return_inverse=True)[1].astype(np.uint8)
+    drawn = np.repeat(ranks[:, None], resamples, axis=1)
+    columns = np.arange(resamples)
+    for last in range(n - 1, 0, -1):  # Fisher and Yates
+        chosen = generator.integers(0, last + 1, size=resamples)
+        drawn[chosen, columns], drawn[last] = drawn[last].copy(), drawn[chosen, columns]
+    found = np.zeros(resamples, dtype=np.int32)
+    for i, j in itertools.combinations(range(n), 2):
+        if x[i] != x[j]:
+            first, second = (i, j) if x[i] > x[j] else (j, i)
+            found += (drawn[first] > drawn[second]).view(np.int8)
+            found -= (drawn[first] < drawn[second]).view(np.int8)
+    return found.astype(np.float64)
+
+
+def _shuffled_counts(
+    x: Floats, y: Floats, resamples: int, generator: np.random.Generator
+) -> Floats:
+    """C − D of one large group, many permutations counted at once as groups of their own."""
+    n = len(x)
     drawn = np.empty(resamples)
     step = max(1_000_000 // n, 1)
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
-        keys = generator.random((count, n)) + codes
-        shuffled = y[np.argsort(keys, axis=1)].ravel()
-        blocks = (codes + n_groups * np.arange(count)[:, None]).ravel()
-        counts = count_coded_pairs(np.tile(x, count), shuffled, blocks, [None] * count * n_groups)
-        difference = (counts.concordant - counts.discordant).reshape(count, n_groups)
-        drawn[start : start + count] = difference.sum(axis=1)
+        shuffled = y[np.argsort(generator.random((count, n)), axis=1)].ravel()
+        blocks = np.repeat(np.arange(count), n)
+        counts = count_coded_pairs(np.tile(x, count), shuffled, blocks, [None] * count)
+        drawn[start : start + count] = counts.concordant - counts.discordant
     return drawn
 
 

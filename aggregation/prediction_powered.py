@@ -12,6 +12,9 @@ from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .pair_counting import Labels, group_codes
 
+MOST_FOLDS = 10
+"""Groups are left out one by one up to this many, above it in this many folds."""
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -22,7 +25,8 @@ class PredictionPoweredMean:
 
     Attributes:
         mean: with its interval.
-        weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean.
+        weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean. With
+            groups the mean over pairs of those of the folds.
         labelled_only: the plain interval of the labelled values, to see what was gained.
         n_labelled, n_unlabelled: values used.
     """
@@ -51,10 +55,18 @@ def ppi_mean(
 
     Without groups: normal interval with plug-in variances, the published form; it treats
     responses as independent, which within prompts they are not (coverage .74 with 9 prompts of 5).
-    With groups: variances from group totals with G / (G - 1), t with Satterthwaite's degrees of
-    freedom; a group that occurs on both sides is one group. Measured coverage at 95%:
-    .938, .945, .956 with 9, 26, 100 labelled prompts of 5 (Monte Carlo error .005), against .71,
-    .73, .72 without groups (benchmarks/simulate_calibration.py, 2,000 worlds).
+    With groups: lambda of a group is fitted without its fold of groups, so that an interval is not
+    narrower for having been fitted to what it is made of:
+
+        theta = mean(y - lambda_k (f - mean(f_unlabelled))),  k the fold of each pair
+
+    variances from group totals with G / (G - 1), t with Satterthwaite's degrees of freedom; a group
+    that occurs on both sides is one group. Both hold for labelled groups that are a random sample.
+    Measured coverage at 95%: .961, .953, .949 with 9, 26, 100 labelled prompts of 5, against .72,
+    .71, .71 without groups (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error
+    .007, .014). The interval is narrower than that of the labelled alone in .15, .48, .93 of worlds
+    with 9 prompts where panel and people correlate by 0, .3, .7, and in .13, .69, 1.00 with 26 (600
+    worlds, error .02); fitted to the same pairs it had been so in .78 at 9 prompts and .3.
 
     Args:
         labelled_y: shape (n,), human values; pairs with a nan are left out.
@@ -93,14 +105,16 @@ def ppi_mean(
         code, code_u = codes[: len(y)][kept], codes[len(y) :][kept_u]
     y, f, u = y[kept], f[kept], u[kept_u]
 
-    weight = _weight(y, f, u)
-    value = float(weight * u.mean() + (y - weight * f).mean())
     if code is None or code_u is None:
+        weight = _weight(y, f, u)
+        value = float(weight * u.mean() + (y - weight * f).mean())
         variance = (y - weight * f).var() / n + weight**2 * u.var() / N
         interval = _interval(value, variance, np.inf, n, "response", "PPI++, normal", level)
         plain = _interval(float(y.mean()), y.var(ddof=1) / n, n - 1, n, "response", "t", level)
     else:
-        interval, plain = _clustered(y, f, u, weight, value, code, code_u, level)
+        weights = _weights_out_of_fold(y, f, u, code)
+        weight = float(weights.mean())
+        interval, plain = _clustered(y, f, u, weights, code, code_u, level)
     return PredictionPoweredMean(interval, weight, plain, n, N)
 
 
@@ -111,6 +125,18 @@ def _weight(y: Floats, f: Floats, u: Floats) -> float:
         return 0.0
     covariance = ((y - y.mean()) * (f - f.mean())).mean()
     return float(np.clip(covariance / ((1 + len(y) / len(u)) * spread), 0.0, 1.0))
+
+
+def _weights_out_of_fold(y: Floats, f: Floats, u: Floats, code: Integers) -> Floats:
+    """Returns lambda for each pair, fitted without the pairs of its fold of groups."""
+    place = np.unique(code, return_inverse=True)[1].reshape(-1)
+    fold = place % MOST_FOLDS
+    weights = np.zeros(len(y))
+    for one in np.unique(fold).tolist():
+        rest = fold != one
+        if rest.sum() > 1:
+            weights[~rest] = _weight(y[rest], f[rest], u)
+    return weights
 
 
 def _totals(deviations: Floats, code: Integers, size: int) -> tuple[Floats, int]:
@@ -124,16 +150,16 @@ def _clustered(
     y: Floats,
     f: Floats,
     u: Floats,
-    weight: float,
-    value: float,
+    weights: Floats,
     code: Integers,
     code_u: Integers,
     level: float,
 ) -> tuple[Estimate, Estimate]:
     size = int(max(code.max(), code_u.max())) + 1
-    rest = y - weight * f
-    labelled, G = _totals(rest - rest.mean(), code, size)
-    panel, G_u = _totals(weight * (u - u.mean()), code_u, size)
+    rest = y - weights * (f - u.mean())
+    value = float(rest.mean())
+    labelled, G = _totals(rest - value, code, size)
+    panel, G_u = _totals(weights.mean() * (u - u.mean()), code_u, size)
     of_labelled, of_panel = float((labelled**2).sum()), float((panel**2).sum())
     # added before squaring: a prompt on both sides brings its covariance along
     variance = float(((labelled + panel) ** 2).sum())

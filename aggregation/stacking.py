@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from .intervals import MIN_UNITS
-from .kendall import kendall_tau_b, within_group_pairs
+from .kendall import within_group_pairs
 from .multiplicity import holm
 from .pair_counting import Labels, group_codes
 from .sign_flips import sign_flip_test
@@ -37,9 +37,10 @@ class StackedJudges:
         weights: shape (J,), of the adopted weighting, fitted on everything; they sum to 1.
         shrunk_weights: shape (J,), of the shrink-to-equal fit on everything.
         best_judge: index of the judge with the highest within-prompt tau on everything.
-        tau: out-of-fold within-prompt tau-b of each weighting; the equal weights need no fit.
-        tau_in_sample: the same in sample: what one would have believed.
-        gain: mean over prompts of the gain in concordance over equal weights, out of fold.
+        agreement: of each weighting, out of fold: the mean over prompts of Somers' d,
+            (C - D) / pairs that the target decides; the equal weights need no fit.
+        agreement_in_sample: the same in sample: what one would have believed.
+        gain: agreement less that of equal weights; what is tested.
         p: two-sided sign-flip p of the gain over prompts, Holm-adjusted for the two.
         fold: shape (items,), the fold an item was predicted in; -1 without a target.
         penalty: of the fit on everything.
@@ -51,8 +52,8 @@ class StackedJudges:
     weights: Floats
     shrunk_weights: Floats
     best_judge: int
-    tau: dict[Weighting, float]
-    tau_in_sample: dict[Weighting, float]
+    agreement: dict[Weighting, float]
+    agreement_in_sample: dict[Weighting, float]
     gain: dict[Weighting, float]
     p: dict[Weighting, float]
     fold: Integers
@@ -70,20 +71,20 @@ def stack_judges(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> StackedJudges:
-    """Returns equal, shrink-to-equal and best-single weights with their out-of-fold tau.
+    """Returns equal, shrink-to-equal and best-single weights with their out-of-fold agreement.
 
     The shrunk weights minimise ||yc - Xc w||^2 + c ||w - s/J||^2 over w >= 0 on scores and
     targets centred within prompts, s the least-squares slope on the equally weighted mean. The
     penalty c is chosen by cross-validation by prompt inside each outer fold, the outer folds by
     prompt as well. "Best single" is the judge with the best tau in the training prompts.
 
-    The gain of a prompt is the difference in (C - D) / pairs that the target decides; its mean is
-    tested by flipping signs over prompts. At ten prompts fitted weights usually lose: with
-    exchangeable judges 9 prompts of 5 gave tau .588 equal, .676 fitted in sample, .573 nested.
-    Measured share of worlds that adopt a fitted weighting where judges are exchangeable (alpha
-    .05, benchmarks/simulate_calibration.py, 2,000 worlds): .0005 with 9 prompts of 5, .0010 with
-    26 (Monte Carlo error below .001). It is far below alpha because out of fold a fitted weighting
-    then loses rather than draws.
+    Agreement is Somers' d within prompts, in which a tie is no order, so that no weighting gains by
+    tying. The mean of its difference from equal weights is tested by flipping signs over prompts.
+    At ten prompts fitted weights usually lose: with exchangeable judges 9 prompts of 5 gave tau
+    .588 equal, .676 fitted in sample, .573 nested. Measured share of worlds that adopt a fitted
+    weighting where judges are exchangeable (alpha .05, benchmarks/simulate_calibration.py, 2,000
+    worlds): .0005 with 9 prompts of 5, .0010 with 26 (Monte Carlo error below .001). It is far
+    below alpha because out of fold a fitted weighting then loses rather than draws.
 
     Args:
         scores: shape (items, judges). A missing score is set to what the other judges of the
@@ -118,19 +119,20 @@ def stack_judges(
 
     shrunk, penalty = _fit(X, y, codes, seed)
     best = _best_judge(X, y, codes)
+    baseline = _concordance(X @ equal, y, codes)
     in_sample: dict[Weighting, float] = {
-        "equal": kendall_tau_b(X @ equal, y, codes),
-        "shrunk": kendall_tau_b(X @ shrunk, y, codes),
-        "best_single": kendall_tau_b(X[:, best], y, codes),
+        "equal": _mean(baseline),
+        "shrunk": _mean(_concordance(X @ shrunk, y, codes)),
+        "best_single": _mean(_concordance(X[:, best], y, codes)),
     }
     fold = np.full(len(table), -1, dtype=np.int64)
-    tau: dict[Weighting, float] = {"equal": in_sample["equal"]}
+    agreement: dict[Weighting, float] = {"equal": in_sample["equal"]}
     gain: dict[Weighting, float] = {}
     p: dict[Weighting, float] = {}
     weights = equal
     adopted: Weighting = "equal"
     if prompts < MIN_UNITS:
-        tau |= {"shrunk": float("nan"), "best_single": float("nan")}
+        agreement |= {"shrunk": float("nan"), "best_single": float("nan")}
         gain = {"shrunk": float("nan"), "best_single": float("nan")}
         p = dict(gain)
         return StackedJudges(
@@ -138,7 +140,7 @@ def stack_judges(
             equal,
             shrunk,
             best,
-            tau,
+            agreement,
             in_sample,
             gain,
             p,
@@ -158,13 +160,13 @@ def stack_judges(
         w, _ = _fit(X[~test], y[~test], train_codes, seed)
         predicted["shrunk"][test] = X[test] @ w
         predicted["best_single"][test] = X[test, _best_judge(X[~test], y[~test], train_codes)]
-    baseline = _concordance(X @ equal, y, codes)
     raw: list[float] = []
     for name in names:
-        tau[name] = kendall_tau_b(predicted[name], y, codes)
-        gains = _concordance(predicted[name], y, codes) - baseline
+        found = _concordance(predicted[name], y, codes)
+        agreement[name] = _mean(found)
+        gains = found - baseline
         gains = gains[np.isfinite(gains)]
-        gain[name] = float(gains.mean()) if len(gains) else float("nan")
+        gain[name] = _mean(gains)
         raw.append(_sign_flip(gains, seed))
     p |= dict(zip(names, holm(raw).tolist(), strict=True))
     earned: list[Weighting] = [name for name in names if p[name] < alpha and gain[name] > 0]
@@ -173,8 +175,14 @@ def stack_judges(
         adopted = max(earned, key=by_gain)
         weights = shrunk if adopted == "shrunk" else np.eye(J)[best]
     return StackedJudges(
-        adopted, weights, shrunk, best, tau, in_sample, gain, p, fold, penalty, len(y), prompts
-    )
+        adopted, weights, shrunk, best, agreement, in_sample, gain, p, fold, penalty, len(y),
+        prompts,
+    )  # fmt: skip
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _centre(values: Floats, codes: Integers) -> Floats:

@@ -82,8 +82,8 @@ def cells(drawn: World) -> dict[str, Estimate]:
         found[f"pairs: {named['group']}, length only"] = row["length_only"]
     for named, row in estimates_by(select(rows, "one person"), ["rater"]):
         if named["rater"]:
-            found[f"left out: {named['rater']}, rater"] = row["accuracy_of_one"]
-            found[f"left out: {named['rater']}, panel"] = row["accuracy_of_panel"]
+            found[f"left out: {named['rater']}, rater"] = row["tau_of_one"]
+            found[f"left out: {named['rater']}, panel"] = row["tau_of_panel"]
     first = min(len(drawn.scores), 6 * 2000)
     study = panel_g_study(
         drawn.scores[:first, :, :, None], prompt=made.responses.prompt[:first], level=0.95

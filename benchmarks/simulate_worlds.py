@@ -2,7 +2,7 @@
 
 Run: python benchmarks/simulate_worlds.py --worlds 2000 --seed 1 --end-to-end 20
 Prints, at 9, 26 and 100 prompts, the coverage of every interval with its Monte Carlo error, how
-often the planted harsh rater, useless judge and source-only judge are named (and others by
+often the planted harsh rater, judge at random and source-only judge are named (and others by
 mistake), and the size of the tests where nothing is there. Truths are those of one very large
 world. `--end-to-end N` goes through files: a run folder, a table of ratings, the whole report.
 """
@@ -35,7 +35,7 @@ from areopagus.records.estimates import Estimates, estimate_at, json_rows
 PERSONAS = ("historian", "ethicist", "sociologist", "libertarian")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
 WRITERS = ("gpt-5", "claude-4", "gemini-3")
-USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
+RANDOM, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
 GOOD = "sociologist x anthropic/claude-sonnet-4-5"
 HARSH, N_RATERS, TRUTH_PROMPTS = "h0", 5, 8000
 
@@ -153,11 +153,8 @@ MEASURES = {
         "pair types", "accuracy", {"group": "within-source"},
     ),
     "panel less one person: tau (paired t)": ("one person", "tau_difference", {"rater": None}),
-    "panel less one person: accuracy (paired t)": (
-        "one person", "accuracy_difference", {"rater": None},
-    ),
     "judge: accuracy (jackknife)": ("judges", "accuracy", {"group": GOOD}),
-    "judge: useless one's accuracy (jackknife)": ("judges", "accuracy", {"group": USELESS}),
+    "judge: random one's accuracy (jackknife)": ("judges", "accuracy", {"group": RANDOM}),
     "judge: severity (t)": ("judges", "severity", {"group": GOOD}),
     "judge: without it (jackknife)": ("judges", "without", {"group": GOOD}),
     "model: own family (t)": ("judges", "own_family", {"group": MODELS[2]}),
@@ -196,15 +193,15 @@ def figures(drawn: World) -> tuple[dict[str, Estimate], dict[str, bool]]:
         is_named = mine["verdict"].notna() if verdict is None else mine["verdict"] == verdict
         return set(mine.loc[is_named, key])
 
-    useless = called("judges", "accuracy", "group", "useless")
+    at_chance = called("judges", "accuracy", "group", "not shown above chance")
     source_only = called("judges", "within", "group")
     named = {
         "harsh rater named": HARSH in called("raters", "deviation", "rater", "harsh"),
         "another rater named": bool(called("raters", "deviation", "rater") - {HARSH}),
-        "useless judge named": USELESS in useless,
+        "judge at random named": RANDOM in at_chance,
         "source-only judge named": SOURCE_ONLY in source_only,
-        "another judge named useless (any of 10)": bool(useless - {USELESS, SOURCE_ONLY}),
-        "another judge named source-only (any of 10)": bool(source_only - {USELESS, SOURCE_ONLY}),
+        "another judge named at chance (any of 10)": bool(at_chance - {RANDOM, SOURCE_ONLY}),
+        "another judge named source-only (any of 10)": bool(source_only - {RANDOM, SOURCE_ONLY}),
         "panel named a source confound": numbers[
             "panel less source-only judge (jackknife)"
         ].verdict is not None,
@@ -286,7 +283,7 @@ def end_to_end(rng: np.random.Generator, worlds: int, n_prompts: int = 40) -> No
         found = {
             "harsh rater named in the text": f"harsh: {HARSH}" in text
             and f"harsh: {HARSH}" in " ".join(alone.text.split()),
-            "useless judge named": USELESS in named("useless"),
+            "judge at random named": RANDOM in named("not shown above chance"),
             "source-only judge named": SOURCE_ONLY in named("source only"),
             "unmatched rating listed": "no such response: nowhere" in text,
             "lines of at most 80 columns": max(map(len, result.text.splitlines())) <= 80,

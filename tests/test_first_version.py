@@ -114,12 +114,19 @@ def test_python_reads_the_tables(folder: Path) -> None:
     }
 
 
+CHANGED = {"one_person", "severity", "spread", "length", "pooled_tau"}
+"""Four judgments of this run are missing: where one is, the additive fit has taken the place of the
+mean of the others. And one more person is compared by a tau that does not reward ties."""
+
+
 def estimates_in(tree: Any) -> Iterator[dict[str, Any]]:
-    """Every figure with its limits in the first version's numbers."""
+    """Every figure with its limits in the first version's numbers, but for those that changed."""
     if isinstance(tree, dict) and {"value", "low", "high", "method"} <= set(tree):
         yield tree
     else:
-        inner = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+        inner = tree if isinstance(tree, list) else ()
+        if isinstance(tree, dict):
+            inner = [value for name, value in tree.items() if name not in CHANGED]
         for one in inner:
             yield from estimates_in(one)
 
@@ -138,7 +145,7 @@ def test_a_calibration_comes_to_the_numbers_it_came_to(folder: Path, command: Co
         and not _is_there(known, [one["value"], one["low"], one["high"]])
         and not np.isclose(tests, one["value"], rtol=1e-9, atol=1e-9).any()
     ]
-    assert len(list(estimates_in(theirs))) > 250
+    assert len(list(estimates_in(theirs))) > 200
     assert missing == []
 
 

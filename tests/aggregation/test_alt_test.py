@@ -72,14 +72,16 @@ def test_rank_scores_agree_with_scipy_prompt_by_prompt() -> None:
             assert wins[0, rater, prompt] == (gap <= 0)
 
 
-def test_a_constant_passes_neg_rmse_and_never_wins_by_rank() -> None:
+def test_a_form_that_a_constant_passes_is_uninformative_and_none_wins_by_rank() -> None:
     rng = np.random.default_rng(3)
     quality = rng.normal(6, 0.5, 200)
     people: dict[Any, dict[int, float]] = {
         k: dict(enumerate((quality + rng.normal(0, 1.5, 200)).tolist())) for k in range(5)
     }
     constant = dict.fromkeys(range(200), 6.0)
-    assert alt_test(constant, people, epsilon=0.2, score="neg_rmse").verdict == "pass"
+    published = alt_test(constant, people, epsilon=0.2, score="neg_rmse")
+    assert (published.winning_rate, published.verdict) == (1, "uninformative")
+    assert "always says the same" in (published.reason or "")
     groups = {item: item // 5 for item in range(200)}
     ranked = alt_test(constant, people, epsilon=0.2, score="rank", groups=groups, worlds=100)
     assert ranked.winning_rate == 0
@@ -102,6 +104,23 @@ def test_failing_without_power_is_not_enough_prompts() -> None:
     assert found.verdict == "not enough prompts"
     assert found.power < 0.2
     assert found.reason is not None
+
+
+def test_a_judge_that_falls_short_of_most_raters_fails_whatever_the_power() -> None:
+    """Nine prompts do not let a judge as good as a human pass, and are enough to see this."""
+    judge, people, groups, _ = world(5, prompts=9)
+    turned = {item: -value for item, value in judge.items()}
+    found = alt_test(turned, people, epsilon=0.2, score="rank", groups=groups)
+    assert found.power < 0.8
+    assert (found.verdict, found.reason) == ("fail", None)
+
+
+def test_an_epsilon_that_lets_a_random_judge_pass_makes_the_test_uninformative() -> None:
+    judge, people, groups, _ = world(6, prompts=60, noise=3.0)
+    found = alt_test(judge, people, epsilon=0.9, score="rank", groups=groups, worlds=0)
+    assert found.references["random"].winning_rate == 1
+    assert found.verdict == "uninformative"
+    assert "at random" in (found.reason or "")
 
 
 def test_order_of_raters_and_items_does_not_matter() -> None:

@@ -37,13 +37,22 @@ def test_the_conformal_width_is_an_order_statistic() -> None:
     assert conformal_width(np.zeros(19), np.arange(1, 20), level=0.8).value == 16
     too_few = conformal_width(np.zeros(8), np.arange(8))
     assert too_few.value == float("inf")
-    assert too_few.reason == "8 pairs, of which 9 are needed"
+    assert too_few.reason == "8 pairs, of which 9 are needed for 90%"
     assert conformal_width(np.zeros(18), np.arange(18), level=0.95).reason is not None
     assert np.isnan(conformal_width([NAN], [1]).value)
 
 
-def test_one_pair_a_prompt_is_drawn() -> None:
-    found = conformal_width(
-        np.zeros(20), np.repeat(np.arange(10), 2), groups=np.repeat(np.arange(10), 2)
-    )
+def test_prompts_weigh_alike_however_many_pairs_they_have() -> None:
+    # ten prompts, the misses of a prompt alike: as one pair a prompt, the 10th of 11 at 90%
+    doubled = np.repeat(np.arange(10), 2)
+    found = conformal_width(np.zeros(20), doubled, groups=doubled)
     assert (found.n, found.unit, found.value) == (10, "prompt", 9)
+    # nine prompts with a miss of 1, and one with ten, of which one is 1 and nine are 5: the ones
+    # hold 9.1 of 11, which is less than .9, and eight of the fives make it 9.9 of 11
+    groups = np.concatenate([np.arange(9), np.full(10, 9)])
+    misses = np.concatenate([np.ones(10), np.full(9, 5.0)])
+    assert conformal_width(np.zeros(19), misses, groups=groups, level=9.1 / 11).value == 1
+    assert conformal_width(np.zeros(19), misses, groups=groups).value == 5
+    # every pair told five times says nothing new
+    again = conformal_width(np.zeros(95), np.tile(misses, 5), groups=np.tile(groups, 5))
+    assert again.value == 5

@@ -116,3 +116,30 @@ def test_permutation_p_ignores_which_side_is_permuted_and_increasing_maps() -> N
     p = permutation_test(x, y, g).p
     assert permutation_test(y, x, g).p == pytest.approx(p)
     assert permutation_test(x**2, np.exp(y), [f"q{k}" for k in g]).p == pytest.approx(p)
+
+
+def test_drawn_permutations_of_small_and_large_groups_have_the_exact_spread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pair by pair, or counted at once: both against Var(C - D) under ties (Kendall 1970, 4.13)."""
+    from areopagus.aggregation import permutation
+
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 4, 30).astype(float), rng.integers(0, 6, 30).astype(float)
+    n = 30
+    t, u = (np.unique(one, return_counts=True)[1] for one in (x, y))
+    exact = (
+        (n * (n - 1) * (2 * n + 5) - (t * (t - 1) * (2 * t + 5)).sum()
+         - (u * (u - 1) * (2 * u + 5)).sum()) / 18
+        + (t * (t - 1) * (t - 2)).sum() * (u * (u - 1) * (u - 2)).sum()
+        / (9 * n * (n - 1) * (n - 2))
+        + (t * (t - 1)).sum() * (u * (u - 1)).sum() / (2 * n * (n - 1))
+    )  # fmt: skip
+    codes = np.repeat([0, 1], 30)
+    for most in (150, 0):
+        monkeypatch.setattr(permutation, "MOST_BY_PAIR", most)
+        drawn = permutation._permuted_differences(
+            np.tile(x, 2), np.tile(y, 2), codes, 20_000, np.random.default_rng(1)
+        )
+        assert drawn.mean() == pytest.approx(0, abs=4 * math.sqrt(2 * exact / 20_000))
+        assert drawn.var() == pytest.approx(2 * exact, rel=0.04)

@@ -47,6 +47,22 @@ def test_a_useless_panel_gets_no_weight() -> None:
     assert found.mean.value == 2.5
 
 
+def test_the_weight_of_a_prompt_is_fitted_without_it() -> None:
+    """Against the definition: ten prompts, one a fold; lambda of the other nine."""
+    rng = np.random.default_rng(7)
+    y, f, u = rng.normal(5, 1, 20), rng.normal(6, 1, 20), rng.normal(6, 1, 30)
+    groups = np.repeat(np.arange(10), 2)
+    found = ppi_mean(y, f, u, groups=groups, unlabelled_groups=np.arange(100, 130))
+    expected = []
+    for left_out in range(10):
+        rest = groups != left_out
+        covariance = np.cov(y[rest], f[rest], ddof=0)[0, 1]
+        spread = np.concatenate([f[rest], u]).var(ddof=1)
+        weight = np.clip(covariance / ((1 + rest.sum() / 30) * spread), 0, 1)
+        expected += (y[~rest] - weight * (f[~rest] - u.mean())).tolist()
+    assert found.mean.value == pytest.approx(np.mean(expected))
+
+
 def test_few_groups_give_no_prediction_powered_interval() -> None:
     found = ppi_mean(
         [1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3], groups=[0, 0, 1, 1], unlabelled_groups=[2, 3, 4]

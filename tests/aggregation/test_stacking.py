@@ -51,7 +51,24 @@ def test_prompt_levels_and_severities_do_not_matter_to_weights() -> None:
     moved = stack_judges(scores + rng.normal(size=12)[prompt][:, None] + rng.normal(size=8),
                          target + rng.normal(size=12)[prompt], prompt)  # fmt: skip
     assert moved.shrunk_weights == pytest.approx(base.shrunk_weights, abs=1e-6)
-    assert moved.tau["shrunk"] == pytest.approx(base.tau["shrunk"])
+    assert moved.agreement["shrunk"] == pytest.approx(base.agreement["shrunk"])
+
+
+def test_the_gain_that_decides_is_the_difference_of_the_two_agreements_that_are_printed() -> None:
+    for seed in range(4):
+        found = stack_judges(*panel_world(seed, prompts=20, useless=seed))
+        for name in ("shrunk", "best_single"):
+            difference = found.agreement[name] - found.agreement["equal"]
+            assert found.gain[name] == pytest.approx(difference)
+            if found.adopted == name:
+                assert difference > 0
+                assert found.p[name] < 0.05
+    # by hand: 2 of 3 pairs right, and a tie is no order: (2 - 0) / 3
+    tied = np.tile([1.0, 2.0, 2.0], 8)
+    truth, prompt = np.tile([1.0, 2.0, 3.0], 8), np.repeat(np.arange(8), 3)
+    assert stack_judges(np.stack([tied, tied], 1), truth, prompt).agreement[
+        "equal"
+    ] == pytest.approx(2 / 3)
 
 
 def test_few_prompts_adopt_nothing_and_say_why() -> None:

@@ -1,4 +1,4 @@
-"""A small planted world as files: who is harsh, useless or fooled by the source is known."""
+"""A small planted world as files: who is harsh, at random or fooled by the source is known."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 from areopagus.aggregation.estimate import Estimate
 from areopagus.calibration import Agreement
 from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.reports.text import render_text
 
 PERSONAS = ("historian", "ethicist", "sociologist")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5")
-USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
+RANDOM, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
 
 
 class Files(NamedTuple):
@@ -75,6 +76,11 @@ def write_table(path: Path, header: list[str], rows: list[list[object]]) -> Path
         table.writerow(header)
         table.writerows(rows)
     return path
+
+
+def summary(found: Agreement) -> str:
+    """What a terminal shows of it first, without its line breaks."""
+    return " ".join(" ".join(render_text(found.document())).split())
 
 
 def figure(found: Agreement | Estimates, table: str, measure: str, **keys: str | None) -> Estimate:

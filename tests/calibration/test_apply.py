@@ -92,7 +92,7 @@ def humans(path: Path) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, Calibration]:
     folder = tmp_path_factory.mktemp("saved")
     run = run_of(folder / "run")
-    report = calibrate(run.path, humans(folder / "humans.csv"), responses=rows())
+    report = calibrate(run.path, humans(folder / "humans.csv"), responses=rows(), level=0.8)
     return report.write(folder / "calibration", figures=False).path, run, report
 
 
@@ -235,7 +235,7 @@ def test_a_map_is_applied_where_no_weights_are_earned(
 def test_earned_weights_stand_before_the_map(
     planted: Files, planted_report: Calibration, planted_folder: Path, tmp_path: Path
 ) -> None:
-    assert called(planted_report, "weights", "tau", "group") == {"shrunk": "adopted"}
+    assert called(planted_report, "weights", "agreement", "group") == {"shrunk": "adopted"}
     out = tmp_path / "out.csv"
     cli.main(["apply", str(planted_folder), str(planted.judgments), "--out", str(out)],
              standalone_mode=False)  # fmt: skip

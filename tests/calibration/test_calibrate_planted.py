@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration_worlds import SOURCE_ONLY, USELESS, Files, called, figure
+from calibration_worlds import RANDOM, SOURCE_ONLY, Files, called, figure, summary
 
 from areopagus import InputError
 from areopagus.calibration import Calibration, CalibrationRun, agreement, calibrate
@@ -32,9 +32,9 @@ def test_harsh_and_constant_raters_are_named_and_the_others_are_not(report: Cali
     assert (pairs.n, pairs.n_planned) == (6, 10)
 
 
-def test_the_useless_and_the_source_only_judge_are_named(report: Calibration) -> None:
+def test_the_judge_at_random_and_the_source_only_judge_are_named(report: Calibration) -> None:
     judges = called(report, "judges", "accuracy", "group")
-    assert judges == {USELESS: "useless", SOURCE_ONLY: "source only"}
+    assert judges == {RANDOM: "not shown above chance", SOURCE_ONLY: "source only"}
     assert figure(report, "panel", "beyond_source").verdict is None
     cross, within = (
         figure(report, "judges", name, group=SOURCE_ONLY).value for name in ("cross", "within")
@@ -57,11 +57,12 @@ def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibra
     assert tau.low < tau.value < tau.high <= 1
     assert tau.value < figure(report, "panel", "ceiling").value + 0.1
     assert figure(report, "one person", "n_comparisons", rater=None).value == 5 * 24
-    assert figure(report, "one person", "accuracy_difference", rater=None).verdict == "better"
+    assert figure(report, "panel", "above_ceiling").verdict is None
+    assert figure(report, "one person", "tau_difference", rater=None).verdict == "better"
     rows = report.estimates[report.estimates["table"] == "one person"]
     assert rows["rater"].dropna().unique().tolist() == ["h0", "h1", "h2", "h3", "h4"]
-    # the constant rater orders nothing: every pair is half right
-    assert figure(report, "one person", "accuracy_of_one", rater="h4").value == 0.5
+    # the constant rater orders nothing, and nobody gains by that
+    assert figure(report, "one person", "tau_of_one", rater="h4").value == 0
 
 
 def test_own_families_are_recognised(report: Calibration) -> None:
@@ -86,8 +87,9 @@ def test_three_prompts_refuse_every_interval_and_say_why(few_report: Calibration
     assert "at least 6" in (apart.reason or "")
     assert found.record["limitations"][0][0] == "intervals and tests over prompts"
     assert called(found, "judges", "accuracy", "group") == {}
-    assert called(found, "weights", "tau", "group") == {"equal": "adopted"}
-    assert "Cannot tell on overall: too few prompts" in repr(found)
+    assert called(found, "weights", "agreement", "group") == {"equal": "adopted"}
+    assert summary(found).startswith("Cannot tell on overall.")
+    assert "3 prompts rated and scored: an interval needs 6." in summary(found)
     assert "3 prompts: an interval needs at least 6" in " ".join(found.text.split())
 
 
@@ -144,7 +146,7 @@ def test_the_command_names_them_and_writes_folder_and_json(
                   "--out", out, "--json", whole)  # fmt: skip
     assert repr(report) in printed
     assert "harsh: h0; constant: h4" in " ".join(printed.split())
-    assert f"Useless: {USELESS}" in " ".join(printed.split())
+    assert f"Not shown above chance: {RANDOM}" in " ".join(printed.split())
     assert all(len(line) <= 80 for line in printed.splitlines() if str(tmp_path) not in line)
     found = json.loads(whole.read_text())
     assert found["kind"] == "calibration"
@@ -152,5 +154,5 @@ def test_the_command_names_them_and_writes_folder_and_json(
     assert len(written.estimates) == len(found["estimates"]) == len(report.estimates)
     assert written.text in run("report", out, "--full", "--no-figures")
     printed = run("agreement", planted.humans, "--raters", "h[1-3]", "--scale", "1:10")
-    assert "3 raters, 24 prompts" in printed
+    assert "3 raters x 24 prompts x 6 responses, crossed" in printed
     assert "harsh" not in printed

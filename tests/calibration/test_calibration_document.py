@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration_worlds import figure
+from calibration_worlds import figure, summary
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
@@ -111,10 +111,42 @@ def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
             assert len(line) <= 80
             assert "nan" not in line.split()
     first = repr(planted_report).splitlines()[0]
-    assert first == "The panel orders responses better than one more person would, on overall."
+    assert first == "Better than one more person on overall."
     notebook = planted_report._repr_html_()
     assert notebook.startswith(f"<pre>{first}")
     assert "'" not in notebook
+
+
+def test_the_head_has_its_grounds_in_order_and_the_picture_stands_first(
+    planted_report: Calibration, few_report: Calibration
+) -> None:
+    document = planted_report.document()
+    assert [word for word, _ in document.trust] == [
+        "design", "people", "panel", "corrected", "cautions"
+    ]  # fmt: skip
+    told = dict(document.trust)
+    assert told["design"] == "5 raters x 24 prompts x 6 responses, crossed, one rating each"
+    alpha, worth = (
+        figure(planted_report, "people", name) for name in ("alpha_interval", "mean_worth")
+    )
+    # Spearman and Brown: 5 a / (1 + 4 a)
+    assert worth.value == pytest.approx(5 * alpha.value / (1 + 4 * alpha.value))
+    assert told["people"].endswith(f"the mean of 5 is worth {worth.value:.2f}")
+    first = document.sections[0]
+    assert (first.audience, first.parts[0].__class__.__name__) == ("summary", "Chart")
+    for report in (planted_report, few_report):
+        for section in report.document().sections:
+            notes = [note for part in section.parts for note in getattr(part, "notes", ())]
+            assert len(notes) == len(set(notes)), section.name
+
+
+def test_what_is_computed_is_told_stage_by_stage(make_world: Callable[..., Any]) -> None:
+    told: list[str] = []
+    calibrate(*make_world(3), on_progress=told.append)
+    assert told[:3] == [
+        "reading judgments and ratings", "people with people", "panel with people"
+    ]  # fmt: skip
+    assert len(told) == len(set(told)) == 8
 
 
 def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
@@ -133,11 +165,13 @@ def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
                 judged.append(f"q{g},q{g}r{r},j{k},{own},{own}")
     for name, lines in (("j.csv", judged), ("h.csv", rated)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
-    text = " ".join(repr(calibrate(tmp_path / "j.csv", tmp_path / "h.csv")).split())
-    assert "people are not shown to agree better than chance there" in text
-    known, _, unknown = text.partition("Cannot tell on ")
+    text = summary(calibrate(tmp_path / "j.csv", tmp_path / "h.csv"))
+    first, _, rest = text.partition(". ")
+    known, _, unknown = first.partition("cannot tell on ")
     assert "clarity" in known
-    assert "lots" in unknown.partition(":")[0]
+    assert unknown == "composite and lots"
+    assert "People are not shown to agree better than chance on composite (tau" in rest
+    assert "nothing can be calibrated against that" in rest
 
 
 def test_the_json_has_what_is_shown_and_the_folder_every_figure(

@@ -55,7 +55,7 @@ def written(
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
-    return calibrate(*written(tmp_path_factory.mktemp("both")))
+    return calibrate(*written(tmp_path_factory.mktemp("both")), level=0.9)
 
 
 def test_order_is_compared_with_ranks_and_level_with_scores(both: Calibration) -> None:
@@ -68,7 +68,7 @@ def test_order_is_compared_with_ranks_and_level_with_scores(both: Calibration) -
 def test_the_scores_beside_the_ranks_give_the_corrections_they_give_alone(
     both: Calibration, tmp_path: Path
 ) -> None:
-    alone = calibrate(*written(tmp_path, columns=("score",)))
+    alone = calibrate(*written(tmp_path, columns=("score",)), level=0.9)
     assert alone.record["target"]["kind"] == "score"
     for table in ("maps", "map knots", "conformal"):
         found, other = (
@@ -81,7 +81,7 @@ def test_the_scores_beside_the_ranks_give_the_corrections_they_give_alone(
     worth = [figure(one, "size", "worth_by_errors").value for one in (both, alone)]
     assert worth[0] == worth[1]
     # the weights follow the order, which the ranks hold
-    taus = [figure(one, "weights", "tau", group="equal").value for one in (both, alone)]
+    taus = [figure(one, "weights", "agreement", group="equal").value for one in (both, alone)]
     assert taus[0] != taus[1]
 
 
@@ -90,6 +90,19 @@ def test_the_map_is_kept_for_the_panels_composite(both: Calibration) -> None:
     assert saved.map_name == "line"
     assert len(saved.map_x) == len(saved.map_y) == 2
     assert saved.half_width == figure(both, "conformal", "half_width").value
+
+
+def test_a_width_has_the_level_of_the_page_or_says_what_it_lacks(
+    both: Calibration, tmp_path: Path
+) -> None:
+    width = figure(both, "conformal", "half_width")
+    assert (width.level, width.n) == (0.9, 14)
+    assert "misses out of 10 folds of prompts, over 5 divisions into folds" in width.method
+    assert "in 90% of cases (14 prompts; misses out of" in " ".join(both.text.split())
+    found = calibrate(*written(tmp_path, columns=("score",)))
+    none = figure(found, "conformal", "half_width")
+    assert none.reason == "14 prompts, of which 19 are needed for 95%"
+    assert "14 prompts, of which 19 are needed for 95%" in " ".join(found.text.split())
 
 
 def test_ranks_alone_hold_no_level(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibration_worlds import called, figure
+from calibration_worlds import called, figure, summary
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.jackknife import cut_to_range, jackknife, ratio, verdict_limits
@@ -69,9 +69,9 @@ def written(folder: Path, judges: list[Judge], *, n_prompts: int = 12, n_models:
 FIRST = "persona0 x model0"
 
 
-def useless(found: Calibration) -> list[str]:
+def at_chance(found: Calibration) -> list[str]:
     return [name for name, verdict in called(found, "judges", "accuracy", "group").items()
-            if verdict == "useless" and " x " in name]  # fmt: skip
+            if verdict == "not shown above chance" and " x " in name]  # fmt: skip
 
 
 def source_only(found: Calibration) -> list[str]:
@@ -109,27 +109,27 @@ def test_a_judge_that_scores_the_source_and_one_that_is_constant_are_named(
     assert within.value == 0.5
     assert not within.has_interval
     assert "the value stands for its interval" in (within.reason or "")
-    assert useless(found) == ["persona1 x model0"]
+    assert at_chance(found) == ["persona1 x model0"]
     assert figure(found, "judges", "accuracy", group="persona1 x model0").value == 0.5
     assert not is_confounded(found)
 
 
-def test_a_panel_of_such_judges_is_a_source_confound_or_useless(
+def test_a_panel_of_such_judges_is_a_source_confound_or_at_chance(
     source_panel: Calibration, constant_panel: Calibration
 ) -> None:
     assert is_confounded(source_panel)
     assert len(source_only(source_panel)) == 3
     assert "Source confound: the panel tells people from models" in source_panel.text
-    assert len(useless(constant_panel)) == 4
+    assert len(at_chance(constant_panel)) == 4
     assert source_only(constant_panel) == []
     assert not is_confounded(constant_panel)
 
 
 def test_with_five_prompts_nobody_is_named(tmp_path: Path) -> None:
     found = calibrate(*written(tmp_path, [source, constant, good], n_prompts=5))
-    assert (useless(found), source_only(found)) == ([], [])
+    assert (at_chance(found), source_only(found)) == ([], [])
     assert not is_confounded(found)
-    assert "too few prompts for an interval" in repr(found)
+    assert "5 prompts rated and scored: an interval needs 6." in summary(found)
 
 
 def test_what_stands_for_an_interval() -> None:

@@ -74,7 +74,7 @@ def test_known_raters_and_figures_come_out_of_a_study_that_was_built_and_collect
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "harsh: rater-05" in done.stdout
-    assert "Useless: useless" in done.stdout
+    assert "Not shown above chance: useless" in done.stdout
     found = CalibrationRun(tmp_path / "calibration").estimates
     # Two points harsher is what is found of the harsh one, and nothing of the four like others.
     deviation = {

@@ -7,3 +7,4 @@ from .later_run import Applied as Applied
 from .later_run import SavedCalibration as SavedCalibration
 from .later_run import apply as apply
 from .later_run import load as load
+from .of_run import people_sentence as people_sentence

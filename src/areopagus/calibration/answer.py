@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from .corrections import ADOPTED
-from .judges import SOURCE_ONLY, USELESS
-from .people import EVERY
+from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
+from .panel_people import BETTER, NEAR, WORSE
+from .people import BELOW_CHANCE, EVERY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +24,16 @@ FEW_PROMPTS: Final = 20
 not to say so."""
 
 _ON: Final = {
-    "better": "orders responses better than one more person would, on {}",
-    "not told apart": "is not told apart from one more person on {}",
-    "agrees": "agrees with people on {}",
-    "worse": "is worse than one more person on {}",
-    "none": "is not shown to agree with people on {}",
+    BETTER: "better than one more person on",
+    NEAR: "near people on",
+    "agrees": "agrees with people on",
+    WORSE: "worse than one more person on",
+    "none": "not shown to agree with people on",
 }
+CANNOT_TELL: Final = "cannot tell on"
+
+MOST_CAUTIONS: Final = 6
+"""Cautions at the head; the sections hold all."""
 
 Keys = Mapping[Any, Any]
 
@@ -72,6 +79,17 @@ class Answer:
         return f"{name} ({keys['detail']}s)" if len(kinds) > 1 else name
 
     @property
+    def is_across(self) -> bool:
+        """Whether every prompt has one response, so that order is that across prompts."""
+        n = self.n("matched", "n_responses")
+        return n > 0 and n == self.n("matched", "n_prompts")
+
+    @property
+    def where(self) -> str:
+        """Where pairs of responses were counted."""
+        return "across prompts" if self.is_across else "within prompts"
+
+    @property
     def has_few_prompts(self) -> bool:
         """Whether few prompts were both rated and scored."""
         return 0 < self.n("matched", "n_prompts_both") < FEW_PROMPTS
@@ -80,136 +98,162 @@ class Answer:
 
     def headline(self) -> Iterator[str]:
         """Says on what the panel may stand in for one more person, and on what it may not."""
-        found: dict[str, list[str]] = {}
-        for keys, figures in self.criteria("panel"):
-            found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+        found = self.by_verdict()
         if not found:
             yield "Nothing can be compared: people and panel share no criterion."
             return
-        if parts := [text.format(listed(found[k])) for k, text in _ON.items() if k in found]:
-            yield f"The panel {'; '.join(parts)}."
-        if "few" in found:
-            yield f"Cannot tell on {listed(found['few'])}: too few prompts for an interval."
-        if "noise" in found:
-            yield (
-                f"Cannot tell on {listed(found['noise'])}: people are not shown to agree better "
-                "than chance there, and nothing can be calibrated against it."
-            )
-        beyond = self.of("panel", "beyond_source", **self.main)
-        if beyond is not None and beyond.verdict is not None:
-            yield (
-                "Source confound: the panel tells people from models, and within either source its "
-                "agreement is not shown to be above chance."
-            )
+        known = [f"{text} {listed_all(found.pop(k))}" for k, text in _ON.items() if k in found]
+        if unknown := [name for names in found.values() for name in names]:
+            known.append(f"{CANNOT_TELL} {listed_all(unknown)}")
+        told = "; ".join(known)
+        yield f"{told[0].upper()}{told[1:]}."
+
+    def by_verdict(self) -> dict[str, list[str]]:
+        """The criteria, in words, by what can be said of the panel on them.
+
+        "better", "near", "worse" (than one more person), "agrees" (no one more person to compare
+        with), "none" (not shown to agree); and why nothing can be said: "undecided", "few", "noise"
+        (people are not shown to agree), "undefined".
+        """
+        found: dict[str, list[str]] = {}
+        for keys, figures in self.criteria("panel"):
+            found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+        return found
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
-        tau, ceiling = figures["tau"], figures.get("ceiling")
-        if not tau.has_interval and tau.n < 6:
+        tau, people = figures["tau"], figures.get("tau_of_raters")
+        if not tau.is_defined:
+            return "undefined"
+        if not tau.has_interval and tau.n < MIN_UNITS:
             return "few"
-        if ceiling is None or not ceiling.is_defined or (ceiling.has_interval and ceiling.low <= 0):
+        if people is not None and people.is_defined and not verdict_limits(people)[0] > 0:
             return "noise"
         if not (tau.low if tau.has_interval else tau.value) > 0:
             return "none"
-        one = self.of("one person", "accuracy_difference", rater=None, **keys)
+        one = self.of("one person", "tau_difference", rater=None, **keys)
         return (one.verdict if one is not None else None) or "agrees"
 
     def trust(self) -> Iterator[tuple[str, str]]:
-        """Whether it can be trusted: design, coverage, people, panel, judges, corrections."""
+        """Whether it can be trusted: design, coverage, people, panel, corrections, cautions."""
         yield from self._design()
+        yield from self._coverage()
         yield from self._people(self.main)
         yield from self._panel()
-        worth = self.of("size", "worth")
-        if worth is not None and worth.is_defined:
-            size = self.n("matched", "n_judges") * (self.n("matched", "n_repeats") or 1)
-            many = f"{units(size, 'judgment')} a response"
-            yield "judges", f"{many} are worth about {number(worth.value, 1)} independent ones"
         yield from self._corrected()
-        test = self.of("alt-test", "winning_rate", detail="by rank", baseline=None)
-        if test is not None and test.is_defined:
-            power = self.of("alt-test", "power", detail="by rank", baseline=None)
-            strength = ""
-            if power is not None and power.is_defined:
-                strength = (
-                    "; a judge as good as a rater would pass with probability "
-                    f"{number(power.value)}"
-                )
-            yield "alt-test", f"{test.verdict}{strength}"
-        if cautions := list(self._cautions()):
+        cautions = list(self._cautions())
+        if (left := len(cautions) - MOST_CAUTIONS) > 0:
+            cautions = [*cautions[:MOST_CAUTIONS], f"{left} more with --full."]
+        if cautions:
             yield "cautions", " ".join(cautions)
 
     def _design(self) -> Iterator[tuple[str, str]]:
-        """Who rated what, and how much of it."""
+        """Who rated what, and whether everybody rated everything."""
         one: Keys = self.main or {"criterion": None, "detail": None}
         if not self.main or self.of("people", "n_raters", **one) is None:
             first = self.criteria("people")
             one = first[0][0] if first else {}
         n = {name: self.n("matched", f"n_{name}s") for name in ("rater", "prompt", "response")}
         n_ratings = self.n("people", "n_ratings", **one) if one else 0
-        if n["response"] and n_ratings == n["rater"] * n["response"]:
-            told = "every rater rated every response"
-        elif n["response"]:
-            told = f"{number(n_ratings / n['response'], 1)} ratings a response and criterion"
+        of_prompt, rest = divmod(n["response"], max(n["prompt"], 1))
+        if rest:
+            size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         else:
+            size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
+        if not n_ratings:
             told = "no ratings"
-        alone = "; one response a prompt" if n["response"] == n["prompt"] else ""
-        yield "design", f"{', '.join(units(n[name], name) for name in n)}: {told}{alone}"
-        both = self.of("matched", "n_both")
-        if both is not None:
-            judged = {
-                str(k["group"]): int(f["n_judgments"].value)
-                for k, f in self.groups("matched", "group", factor="status")
-            }
-            judgments = units(sum(judged.values()), "judgment")
-            responses = units(both.n_planned or 0, "response")
-            scored = f"{count(judged.get('scored', 0))} of {judgments} scored"
-            yield "coverage", f"{scored}; {count(both.n)} of {responses} rated and scored"
+        elif n_ratings == n["rater"] * n["response"]:
+            told = "crossed, one rating each"
+        else:
+            told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
+        alone = "; order is that across prompts" if self.is_across else ""
+        size = f"{units(n['rater'], 'rater')} x {size}, {told}"
+        yield "design", f"{size}{alone}"
+
+    def _coverage(self) -> Iterator[tuple[str, str]]:
+        """What is missing of judgments and ratings, and what it moves; nothing where nothing is."""
+        both, scored = self.of("matched", "n_both"), self.of("matched", "n_scored")
+        if both is None or scored is None:
+            return
+        judged = {
+            str(k["group"]): int(f["n_judgments"].value)
+            for k, f in self.groups("matched", "group", factor="status")
+        }
+        parts = []
+        if (n := sum(judged.values())) != judged.get("scored", 0):
+            parts.append(f"{count(judged.get('scored', 0))} of {units(n, 'judgment')} scored")
+        if both.n != both.n_planned:
+            planned = units(both.n_planned or 0, "response")
+            parts.append(f"{count(both.n)} of {planned} rated and scored")
+        unbalanced, moved = (self.of("matched", name) for name in ("n_unbalanced", "moved"))
+        if unbalanced is not None and moved is not None:
+            plain = self.of("panel", "tau_of_plain_means", **self.main) if self.main else None
+            without = "" if plain is None else f" (tau would be {number(plain.value)} without)"
+            parts.append(
+                f"UNBALANCED: a judge is missing on {count(unbalanced.n)} of "
+                f"{units(unbalanced.n_planned or 0, 'response')}; the additive fit moves these by "
+                f"{number(moved.value)} points{without}"
+            )
+        if parts:
+            yield "coverage", "; ".join(parts)
 
     def _people(self, keys: Keys) -> Iterator[tuple[str, str]]:
         """How far people agree on one criterion, in a line."""
+        alpha = first_defined(
+            [self.of("people", f"alpha_{name}", **keys) for name in ("interval", "ordinal")]
+            if keys
+            else []
+        )
         tau = self.of("people", "tau", **keys) if keys else None
-        if tau is None:
+        if alpha is None:
+            if tau is not None:
+                yield "people", f"agreement undefined: {said(tau.reason)}"
             return
-        parts = [f"tau {estimate(tau)} between two of them"]
-        alphas = [self.of("people", f"alpha_{name}", **keys) for name in ("interval", "ordinal")]
-        if alpha := first_defined(alphas):
-            parts.append(f"alpha {number(alpha.value)}")
-        mean, m = self.of("people", "icc_mean", **keys), self.of("people", "mean_raters", **keys)
-        if mean is not None and mean.is_defined and m is not None:
-            parts.append(f"the mean of {m.value:.3g} is worth {number(mean.value)}")
-        yield "people", "; ".join(parts) if tau.is_defined else f"undefined: {said(tau.reason)}"
+        told = f"alpha {estimate(alpha)}{self._on(keys)}"
+        worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
+        if worth is not None and worth.is_defined and m is not None:
+            told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+        yield "people", told
+
+    def _on(self, keys: Keys) -> str:
+        """ " on clarity", where there are several criteria."""
+        several = self.criteria("panel") or self.criteria("people")
+        return f" on {self.named(keys)}" if len(several) > 1 else ""
 
     def _panel(self) -> Iterator[tuple[str, str]]:
         tau = self.of("panel", "tau", **self.main) if self.main else None
         if tau is None:
             return
-        told = f"tau {estimate(tau)}" if tau.is_defined else f"tau undefined: {said(tau.reason)}"
-        ceiling = self.of("panel", "ceiling", **self.main)
-        if ceiling is not None and ceiling.is_defined:
-            told += f", ceiling {number(ceiling.value)}"
-        right, of_one, difference = (
-            self.of("one person", f"accuracy_{name}", rater=None, **self.main)
-            for name in ("of_panel", "of_one", "difference")
+        of_panel, of_one, difference, ceiling = (
+            self.of("one person", name, rater=None, **self.main)
+            for name in ("tau_of_panel", "tau_of_one", "tau_difference", "ceiling")
         )
-        if right is not None and of_one is not None and difference is not None:
-            told += (
-                f"; pairs as people {number(right.value)}, one more person "
-                f"{number(of_one.value)}: {estimate(difference, is_signed=True)}"
-            )
-        yield "panel", told
+        if of_panel is None or of_one is None or difference is None:
+            told = estimate(tau) if tau.is_defined else f"undefined: {said(tau.reason)}"
+            yield "panel", f"tau {told}{self._on(self.main)}"
+            return
+        most = ""
+        if ceiling is not None and ceiling.is_defined:
+            most = f", ceiling {number(ceiling.value)}"
+        apart = f"difference {estimate(difference, is_signed=True)}"
+        one = f"one more person {number(of_one.value)}{most}"
+        yield "panel", f"tau {estimate(of_panel)}; {one}; {apart}"
 
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
             f"{name} {words(way)}"
             for name, table, measure, plain in (
-                ("weights", "weights", "tau", "equal"), ("map", "maps", "error", "as is"),
+                ("weights", "weights", "agreement", "equal"), ("map", "maps", "error", "as is"),
             )
             for way in self.adopted(table, measure)
             if way != plain
         ]  # fmt: skip
         if earned:
-            yield "corrected", f"{', '.join(earned)}: earned out of fold; areopagus apply uses it"
+            told = f"{', '.join(earned)}: earned out of fold; areopagus apply CALIBRATION RUN"
+            yield "corrected", told
+        elif (why := self.of("maps", "error", group=None)) is not None:
+            yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
-            yield "corrected", "no map and no weights are earned: keep the scores as they are"
+            yield "corrected", "nothing is earned out of fold: keep the scores as they are"
 
     def adopted(self, table: str, measure: str) -> list[str]:
         """The ways of a table of corrections that were earned."""
@@ -220,15 +264,51 @@ class Answer:
         ]
 
     def _cautions(self) -> Iterator[str]:
-        """What a reader must know before the numbers."""
-        if above := [self.named(k) for k, found in self.criteria("panel") if found["tau"].verdict]:
-            yield f"Tau above its ceiling on {listed(above)}: chance, ties or shared errors."
-        for verdict in (USELESS, SOURCE_ONLY):
+        """What a reader must know before the numbers; first why something cannot be told."""
+        noise: list[str] = []
+        for keys, figures in self.criteria("panel"):
+            if self._verdict(keys, figures) == "noise":
+                noise.append(f"{self.named(keys)} (tau {estimate(figures['tau_of_raters'])})")
+        if noise:
+            yield (
+                f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
+                "can be calibrated against that."
+            )
+        found = self.by_verdict()
+        if "undecided" in found:
+            yield (
+                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
+                "person, and may have less than half of a person's agreement: rate more prompts."
+            )
+        if "few" in found:
+            n = self.n("matched", "n_prompts_both")
+            yield f"{units(n, 'prompt')} rated and scored: an interval needs {MIN_UNITS}."
+        if "undefined" in found:
+            reasons = dict.fromkeys(
+                said(figures["tau"].reason)
+                for _, figures in self.criteria("panel")
+                if not figures["tau"].is_defined
+            )
+            yield f"No tau on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+        beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
+        if beyond is not None and beyond.verdict is not None:
+            yield (
+                "Source confound: the panel tells people from models, and within either source its "
+                "agreement is not shown to be above chance."
+            )
+        above = [
+            self.named(k)
+            for k, f in self.criteria("panel")
+            if "above_ceiling" in f and f["above_ceiling"].verdict
+        ]
+        if above:
+            yield f"Tau above its ceiling on {listed(above)}: ties, pooling or shared errors."
+        for verdict in (NOT_ABOVE_CHANCE, SOURCE_ONLY):
             if names := self.judges_called(verdict):
                 yield f"{verdict.capitalize()}: {listed(names, 3)}."
         if named := self._raters_called():
             yield f"Raters: {named}."
-        if self.has_few_prompts:
+        if self.has_few_prompts and "few" not in found:
             yield "Few prompts: some intervals are too short, and good judges may be named."
 
     def judges_called(self, verdict: str) -> list[str]:
@@ -258,21 +338,31 @@ class Answer:
         """Says on what people agree better than chance."""
         shared: list[str] = []
         apart: list[str] = []
+        against: list[str] = []
         unknown: list[str] = []
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
+                continue
+            if figures["tau"].verdict == BELOW_CHANCE:
+                against.append(self.named(keys))
                 continue
             tau = first_defined([figures.get("tau"), figures.get("alpha_ordinal")])
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
+        if against:
+            yield (
+                f"People agree less than chance would have them on {listed(against)}: ratings "
+                "beside the wrong responses, columns that are no raters, or a rater for whom 1 is "
+                "the best."
+            )
         if shared:
             yield f"People agree better than chance on {listed(shared)}."
         if apart:
             yield f"They are not shown to agree better than chance on {listed(apart)}."
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
-        if not (shared or apart or unknown):
+        if not (shared or apart or against or unknown):
             yield "Nothing can be said: nobody's ratings count."
 
     def people_trust(self) -> Iterator[tuple[str, str]]:

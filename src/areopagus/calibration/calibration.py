@@ -12,7 +12,7 @@ report.html            what is shown of it; report.txt the same as text, figures
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,8 +34,16 @@ from .judges import add_judges
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
-from .people import add_calibration_items, add_people
-from .reading import Inferred, Texts, inferred_ratings, panel_dataset, people_dataset, texts_of
+from .people import add_calibration_items, add_people, require_agreement
+from .reading import (
+    Inferred,
+    Texts,
+    inferred_ratings,
+    panel_dataset,
+    people_dataset,
+    run_named,
+    texts_of,
+)
 from .responses import family_of
 
 if TYPE_CHECKING:
@@ -212,6 +220,7 @@ def calibrate(
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
+    on_progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -227,13 +236,17 @@ def calibrate(
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
+        on_progress: is told what is being computed, a few words, before every stage.
         options: as below.
 
     Raises:
-        InputError: unreadable input, with all faults; nobody rated a judged response; or an option
-            that is none or out of range.
+        InputError: unreadable input, with all faults; nobody rated a judged response; people
+            contradict each other (`people.require_agreement`); or an option that is none or out of
+            range.
     """
     config = CalibrateConfig.checked(**options)
+    stage = on_progress or _untold
+    stage("reading judgments and ratings")
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
     of_comments = None
@@ -245,17 +258,26 @@ def calibrate(
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
     matched = add_matched(out, dataset, reading, target)
-    add_people(out, dataset, **chance)
+    stage("people with people")
+    add_people(out, dataset, target=target, **chance)
+    require_agreement(out.frame())
+    stage("panel with people")
     add_panel(out, dataset, targets, **chance)
+    stage("judges, personas, models")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    stage("how many judges")
     add_decision_study(out, dataset, target, levels=levels, **chance)
-    note = add_corrections(out, dataset, target, levels=levels, **chance)
+    stage("corrections, out of fold")
+    note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
+    stage("alternative annotator test")
     add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    stage("the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
     models = dataset.panel.models if dataset.panel is not None else ()
     record = _record("calibration", config, dataset, matched) | {
+        "run": run_named(run),
         "panel": identity,
         "target": _described(target),
         "levels": _described(levels),
@@ -291,6 +313,10 @@ def agreement(
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
+
+
+def _untold(stage: str) -> None:
+    """What is told where nobody listens: nothing."""
 
 
 def _record(

@@ -26,11 +26,15 @@ Integers = npt.NDArray[np.int64]
 ALPHA = 0.05
 FEWEST_PROMPTS = 6
 MOST_FOLDS = 10
-CONFORMAL_LEVEL = 0.9
 FEWEST_FOR_CURVE = 10
+FOLD_DRAWS = 5
+"""Divisions of the prompts into folds over which a width is averaged."""
 
 ADOPTED = "adopted"
 """The verdict on a correction that was earned."""
+
+RANDOM, NOT_RANDOM = "random", "not a random sample"
+"""How rated prompts were taken, and the verdict on means where it was not so, or nobody said."""
 
 MapName = Literal["as is", "mean", "line", "isotonic"]
 """How people's level of a response is told; "mean" is a yardstick and is never adopted."""
@@ -45,14 +49,16 @@ def add_corrections(
     target: Target | None,
     *,
     levels: Target | None = None,
+    rated: str | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> str | None:
     """Adds which corrections people's ratings earn, and returns a note on maps, or None.
 
-    "weights"        ways of weighting judges (`group`): their within-prompt tau out of fold and in
-                     sample (what one would have believed), and the gain over equal weights in
-                     squared error; the verdict of the tau is "adopted" for one of them
+    "weights"        ways of weighting judges (`group`): their agreement with people out of fold and
+                     in sample (what one would have believed), and the gain over equal weights, the
+                     difference of two agreements, which is tested; the verdict of the agreement is
+                     "adopted" for one of them
     "judge weights"  of every judge (`group`) in the weighting that is adopted
     "maps"           ways from the panel's score to people's level (`group`): root mean squared
                      error out of fold; gain in squared error over the simpler way (p_adjusted is
@@ -62,8 +68,9 @@ def add_corrections(
     "calibration curve"  means of panel and people over ten groups of responses with like panel
                      scores
     "group means"    people's mean of a group of responses: of those rated alone, and with the
-                     panel's scores of the others (PPI++, clustered), "earned" where narrower
-    "conformal"      the half-width around a (mapped) panel score
+                     panel's scores of the others (PPI++, clustered, out of fold): "earned" where
+                     narrower and the rated prompts were said to be a random sample
+    "conformal"      the half-width around a (mapped) panel score, at the level of all intervals
 
     Weights follow the order of the main target; the rest is fitted to `levels`, which the keys
     name. Why there is none stands in a row without a group.
@@ -73,11 +80,12 @@ def add_corrections(
         dataset: the data.
         target: the main target: weights are fitted to its order.
         levels: what map, means and widths are fitted to; the main target where that holds scores.
+        rated: how the rated prompts were taken, "random" or "chosen"; None where nobody said.
         level: nominal coverage.
         seed: of folds and sign flips.
     """
     if target is None or dataset.panel is None or not target.both.any():
-        _add_none(out, NONE_RATED, ("weights", "tau"))
+        _add_none(out, NONE_RATED, ("weights", "agreement"))
         _add_none(out, NONE_RATED)
         return None
     _add_weights(out, dataset, target, seed)
@@ -91,8 +99,8 @@ def add_corrections(
         return None
     predicted, note = _add_map(out, dataset, levels, seed)
     _add_curve(out, levels)
-    _add_group_means(out, dataset, levels, level)
-    width = _conformal(dataset, levels, predicted, seed)
+    _add_group_means(out, dataset, levels, rated, level)
+    width = _conformal(dataset, levels, predicted, level)
     out.add("conformal", "half_width", width, **keys_of(levels.ratings))
     return note
 
@@ -118,28 +126,28 @@ def _add_weights(out: Estimates, dataset: Dataset, target: Target, seed: int) ->
     every_name = panel.judge_names()
     names = [every_name[k] for k in present.tolist()]
     if len(names) < 2:
-        return _add_none(out, "one judge", ("weights", "tau"))
+        return _add_none(out, "one judge", ("weights", "agreement"))
     rows = np.flatnonzero(target.both)
     fit = stack_judges(
         table[rows][:, present], target.human[rows], dataset.responses.prompt[rows],
         alpha=ALPHA, seed=seed,
     )  # fmt: skip
     if fit.reason:
-        _add_none(out, fit.reason, ("weights", "tau"))
+        _add_none(out, fit.reason, ("weights", "agreement"))
     no_order = "people, or judges so weighted, put all responses of every prompt level"
 
-    def tau(value: float, how: str) -> Estimate:
+    def agreement(value: float, how: str) -> Estimate:
         return Estimate(
-            value, n=fit.n_prompts, method=f"within-prompt tau-b, {how}",
+            value, n=fit.n_prompts, method=f"Somers' d within prompts, mean over prompts, {how}",
             reason=fit.reason or no_order if math.isnan(value) else "the test is that of the gain",
         )  # fmt: skip
 
     keys = {"factor": "weighting", **keys_of(target.ratings)}
-    for way, value in fit.tau.items():
+    for way, value in fit.agreement.items():
         verdict = ADOPTED if way == fit.adopted else None
         figures = {
-            "tau": replace(tau(value, "out of fold"), verdict=verdict),
-            "tau_in_sample": tau(fit.tau_in_sample[way], "in sample"),
+            "agreement": replace(agreement(value, "out of fold"), verdict=verdict),
+            "agreement_in_sample": agreement(fit.agreement_in_sample[way], "in sample"),
         }
         if way in fit.p:
             figures["gain"] = Estimate(
@@ -158,6 +166,9 @@ def _add_map(
 ) -> tuple[Floats | None, str | None]:
     """Adds the map of the ensemble score (equal weights); returns its out-of-fold predictions.
 
+    These have the shape (divisions into folds, responses): one division where nothing is fitted, or
+    each prompt is a fold.
+
     A map is measured against people's mean as well: one that shrinks to it is better than any
     score that is off in level, and says nothing of a response.
     """
@@ -169,20 +180,10 @@ def _add_map(
         few = f"{len(prompts)} prompts: a map needs at least {FEWEST_PROMPTS}"
         _add_none(out, few, ("maps", "error"))
         return None, None
-    fold = _folds(len(prompts), seed)
-    predicted: dict[MapName, Floats] = {
-        "as is": x, "mean": np.empty(len(x)), "line": np.empty(len(x)),
-        "isotonic": np.empty(len(x)),
-    }  # fmt: skip
-    for held_out in range(int(fold.max()) + 1):
-        test = fold[code] == held_out
-        predicted["mean"][test] = y[~test].mean()
-        slope, intercept = _line(x[~test], y[~test])
-        predicted["line"][test] = slope * x[test] + intercept
-        fitted = isotonic_map(x[~test], y[~test], scale=dataset.scale)
-        predicted["isotonic"][test] = fitted.predict(x[test])
+    code = code.astype(np.int64)
+    predicted = _out_of_fold(x, y, code, dataset.scale, seed)
     losses = {
-        name: mean_by_prompt((values - y) ** 2, code.astype(np.int64), len(prompts))
+        name: mean_by_prompt((values - y) ** 2, code, len(prompts))
         for name, values in predicted.items()
     }
     line_p = sign_flip_test(losses["as is"] - losses["line"], rng=seed)
@@ -234,7 +235,32 @@ def _add_map(
         out.add_all("maps", figures, group=name, **keys)
     for place, (at, value) in enumerate(zip(*_knots(adopted, x, y, dataset.scale), strict=True)):
         out.add_all("map knots", {"x": at, "y": value}, group=adopted, item=str(place + 1), **keys)
-    return predicted[adopted], note
+    if adopted == "as is" or len(prompts) <= MOST_FOLDS:
+        return predicted[adopted][None], note
+    others = [
+        _out_of_fold(x, y, code, dataset.scale, seed + draw)[adopted]
+        for draw in range(1, FOLD_DRAWS)
+    ]
+    return np.stack([predicted[adopted], *others]), note
+
+
+def _out_of_fold(
+    x: Floats, y: Floats, code: Integers, scale: tuple[float, float] | None, seed: int
+) -> dict[MapName, Floats]:
+    """What each map, fitted without the fold of a response's prompt, says of the response."""
+    predicted: dict[MapName, Floats] = {
+        "as is": x, "mean": np.empty(len(x)), "line": np.empty(len(x)),
+        "isotonic": np.empty(len(x)),
+    }  # fmt: skip
+    fold = _folds(int(code.max()) + 1, seed)[code]
+    for held_out in range(int(fold.max()) + 1):
+        test = fold == held_out
+        predicted["mean"][test] = y[~test].mean()
+        slope, intercept = _line(x[~test], y[~test])
+        predicted["line"][test] = slope * x[test] + intercept
+        fitted = isotonic_map(x[~test], y[~test], scale=scale)
+        predicted["isotonic"][test] = fitted.predict(x[test])
+    return predicted
 
 
 def _gain(test: Estimate, over: str, n: int, *, adjusted: float = math.nan) -> Estimate:
@@ -289,7 +315,9 @@ def _add_curve(out: Estimates, target: Target) -> None:
             out.add("calibration curve", name, mean, **keys)
 
 
-def _add_group_means(out: Estimates, dataset: Dataset, target: Target, level: float) -> None:
+def _add_group_means(
+    out: Estimates, dataset: Dataset, target: Target, rated: str | None, level: float
+) -> None:
     responses = dataset.responses
     labelled = target.both
     unlabelled = np.isfinite(target.panel) & ~np.isfinite(target.human)
@@ -325,7 +353,7 @@ def _add_group_means(out: Estimates, dataset: Dataset, target: Target, level: fl
             "n_rated": fit.n_labelled,
             "n_not_rated": fit.n_unlabelled,
             "rated_alone": plain,
-            "with_panel": replace(powered, verdict="earned" if is_narrower else None),
+            "with_panel": replace(powered, verdict=_earned(rated, is_narrower=is_narrower)),
             "weight": fit.weight,
         }
         out.add_all("group means", figures, group=name, **keys_of(target.ratings))
@@ -336,19 +364,31 @@ def _add_group_means(out: Estimates, dataset: Dataset, target: Target, level: fl
     return None
 
 
-def _conformal(dataset: Dataset, target: Target, predicted: Floats | None, seed: int) -> Estimate:
+def _earned(rated: str | None, *, is_narrower: bool) -> str:
+    """What becomes of a mean that the panel has a part in."""
+    if not is_narrower:
+        return "not narrower"
+    return "earned" if rated == RANDOM else NOT_RANDOM
+
+
+def _conformal(
+    dataset: Dataset, target: Target, predicted: Floats | None, level: float
+) -> Estimate:
     rows = np.flatnonzero(target.both)
-    method = (
-        f"{CONFORMAL_LEVEL:.0%} split-conformal half-width around the panel score, one a prompt"
-    )
     if predicted is None:
-        return undefined(f"fewer than {FEWEST_PROMPTS} prompts", method=method)
+        return undefined(f"fewer than {FEWEST_PROMPTS} prompts", method="conformal half-width")
+    draws = len(predicted)
+    split = f"out of {MOST_FOLDS} folds of prompts, over {draws} divisions into folds"
+    if draws == 1:
+        split = "out of fold by prompt, where a map is fitted"
     found = conformal_width(
-        predicted, target.human[rows], level=CONFORMAL_LEVEL,
-        groups=dataset.responses.prompt[rows], seed=seed,
+        predicted.ravel(), np.tile(target.human[rows], draws), level=level,
+        groups=np.tile(dataset.responses.prompt[rows], draws),
     )  # fmt: skip
     return replace(
-        found, value=found.value if math.isfinite(found.value) else math.nan, method=method,
+        found, value=found.value if math.isfinite(found.value) else math.nan,
+        method=f"{level:.0%} conformal half-width around the panel score; misses {split}, every "
+        "prompt weighing alike",
         reason=found.reason or "a width, not an estimate: it covers the observed human mean, "
-        "human noise included", level=CONFORMAL_LEVEL,
+        "human noise included", level=level,
     )  # fmt: skip

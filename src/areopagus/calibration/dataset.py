@@ -79,7 +79,8 @@ class Target:
     Attributes:
         name: "overall, rank", "clarity, score", …
         ratings: people's.
-        panel: shape (R,), the panel's score of each response.
+        panel: shape (R,), the panel's score of each response; see `PanelScores.mean`.
+        plain: shape (R,), the plain mean of the judges that are there.
         human: shape (R,), the mean over raters, higher is better; nan where nobody rated.
         n_raters: shape (R,).
         criterion: the panel's criterion, None for its composite.
@@ -88,6 +89,7 @@ class Target:
     name: str
     ratings: Ratings
     panel: Floats
+    plain: Floats
     human: Floats
     n_raters: Integers
     criterion: str | None
@@ -96,6 +98,21 @@ class Target:
     def both(self) -> npt.NDArray[np.bool_]:
         """Shape (R,): rated by people and scored by the panel."""
         return np.isfinite(self.panel) & np.isfinite(self.human)
+
+    def is_across(self, prompt: Integers) -> bool:
+        """Whether every prompt has one such response, so that order is that across prompts.
+
+        Args:
+            prompt: shape (R,), codes of the responses' prompts.
+        """
+        codes = prompt[self.both]
+        return len(codes) > 1 and len(np.unique(codes)) == len(codes)
+
+    @property
+    def moved(self) -> Floats:
+        """Points by which the additive fit moves rated responses; 0 where no judge is missing."""
+        found: Floats = (self.panel - self.plain)[self.both]
+        return found
 
 
 def keys_of(ratings: Ratings) -> dict[str, str]:
@@ -246,7 +263,8 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
         else:
             continue
         human, counts = one.mean_by_response(len(dataset.responses))
-        found.append(Target(one.name, one, panel.ensemble(criterion), human, counts, criterion))
+        score, plain, _ = panel.mean(criterion)
+        found.append(Target(one.name, one, score, plain, human, counts, criterion))
     found.sort(
         key=lambda t: (
             t.ratings.criterion != OVERALL,

@@ -28,12 +28,17 @@ from ..reports.document import (
 from . import tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
-from .judges import SOURCE_ONLY, USELESS
+from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SO: Final = {
+    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
+    "noise": "cannot tell", "undefined": "cannot tell",
+}  # fmt: skip
 
 MOST_RATERS: Final = 300
 """Raters of one table and criterion; of more, the harshest and the most lenient."""
@@ -102,9 +107,19 @@ _Parts = tuple[str, str, Iterator[Part], Audience]
 
 
 def _sections(*given: _Parts) -> list[Section]:
-    """The sections that hold something."""
-    made = [Section(name, title, list(parts), who) for name, title, parts, who in given]
+    """The sections that hold something; why a figure or an interval is missing, once in each."""
+    made = [Section(name, title, list(_told_once(parts)), who) for name, title, parts, who in given]
     return [section for section in made if section.parts]
+
+
+def _told_once(parts: Iterator[Part]) -> Iterator[Part]:
+    told: set[str] = set()
+    for part in parts:
+        if not isinstance(part, Table):
+            yield part
+            continue
+        yield replace(part, notes=[note for note in part.notes if note not in told])
+        told.update(part.notes)
 
 
 class _Shown(Answer):
@@ -125,31 +140,35 @@ class _Shown(Answer):
 
     def by_criterion(self) -> Iterator[Part]:
         """The picture and the table of the summary."""
-        found = [
-            (
-                self.named(keys), figures.get("tau_of_raters"),
-                self.of("one person", "tau_of_one", rater=None, **keys), figures["tau"],
-                figures.get("ceiling"),
+        found = []
+        for keys, figures in self.criteria("panel"):
+            panel, one, ceiling, apart = (
+                self.of("one person", name, rater=None, **keys)
+                for name in ("tau_of_panel", "tau_of_one", "ceiling", "tau_difference")
             )
-            for keys, figures in self.criteria("panel")
-        ]  # fmt: skip
+            if panel is None:  # one rater: nobody is left to compare with
+                panel, ceiling = figures["tau"], figures.get("ceiling")
+            verdict = self._verdict(keys, figures)
+            found.append((self.named(keys), _SO.get(verdict, verdict), panel, one, ceiling, apart))
         if not found:
             return
-        names, people, one, panel, ceiling = zip(*found, strict=True)
+        names, _, of_panel, of_one, ceilings, _ = zip(*found, strict=True)
         yield _forest(
-            "ceiling", "Panel and people by criterion", names,
-            {"two people": people, "one more person": one, "panel": panel, "ceiling": ceiling},
-            "Tau-b within prompts: of two raters, of one rater and of the panel with the mean of "
-            "the others, and the ceiling that a judge who knows the truth would reach with these "
-            "raters. Bars are intervals over prompts.",
-            axis="tau-b within prompts", reference=0.0, hollow=("two people", "one more person"),
+            "ceiling", "Panel and people", names,
+            {"one more person": of_one, "panel": of_panel, "ceiling": ceilings},
+            "Agreement with the mean of the other raters, with intervals over prompts; the dashed "
+            "line is chance, the ceiling what a judge without errors would reach.",
+            axis=f"tau {self.where}", reference=0.0, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            "Tau-b within prompts: of two raters with each other, of the panel with their mean.",
+            f"Tau {self.where} with the mean of the other raters, a tie being no order.",
             "By criterion",
-            [Column("criterion", "id"), Column("two people", "estimate"),
-             Column("panel", "estimate"), Column("ceiling", "number")],
-            [[name, two, tau, most.value if most else None] for name, two, _, tau, most in found],
+            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
+             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [
+                [name, so, tau.value, one.value if one else None, apart]
+                for name, so, tau, one, _, apart in found
+            ],
         )  # fmt: skip
 
     def people_by_criterion(self) -> Iterator[Part]:
@@ -283,7 +302,7 @@ class _Shown(Answer):
         if not self.main:
             yield Paragraph("Undefined: people and panel share no criterion.")
             return
-        yield from self.table(tables.PANEL)
+        yield from self.table(tables.PANEL, where=self.where)
         if preferred := self.of("pair types", "source_only", group="cross"):
             yield from self.table(tables.PAIR_TYPES, preferred=preferred.verdict)
         yield from self.table(tables.BEYOND)
@@ -296,10 +315,14 @@ class _Shown(Answer):
 
     def one_person(self) -> Iterator[Part]:
         """The panel against one more person, on the same footing."""
-        yield from self.table(tables.ONE_PERSON)
+        yield from self.table(tables.ONE_PERSON, where=self.where)
         rows = select(self.estimates, "one person")
         each = rows[rows["rater"].isin(rows["rater"].dropna().unique()[:MOST_RATERS])]
-        if len(each) and (made := tables.EACH_PERSON.shown(each, criterion=self.named(self.main))):
+        if len(each) and (
+            made := tables.EACH_PERSON.shown(
+                each, criterion=self.named(self.main), where=self.where
+            )
+        ):
             yield made
 
     def judges(self) -> Iterator[Part]:
@@ -313,14 +336,14 @@ class _Shown(Answer):
             called = [one if one.verdict else None for _, one in known]
             columns = {
                 "judge": [None if one.verdict else one for _, one in known],
-                "useless, or source only": called,
+                "chance, or source only": called,
             }
             yield _forest(
                 "judges", "Judges", names, columns if any(called) else {"": columns["judge"]},
                 "Pairs ordered as people do, with intervals over prompts, the best first; the "
                 "dashed line is chance.",
                 axis="pairs ordered as people do, ties one half", reference=0.5, scale=(0.0, 1.0),
-                hollow=("useless, or source only",),
+                hollow=("chance, or source only",),
             )  # fmt: skip
         for kind in ("judge", "persona", "model", "axis"):
             for declared in tables.judge_tables(kind):
@@ -328,7 +351,7 @@ class _Shown(Answer):
         why = self.of("judges", "severity_apart", group=None)
         if why is not None and why.reason:
             yield Paragraph(f"Severity is not taken apart: {why.reason}.", "quiet")
-        named = self.judges_called(USELESS) or self.judges_called(SOURCE_ONLY)
+        named = self.judges_called(NOT_ABOVE_CHANCE) or self.judges_called(SOURCE_ONLY)
         if named and self.has_few_prompts:
             yield Paragraph(
                 "With few prompts good judges may be among those named: at 9 prompts that befell "
@@ -377,7 +400,7 @@ class _Shown(Answer):
         """What is earned out of fold."""
         points = []
         for table, measure, label, plain in (
-            ("weights", "tau", "Weights of judges:", {"equal": "keep equal weights"}),
+            ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
             ("maps", "error", "Map to people's scale:", {"as is": "keep the scores as they are"}),
         ):
             points += [
@@ -399,14 +422,26 @@ class _Shown(Answer):
         if self.of("maps", "error", group="as is") is not None:
             yield from self.table(tables.MAPS)
         if self.of("group means", "n_rated", group="all") is not None:
+            rated = self.record["config"].get("rated")
+            told = {
+                "random": "The rated prompts were said to be a random sample.",
+                "chosen": "The rated prompts were chosen: the panel's part in these means is not "
+                "earned, for chosen prompts may differ from the rest.",
+                None: "It was not said whether the rated prompts are a random sample of all "
+                "(--rated random): no mean with the panel's part in it is earned.",
+            }
+            yield Paragraph(told[rated])
             yield from self.table(tables.GROUP_MEANS)
         width = self.of("conformal", "half_width")
         if width is not None and width.is_defined:
+            _, _, split = width.method.partition("; ")
             yield Paragraph(
                 f"Around a calibrated score, ±{number(width.value)} points cover people's mean in "
-                f"90% of cases (split conformal over {units(width.n, width.unit)}); human noise is "
-                "included."
+                f"{width.level:.0%} of cases ({units(width.n, width.unit)}; {split}); human noise "
+                "is included."
             )
+        elif width is not None and width.reason and self.record["levels"]:
+            yield Paragraph(f"No width around a calibrated score: {width.reason}.", "quiet")
 
     def _why_none(self, table: str, measure: str, label: str) -> list[tuple[str, str]]:
         found = self.of(table, measure, group=None)
@@ -438,8 +473,13 @@ class _Shown(Answer):
         if not found:
             return
         for keys, rate in found:
-            if not keys["baseline"] and rate.reason and not rate.reason.startswith("over raters"):
-                yield Paragraph(f"{keys['detail'].capitalize()}: {rate.reason}.")
+            if not keys["baseline"]:
+                epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
+                allowed = "" if epsilon is None else f", epsilon {number(epsilon.value)}"
+                why = rate.reason or ""
+                told = "" if why.startswith("over raters") else f": {why}"
+                verdict = f"{keys['detail'].capitalize()}{allowed}: {rate.verdict}{told}."
+                yield Paragraph(verdict)
         yield _forest(
             "alt_test", "Alternative annotator test",
             [f"{keys['detail']}: {keys['baseline'] or 'the panel'}" for keys, _ in found],

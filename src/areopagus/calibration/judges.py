@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import jackknife, ratio, ratio_difference, verdict_limits
-from ..aggregation.pair_counting import PairSums, pair_sums, sums_by_type
+from ..aggregation.pair_counting import pair_sums, sums_by_type
 from ..aggregation.rater_effects import (
     length_slope,
     level_difference,
@@ -23,7 +23,7 @@ from ..aggregation.severity import severity_parts
 from ..records.estimates import Estimates
 from ..records.types import STATUSES
 from .dataset import Dataset, Target
-from .panel_scores import PanelScores, judge_name
+from .panel_scores import PanelScores, judge_name, mean_over_judges
 from .responses import MODEL, family_of
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ NEAR_CHANCE = 0.6
 """A judge with a higher accuracy within source is not called one that knows the source only,
 however wide the interval is."""
 
-USELESS, SOURCE_ONLY = "useless", "source only"
+NOT_ABOVE_CHANCE, SOURCE_ONLY = "not shown above chance", "source only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _World:
     panel: PanelScores
     human: Floats
     by_judge: Floats
-    whole: PairSums
+    everybody: Floats
     n_prompts: int
     families: Mapping[str, str] | None
     respondent_family: tuple[str | None, ...]
@@ -66,13 +66,13 @@ def add_judges(
     """Adds the table "judges" on the main target; the key `factor` says which kind a row is of.
 
     n_scored        judgments scored, of those planned where that is known
-    accuracy        pair accuracy with people, ties one half. The verdict is "useless" where the
-                    interval covers chance (one half) or lies below it; so does a judge with one
-                    score for everything, whose accuracy is one half in every prompt and stands for
-                    its interval; else "source only" where it is right on cross-source pairs, at
-                    chance within each source, and the two differ
+    accuracy        pair accuracy with people, ties one half. The verdict is "not shown above
+                    chance" where the interval covers chance (one half) or lies below it, and on a
+                    judge with one score for everything, whose accuracy is one half in every prompt
+                    and stands for its interval; else "source only" where it is right on
+                    cross-source pairs, at chance within each source, and the two differ
     tau             stratified tau-b, which rewards ties: compare accuracies, not taus
-    severity        mean of its score less the panel's; positive is lenient
+    severity        mean of its score less the panel's on the same responses; positive is lenient
     severity_apart  of personas and of models, fitted together: freed from each other
     spread          standard deviation of its scores within prompts
     without         accuracy of the panel without it less that of the whole panel; above 0 the
@@ -82,10 +82,14 @@ def add_judges(
     abstained       share of its judgments that found the response to decline
     cross, within   accuracy on cross-source and on within-source pairs
 
+    A persona, a model or the panel without a judge is the mean of its judges, by the additive fit
+    where one of them is missing; a judge is held against people and panel over the responses that
+    both have.
+
     It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): the useless
-    judge named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of
-    the ten named useless in .332, .000, .000, named source-only in .099, .018, .000. Coverage of
+    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): a judge at random
+    named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of the
+    ten "not shown above chance" in .332, .000, .000, "source only" in .099, .018, .000. Coverage of
     the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it .983, .948,
     .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to .006).
 
@@ -100,13 +104,14 @@ def add_judges(
     if panel is None:
         return
     human = np.where(target.both, target.human, np.nan)
+    by_judge = panel.by_judge(target.criterion)
     world = _World(
         dataset=dataset,
         target=target,
         panel=panel,
         human=human,
-        by_judge=panel.by_judge(target.criterion),
-        whole=pair_sums(target.panel, human, responses.prompt, n_prompts=len(responses.prompt_ids)),
+        by_judge=by_judge,
+        everybody=mean_over_judges(by_judge.reshape(len(by_judge), -1)).score,
         n_prompts=len(responses.prompt_ids),
         families=families,
         respondent_family=tuple(
@@ -157,11 +162,7 @@ def keys_of_part(kind: Literal["persona", "model"], name: str) -> dict[str, str]
 
 
 def _mean_of(table: Floats, mask: Mask) -> Floats:
-    part = table[:, mask]
-    counts = np.isfinite(part).sum(axis=1)
-    sums = np.nansum(part, axis=1)
-    mean: Floats = np.divide(sums, counts, out=np.full(len(part), np.nan), where=counts > 0)
-    return mean
+    return mean_over_judges(table[:, mask]).score
 
 
 def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) -> None:
@@ -176,16 +177,20 @@ def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) ->
     n_scored = by_status.get("scored", int(np.isfinite(score).sum()))
     is_planned = bool(panel.n_planned.any())
     without = undefined("it is the whole panel")
-    if np.isfinite(rest).any():
-        others = pair_sums(
-            np.where(np.isfinite(world.target.panel), rest, np.nan),
-            world.human, prompt, n_prompts=n_prompts,
-        )  # fmt: skip
+    both = np.isfinite(rest) & np.isfinite(world.target.panel)
+    if both.any():
         without = ratio_difference(
-            others.accuracy, world.whole.accuracy, level=level,
-            method="pair accuracy of the panel without it less that of the panel",
+            *(
+                pair_sums(
+                    np.where(both, one, np.nan), world.human, prompt, n_prompts=n_prompts
+                ).accuracy
+                for one in (rest, world.target.panel)
+            ),
+            method="pair accuracy of the panel without it less that of the panel, over the "
+            "responses that both have",
+            level=level,
         )  # fmt: skip
-    verdict = USELESS if verdict_limits(accuracy)[0] <= 0.5 else None
+    verdict = NOT_ABOVE_CHANCE if verdict_limits(accuracy)[0] <= 0.5 else None
     of_source: dict[str, Estimate] = {}
     if responses.has_both_sources:
         types = sums_by_type(score, world.human, prompt, responses.source, n_prompts=n_prompts)
@@ -216,7 +221,7 @@ def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) ->
             else "the interval stands at the accuracy",
         ),
         "severity": level_difference(
-            score, _mean_of(world.by_judge, np.ones_like(mask)), prompt, n_prompts, level
+            score, world.everybody, prompt, n_prompts, level
         ),
         "spread": score_spread(score, prompt, n_prompts),
         "without": without,

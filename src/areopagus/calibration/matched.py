@@ -88,7 +88,7 @@ def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated:
     if panel is None:
         return
     P, M, T = panel.shape
-    score = target.panel if target is not None else panel.ensemble()
+    score, plain, is_unbalanced = panel.mean(target.criterion if target is not None else None)
     both = target.both if target is not None else np.zeros(len(score), dtype=bool)
     there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
     asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
@@ -107,6 +107,17 @@ def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated:
         "n_both": of(int(both.sum()), len(score), "judged responses both rated and scored"),
         "n_prompts_both": len(np.unique(dataset.responses.prompt[both])),
     }
+    if (unbalanced := is_unbalanced & np.isfinite(score)).any():
+        n_unbalanced = int(unbalanced.sum())
+        figures["n_unbalanced"] = of(
+            n_unbalanced, n_scored, "scored responses on which a judge is missing"
+        )
+        figures["moved"] = Estimate(
+            float(np.abs(score - plain)[unbalanced].mean()), n=n_unbalanced, unit="response",
+            method="mean size of the step from the plain mean of the judges that are there to the "
+            "additive fit, on those responses",
+            reason="a description of these scores: no interval",
+        )  # fmt: skip
     out.add_all(TABLE, figures)
     known = [name for name in (*STATUSES, *panel.status) if name in panel.status]
     for name in dict.fromkeys(known):

@@ -12,10 +12,17 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.across_prompts import drawn_items, item_pairs
 from ..aggregation.alt_test import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
-from ..aggregation.jackknife import cut_to_range, ratio, ratio_difference, verdict_limits
+from ..aggregation.intervals import MIN_UNITS, t_interval
+from ..aggregation.jackknife import (
+    cut_to_range,
+    jackknife,
+    ratio,
+    ratio_difference,
+    verdict_limits,
+)
 from ..aggregation.kendall import (
     PairwiseTau,
     agreement_ceiling,
@@ -44,6 +51,9 @@ RESAMPLES = 4000
 MOST_RATERS = 5000
 """Raters that are left out one by one on the main target; of more, those with the most ratings."""
 
+MOST_PERMUTED = 1_000_000
+"""Responses permuted for a p across prompts; of many responses fewer permutations are drawn."""
+
 MOST_RATERS_ELSEWHERE = 300
 """The same on every other target."""
 
@@ -60,31 +70,41 @@ def add_panel(
 ) -> None:
     """Adds how far the panel agrees with people on every target, and on the main one in detail."""
     for place, target in enumerate(targets):
-        add_agreement(out, dataset, target, level=level, seed=seed)
-        if place == 0:
-            add_one_person(out, dataset, target, level=level)
-        else:
-            add_one_person(
-                out, dataset, target, level=level, by_rater=False, most=MOST_RATERS_ELSEWHERE
-            )
+        pairs = pairwise_tau(target.ratings, level=level)
+        add_agreement(out, dataset, target, pairs=pairs, level=level, seed=seed)
+        is_main = place == 0
+        add_one_person(
+            out, dataset, target, pairs=pairs, level=level, by_rater=is_main,
+            most=MOST_RATERS if is_main else MOST_RATERS_ELSEWHERE,
+        )  # fmt: skip
     if targets:
         add_pair_types(out, dataset, targets[0], level=level)
 
 
 def add_agreement(
-    out: Estimates, dataset: Dataset, target: Target, *, level: float = 0.95, seed: int = 0
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    *,
+    pairs: PairwiseTau | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> None:
     """Adds the table "panel": the panel against the mean of the raters on one target.
 
     tau         stratified tau-b, bootstrap-t over prompts; its p is the exact permutation within
-                prompts, two-sided; its verdict "above its ceiling" means ties, pooling, chance, or
-                shared errors
+                prompts, two-sided
     mean_tau    mean of per-prompt tau-b, t interval
     accuracy    share of pairs that people decide ordered likewise, panel ties one half
     n_ties      those pairs that the panel ties
     tau_of_raters  mean tau-b of pairs of raters, within prompts
     ceiling     tau expected of a judge who knows the truth, given these raters; its range is the
                 interval of the raters' own tau carried through
+    above_ceiling  tau less the ceiling, jackknife over prompts of both at once; its verdict "above
+                its ceiling", where the interval lies above 0, means ties, pooling, or errors that
+                the panel shares with these raters
+    tau_of_plain_means  where judges are missing: tau of the plain means, which the additive fit
+                corrects (`PanelScores.mean`)
     pooled_tau  tau-b over all responses at once: the paper's definition, which differences
                 between prompts inflate
 
@@ -100,23 +120,24 @@ def add_agreement(
     if not both.any():
         out.add("panel", "tau", undefined(NONE_RATED), **keys)
         return
+    of_raters = pairs or pairwise_tau(target.ratings, level=level)
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
+    if target.is_across(prompt):
+        _add_agreement_across(out, target, x, y, groups, of_raters, level=level, seed=seed)
+        return
     sums = pair_sums(
         target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
     )
     tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed)
     test = permutation_test(x, y, groups, rng=seed)
     mean_tau = t_interval(np.array(mean_group_tau(x, y, groups).taus), level=level)
-    of_raters = pairwise_tau(target.ratings, level=level)
     ceiling = ceiling_of(of_raters, target)
-    is_above = ceiling.is_defined and tau.value > ceiling.value
     pooled = kendall_tau_b(x, y)
     figures: dict[str, Estimate | float] = {
         "n_prompts": len(np.unique(groups)),
         "tau": replace(
             cut_to_range(tau.of("stratified tau-b: pairs within prompts"), (-1.0, 1.0)),
             p=test.p, p_method=test.p_method,
-            verdict="above its ceiling" if is_above else None,
         ),
         "mean_tau": cut_to_range(mean_tau.of("mean of per-prompt tau-b"), (-1.0, 1.0)),
         "accuracy": ratio(
@@ -125,6 +146,7 @@ def add_agreement(
         "n_ties": int(sums.ties.sum()),
         "tau_of_raters": of_raters.tau,
         "ceiling": ceiling,
+        "above_ceiling": above_ceiling(sums, of_raters, target, level),
         "pooled_tau": Estimate(
             pooled, n=int(both.sum()), unit="response",
             method="the paper's definition: tau-b over all responses of all prompts at once",
@@ -132,13 +154,65 @@ def add_agreement(
             if math.isnan(pooled) else "prompts are not kept apart: no interval",
         ),
     }  # fmt: skip
+    if (target.moved != 0).any():
+        x = round_ties(target.plain[both])
+        figures["tau_of_plain_means"] = Estimate(
+            kendall_tau_b(x, y, groups), n=tau.n, method="stratified tau-b of the plain means of "
+            "the judges that are there", reason="for comparison only: no interval",
+        )  # fmt: skip
     out.add_all("panel", figures, **keys)
 
 
-def ceiling_of(pairs: PairwiseTau, target: Target) -> Estimate:
-    """Returns the tau that a judge who knows the truth would reach against these raters' mean."""
-    rated = target.n_raters[target.both]
-    m = max(round(float(rated.mean())), 1) if len(rated) else 1
+def _add_agreement_across(
+    out: Estimates,
+    target: Target,
+    x: Floats,
+    y: Floats,
+    prompts: npt.NDArray[np.int64],
+    of_raters: PairwiseTau,
+    *,
+    level: float,
+    seed: int,
+) -> None:
+    """Adds the table "panel" where every prompt has one response: order is that across prompts."""
+    chosen, n_all = drawn_items(len(x), seed=seed), len(x)
+    x, y, prompts = x[chosen], y[chosen], prompts[chosen]
+    drawn = f"; {len(x):,} of {n_all:,} prompts, drawn" if len(x) < n_all else ""
+    pairs = item_pairs(x, y)
+    rest = pairs.tau_b_left_out()
+    order = np.argsort(prompts)
+    tau = jackknife(
+        pairs.tau_b, rest, n=len(x), method=f"tau-b across prompts, one response each{drawn}",
+        level=level, bounds=(-1.0, 1.0),
+    )  # fmt: skip
+    test = permutation_test(x, y, rng=seed, resamples=min(9999, MOST_PERMUTED // len(x)))
+    figures: dict[str, Estimate | float] = {
+        "n_prompts": len(x),
+        "tau": replace(tau, p=test.p, p_method=test.p_method),
+        "tau_of_raters": of_raters.tau,
+        "ceiling": ceiling_of(of_raters, target),
+        "above_ceiling": _less_ceiling(
+            pairs.tau_b, prompts[order], rest[order], of_raters, target, level
+        ),
+    }
+    if (target.moved != 0).any():
+        plain = kendall_tau_b(target.plain[target.both][chosen], y)
+        figures["tau_of_plain_means"] = Estimate(
+            plain, n=len(x), reason="for comparison only: no interval",
+            method="tau-b across prompts of the plain means of the judges that are there",
+        )  # fmt: skip
+    out.add_all("panel", figures, **keys_of(target.ratings))
+
+
+def ceiling_of(pairs: PairwiseTau, target: Target, *, left_out: int = 0) -> Estimate:
+    """Returns the tau that a judge who knows the truth would reach against these raters' mean.
+
+    Args:
+        pairs: the raters' own tau.
+        target: what was rated.
+        left_out: raters who are not in the mean.
+    """
+    m = _mean_raters(target, left_out)
     tau = pairs.tau
     method = f"Gaussian ceiling for {m} raters; range from the interval of the raters' tau"
     value = agreement_ceiling(min(tau.value, 1.0), m) if tau.is_defined else math.nan
@@ -154,6 +228,60 @@ def ceiling_of(pairs: PairwiseTau, target: Target) -> Estimate:
     low = agreement_ceiling(float(np.clip(tau.low, 0, 1)), m)
     high = agreement_ceiling(float(np.clip(tau.high, 0, 1)), m)
     return Estimate(value, n=tau.n, method=method, low=low, high=high, level=tau.level)
+
+
+def _mean_raters(target: Target, left_out: int = 0) -> int:
+    rated = target.n_raters[target.both]
+    return max(round(float(rated.mean())) - left_out, 1) if len(rated) else 1
+
+
+ABOVE_CEILING = "above its ceiling"
+"""The verdict on a tau that is higher than even a judge without errors would reach."""
+
+
+def above_ceiling(sums: PairSums, pairs: PairwiseTau, target: Target, level: float) -> Estimate:
+    """Returns tau less the ceiling, both without each prompt in turn.
+
+    A judge without errors reaches the ceiling, so that half of such judges stand above it by their
+    point estimate (.525, .495, .493 of worlds of 9, 26, 100 prompts of six, three raters); the
+    caution needs an interval, and falls on .015, .027, .015 of them
+    (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error .004).
+    """
+    parts = (sums.difference, sums.ordered, sums.decided)
+    top, left, right = (part.sum() - part for part in parts)
+    scale = np.sqrt(left * right)
+    rest = np.divide(top, scale, out=np.full(len(top), np.nan), where=scale > 0)
+    prompts = np.flatnonzero(sums.decided > 0)
+    return _less_ceiling(sums.tau, prompts, rest[prompts], pairs, target, level)
+
+
+def _less_ceiling(
+    tau: float,
+    prompts: npt.NDArray[np.int64],
+    rest: Floats,
+    pairs: PairwiseTau,
+    target: Target,
+    level: float,
+) -> Estimate:
+    """The same of any tau: its value, and its values without each of these prompts."""
+    method = "tau-b less the ceiling"
+    m = _mean_raters(target)
+    of_raters = pairs.tau.value
+
+    def ceiling(one: float) -> float:
+        return agreement_ceiling(min(max(one, 0.0), 1.0), m)
+
+    if not of_raters > 0 or math.isnan(tau):
+        return undefined("there is no ceiling", method=method)
+    every = np.union1d(prompts, pairs.prompts)
+    # a prompt that says nothing on one side leaves that side as it is
+    of_panel, of_people = np.full(len(every), tau), np.full(len(every), of_raters)
+    of_panel[np.searchsorted(every, prompts)] = rest
+    of_people[np.searchsorted(every, pairs.prompts)] = pairs.left_out
+    left_out = of_panel - np.array([ceiling(one) for one in of_people.tolist()])
+    found = jackknife(tau - ceiling(of_raters), left_out, n=len(every), method=method, level=level)
+    is_above = found.has_interval and found.low > 0
+    return replace(found, verdict=ABOVE_CEILING if is_above else None)
 
 
 def add_pair_types(
@@ -236,6 +364,7 @@ def add_one_person(
     dataset: Dataset,
     target: Target,
     *,
+    pairs: PairwiseTau | None = None,
     level: float = 0.95,
     by_rater: bool = True,
     most: int = MOST_RATERS,
@@ -245,19 +374,33 @@ def add_one_person(
     Rater i is left out; on the responses that i rated and the panel scored, rater i and the panel
     are each compared with the mean of the other raters. The panel against the mean of *all*
     raters beside rater against rater would flatter the panel: a mean is easier to agree with.
-    Means over prompts of the mean over raters: of the within-prompt tau, and of pair accuracy,
-    which does not reward whoever ties; the difference is paired by prompt.
+
+    tau_of_one, tau_of_panel  Somers' d within prompts, (C - D) / pairs that the others order, which
+                    is 2 x pair accuracy - 1 and does not reward whoever ties, as tau-b does; means
+                    over prompts of the mean over raters
+    tau_difference  panel less rater, paired by prompt, with the verdict: "better" or "worse" where
+                    the interval leaves out 0; "near" where it leaves out that the panel has less
+                    than half of the agreement of one person; else "undecided"
+    ceiling         as in the table "panel", against one rater fewer
+
     Measured coverage of the paired 95% interval at 9, 26, 100 prompts of six: .937, .953,
-    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005).
+    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005); across prompts of
+    one response each .946, .955, .946 (error .007). With three raters a judge with a third of a
+    person's agreement is called near or better in .004, .001, .000 of worlds, one exactly as good
+    as a person in .272, .725, .975, worse in .023, .023, .025
+    (benchmarks/simulate_calibration.py, 1,000 worlds).
 
     Args:
         out: takes the figures.
         dataset, target: what was rated and scored.
+        pairs: the raters' own tau, where it is known.
         level: nominal coverage.
         by_rater: whether each rater left out gets rows of its own.
         most: raters that are left out one by one; of more, those with the most ratings.
     """
     ratings, keys = target.ratings, keys_of(target.ratings)
+    pairs = pairs or pairwise_tau(ratings, level=level)
+    ceiling = ceiling_of(pairs, target, left_out=1)
     R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
     sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
     counts = np.bincount(ratings.response, minlength=R)
@@ -267,8 +410,12 @@ def add_one_person(
     chosen = np.arange(len(raters))
     if len(raters) > most:
         chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:most])
-    totals = {name: np.zeros(G) for name in ("tau_h", "tau_p", "acc_h", "acc_p")}
-    n_tau, n_acc = np.zeros(G), np.zeros(G)
+    if target.is_across(dataset.responses.prompt):
+        _add_one_person_across(
+            out, dataset, target, ceiling, level=level, by_rater=by_rater, most=most
+        )
+        return
+    of_one, of_panel, n = np.zeros(G), np.zeros(G), np.zeros(G)
     for k in chosen.tolist():
         at = order[cuts[k] : cuts[k + 1]]
         response = ratings.response[at]
@@ -280,67 +427,147 @@ def add_one_person(
         others = (sums[response] - own) / (counts[response] - 1)
         human = pair_sums(own, others, local, n_prompts=len(prompts))
         panel = pair_sums(target.panel[response], others, local, n_prompts=len(prompts))
-        tau_h, tau_p = _tau_by_prompt(human), _tau_by_prompt(panel)
-        # a prompt counts for both or for neither
-        both = np.isfinite(tau_h) & np.isfinite(tau_p)
-        totals["tau_h"][prompts[both]] += tau_h[both]
-        totals["tau_p"][prompts[both]] += tau_p[both]
-        n_tau[prompts[both]] += 1
         decided = human.decided > 0
-        totals["acc_h"][prompts[decided]] += human.right[decided] / human.decided[decided]
-        totals["acc_p"][prompts[decided]] += panel.right[decided] / panel.decided[decided]
-        n_acc[prompts[decided]] += 1
+        for total, sums_of in ((of_one, human), (of_panel, panel)):
+            total[prompts[decided]] += sums_of.difference[decided] / sums_of.decided[decided]
+        n[prompts[decided]] += 1
         if by_rater:
-            method = "pair accuracy against the mean of the other raters"
             figures = {
-                "accuracy_of_one": ratio(*human.accuracy, method=method, level=level),
-                "accuracy_of_panel": ratio(*panel.accuracy, method=method, level=level),
+                "tau_of_one": _somers_d(human, level),
+                "tau_of_panel": _somers_d(panel, level),
             }
             who = dataset.rater_ids[int(raters[k])]
             out.add_all("one person", figures, rater=who, **keys)
-    if not n_acc.any():
+    if not n.any():
         none = undefined("no rater shares a response with the panel and another rater")
-        out.add("one person", "accuracy_difference", none, **keys)
+        out.add("one person", "tau_difference", none, **keys)
         return
-    for n in (n_tau, n_acc):
-        n[n == 0] = np.nan
-    of_one, of_panel = totals["tau_h"] / n_tau, totals["tau_p"] / n_tau
-    right_one, right_panel = totals["acc_h"] / n_acc, totals["acc_p"] / n_acc
+    n[n == 0] = np.nan
+    of_one, of_panel = of_one / n, of_panel / n
 
-    def mean(values: Floats, method: str, least: float, most: float = 1.0) -> Estimate:
-        found = t_interval(values, level=level).of(method)
-        return cut_to_range(found, (least, most))
+    def mean(values: Floats, method: str, most: float = 1.0) -> Estimate:
+        return cut_to_range(t_interval(values, level=level).of(method), (-most, most))
 
-    left = "left out, against the mean of the others"
-    paired = "panel less rater, paired by prompt"
+    one = mean(of_one, "Somers' d of the rater left out, against the mean of the others")
+    difference = mean(of_panel - of_one, "panel less rater, paired by prompt", 2.0)
     figures = {
-        "tau_of_one": mean(of_one, f"within-prompt tau of the rater {left}", -1),
-        "tau_of_panel": mean(of_panel, "within-prompt tau of the panel, same others", -1),
-        "tau_difference": mean(of_panel - of_one, paired, -2, 2),
-        "accuracy_of_one": mean(right_one, f"pair accuracy of the rater {left}", 0),
-        "accuracy_of_panel": mean(right_panel, "pair accuracy of the panel, same others", 0),
-        "accuracy_difference": _judged(mean(right_panel - right_one, paired, -1)),
+        "tau_of_one": one,
+        "tau_of_panel": mean(of_panel, "Somers' d of the panel, same others"),
+        "tau_difference": replace(difference, verdict=_verdict(difference, one)),
+        "ceiling": ceiling,
     }
     out.add_all("one person", figures, **keys)
-    out.add("one person", "n_comparisons", int(np.nansum(n_acc)), **keys)
+    out.add("one person", "n_comparisons", int(np.nansum(n)), **keys)
 
 
-def _judged(difference: Estimate) -> Estimate:
-    """The difference with its verdict: the side of 0 on which its interval lies."""
+def _add_one_person_across(
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    ceiling: Estimate,
+    *,
+    level: float,
+    by_rater: bool,
+    most: int,
+) -> None:
+    """The same where every prompt has one response: Somers' d across prompts, jackknife."""
+    ratings, keys = target.ratings, keys_of(target.ratings)
+    R = len(dataset.responses)
+    sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
+    counts = np.bincount(ratings.response, minlength=R)
+    raters, sizes = np.unique(ratings.rater, return_counts=True)
+    chosen = np.sort(raters[np.argsort(-sizes, kind="stable")[:most]])
+    names = ("tau_of_one", "tau_of_panel")
+    values: dict[str, list[float]] = {name: [] for name in names}
+    rests = {name: np.zeros(R) for name in names}
+    told, kept = np.zeros(R, dtype=bool), np.zeros(R, dtype=bool)
+    rows = np.flatnonzero(target.both)
+    kept[rows[drawn_items(len(rows))]] = True
+    for rater in chosen.tolist():
+        mine = ratings.rater == rater
+        response = ratings.response[mine]
+        usable = (counts[response] > 1) & kept[response]
+        response, own = response[usable], ratings.value[mine][usable]
+        others = round_ties((sums[response] - own) / (counts[response] - 1))
+        found = {
+            name: item_pairs(given, others)
+            for name, given in zip(names, (own, round_ties(target.panel[response])), strict=True)
+        }
+        if not found["tau_of_one"].second.any():
+            continue
+        told[response[found["tau_of_one"].second > 0]] = True
+        figures = {}
+        for name, pairs in found.items():
+            d, rest = pairs.somers_d, pairs.somers_d_left_out()
+            values[name].append(d)
+            rests[name] += d
+            rests[name][response] += np.where(np.isnan(rest), d, rest) - d
+            figures[name] = jackknife(
+                d, rest, n=len(response), level=level, bounds=(-1.0, 1.0),
+                method="Somers' d across prompts against the mean of the other raters",
+            )  # fmt: skip
+        if by_rater:
+            out.add_all("one person", figures, rater=dataset.rater_ids[rater], **keys)
+    if not values["tau_of_one"]:
+        none = undefined("no rater shares responses with the panel and another rater")
+        out.add("one person", "tau_difference", none, **keys)
+        return
+    n = len(values["tau_of_one"])
+
+    def mean(value: float, rest: Floats, method: str, end: float) -> Estimate:
+        return jackknife(
+            value, rest[told] / n, n=int(told.sum()), method=method, level=level,
+            bounds=(-end, end),
+        )  # fmt: skip
+
+    means = {name: float(np.mean(given)) for name, given in values.items()}
+    one, panel = (
+        mean(means[name], rests[name], f"Somers' d across prompts of the {who}, same others", 1.0)
+        for name, who in zip(names, ("rater left out", "panel"), strict=True)
+    )
+    difference = mean(
+        means["tau_of_panel"] - means["tau_of_one"], rests["tau_of_panel"] - rests["tau_of_one"],
+        "panel less rater, across prompts", 2.0,
+    )  # fmt: skip
+    out.add_all(
+        "one person",
+        {
+            "tau_of_one": one,
+            "tau_of_panel": panel,
+            "tau_difference": replace(difference, verdict=_verdict(difference, one)),
+            "ceiling": ceiling,
+            "n_comparisons": n,
+        },
+        **keys,
+    )
+
+
+BETTER, NEAR, WORSE, UNDECIDED = "better", "near", "worse", "undecided"
+"""The verdicts on the panel against one more person."""
+
+KEPT = 0.5
+"""Share of one person's agreement that a panel near to people keeps at the least."""
+
+
+def _verdict(difference: Estimate, one: Estimate) -> str | None:
+    low, high = difference.low, difference.high
     if not difference.has_interval:
-        return difference
-    verdict = (
-        "better" if difference.low > 0 else "worse" if difference.high < 0 else "not told apart"
-    )
-    return replace(difference, verdict=verdict)
+        if not difference.is_defined or difference.n < MIN_UNITS:
+            return None
+        low = high = difference.value  # the same in every prompt
+    if low > 0 or high < 0:
+        return BETTER if low > 0 else WORSE
+    return NEAR if low > -(1 - KEPT) * one.value else UNDECIDED
 
 
-def _tau_by_prompt(sums: PairSums) -> Floats:
-    scale = np.sqrt(sums.ordered * sums.decided)
-    tau: Floats = np.divide(
-        sums.difference, scale, out=np.full(scale.shape, np.nan), where=scale > 0
-    )
-    return tau
+def _somers_d(sums: PairSums, level: float) -> Estimate:
+    """2 x pair accuracy - 1, with its limits."""
+    found = ratio(*sums.accuracy, method="pair accuracy", level=level)
+    method = f"Somers' d against the mean of the other raters; {found.method.partition('; ')[2]}"
+    return replace(
+        found, value=2 * found.value - 1, low=2 * found.low - 1, high=2 * found.high - 1,
+        se=2 * found.se, method=method,
+    )  # fmt: skip
 
 
 BY_RANK, AS_PUBLISHED = "by rank", "as published"
@@ -365,8 +592,9 @@ def add_alt_test(
 ) -> None:
     """Adds the table "alt-test": the rank form, then the published form (`detail`).
 
-    winning_rate    share of raters whom the panel may replace; its verdict is "pass", "fail" or
-                    "not enough prompts". With a `baseline`: what a constant judge, a random one
+    winning_rate    share of raters whom the panel may replace; its verdict is "pass", "fail",
+                    "not enough prompts" or "uninformative" (a constant or a random judge passes
+                    as well). With a `baseline`: what a constant judge, a random one
                     and a copy of a human get
     advantage       how often the panel is as close to the others as a rater, or closer
     power           probability that a judge exactly as good as one human passes here
@@ -435,9 +663,6 @@ def _add_form(out: Estimates, form: str, test: AltTest, drawn: str) -> None:
     units = sum(1 for one in test.comparisons if not math.isnan(one.p))
     n = max((one.n for one in test.comparisons), default=0)
     description = "over raters: its test is the verdict, it has no interval"
-    constant = test.references.get("constant")
-    if test.reason is None and constant is not None and constant.winning_rate >= 0.5:
-        description = "a judge who always says the same passes too: this form says nothing here"
 
     def share(value: float, unit: str, count: int, method: str) -> Estimate:
         return Estimate(

@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.severity import severity
 from ..records.humans import HumanTable
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.types import OVERALL
@@ -60,19 +61,26 @@ class PanelScores:
             table = self.scores[..., self.criteria.index(criterion)]
         return _mean(table, axis=3)
 
-    def ensemble(self, criterion: str | None = None) -> Floats:
-        """Returns shape (R,): the mean over scored judgments, nan below the quorum.
+    def mean(self, criterion: str | None = None) -> PanelMean:
+        """Returns the panel's score of each response; nan below the quorum.
 
-        Every scored judgment counts once, as in the ensemble score of a run.
+        Where every judge scored it, the mean over scored judgments, as in the ensemble score of a
+        run; where a judge is missing, that of the additive fit (`mean_over_judges`).
         """
         if criterion is None:
             table = _mean(self.scores, axis=4)
         else:
             table = self.scores[..., self.criteria.index(criterion)]
         flat = table.reshape(len(table), -1)
-        n_scored = np.isfinite(flat).sum(axis=1)
-        value = _mean(flat, axis=1)
-        return np.where(n_scored >= self.quorum * self.n_planned - 1e-9, value, np.nan)
+        has_quorum = np.isfinite(flat).sum(axis=1) >= self.quorum * self.n_planned - 1e-9
+        plain = np.where(has_quorum, _mean(flat, axis=1), np.nan)
+        found = mean_over_judges(_mean(table, axis=3).reshape(len(table), -1))
+        score = np.where(found.is_unbalanced, found.score, plain)
+        return PanelMean(np.where(has_quorum, score, np.nan), plain, found.is_unbalanced)
+
+    def ensemble(self, criterion: str | None = None) -> Floats:
+        """Returns shape (R,): the score alone of `mean`."""
+        return self.mean(criterion).score
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -84,6 +92,46 @@ class PanelScores:
         return tuple(
             judge_name(persona, model) for persona in self.personas for model in self.models
         )
+
+
+class PanelMean(NamedTuple):
+    """What several judges say of each response.
+
+    Attributes:
+        score: shape (R,), freed from which judges are missing.
+        plain: shape (R,), the mean of those that are there.
+        is_unbalanced: shape (R,), whether a judge is missing.
+    """
+
+    score: Floats
+    plain: Floats
+    is_unbalanced: npt.NDArray[np.bool_]
+
+
+def mean_over_judges(table: Floats) -> PanelMean:
+    """Returns the mean over judges of each response, freed from which of them are missing.
+
+    A harsh judge that is missing on some responses would lift these, and what is said of their
+    order would be about the judge. There the score is that of the additive fit, response + judge
+    (`aggregation.severity`); where all judges scored, it is their mean.
+
+    Args:
+        table: shape (R, judges), nan where missing. A judge without any score is no judge here.
+
+    Returns:
+        nan where nobody scored, or only a judge who shares no response with another.
+    """
+    there = np.isfinite(table)
+    plain = _mean(table, axis=1) if table.shape[1] else np.full(len(table), np.nan)
+    n_judges, n = int(there.any(axis=0).sum()), there.sum(axis=1)
+    is_unbalanced = (n > 0) & (n < n_judges)
+    if not is_unbalanced.any():
+        return PanelMean(plain, plain, is_unbalanced)
+    row, judge = np.nonzero(there)
+    fit = severity(table[there], row, judge)
+    score = np.full(len(table), np.nan)
+    score[list(fit.responses)] = fit.adjusted
+    return PanelMean(np.where(is_unbalanced, score, plain), plain, is_unbalanced)
 
 
 def judge_name(persona: str, model: str) -> str:

@@ -27,7 +27,7 @@ from ..records.humans import (
 from ..records.humans.match import SHOWN, Scale
 from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
-from ..records.run_folder import TEXTS_FILE, panel_of
+from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
 from ..records.tables import read_scores
 from ..records.types import OVERALL
 from ..run import Run
@@ -40,6 +40,7 @@ from .dataset import (
     texts_by_response,
     with_unique_ids,
 )
+from .of_run import panel_identity
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -259,6 +260,25 @@ def panel_of_judgments(
 def identity_of(run: Run) -> dict[str, Any]:
     """Returns what makes the panel of a run this panel: its identity without its responses."""
     return panel_of(run.record.get("identity", {}))
+
+
+def run_named(judges: Judges) -> dict[str, Any] | None:
+    """Returns what a calibration says of its run: its folder, identity and counts.
+
+    None for stored judgments.
+    """
+    if isinstance(judges, str | Path):
+        path = Path(judges)
+        if not (path.is_dir() or path.name == RUN_FILE):
+            return None
+        judges = Run(path.parent if path.name == RUN_FILE else path)
+    if not isinstance(judges, Run):
+        return None
+    return {
+        "folder": judges.path.resolve().name,
+        "identity_sha256": run_identity_hash(judges.record.get("identity", {})),
+        "counts": judges.record.get("counts"),
+    }
 
 
 def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:

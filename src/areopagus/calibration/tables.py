@@ -131,10 +131,12 @@ CALIBRATION_ITEMS: Final = CalibrationTable(
 PANEL: Final = CalibrationTable(
     "panel",
     "n_responses # = responses; tau; tau p = p; mean_tau = mean tau by prompt; "
-    "accuracy = pairs as people; n_ties # = pairs tied; ceiling; tau verdict = tau is; "
-    "pooled_tau value = pooled tau",
-    "Tau-b within prompts, pairs ordered as people do (ties one half, chance .50), and the "
-    "ceiling. Pooled tau is the paper's definition, which differences between prompts inflate.",
+    "accuracy = pairs as people; n_ties # = pairs tied; ceiling; above_ceiling + = above ceiling; "
+    "tau_of_plain_means value = tau, plain means; pooled_tau value = pooled tau",
+    "Tau-b {where}, pairs ordered as people do (ties one half, chance .50), the ceiling, "
+    "and tau less the ceiling: the panel is above it where that interval is. Plain means: without "
+    "the additive fit. Pooled tau is the paper's definition, which differences between prompts "
+    "inflate.",
 )
 
 PAIR_TYPES: Final = CalibrationTable(
@@ -155,18 +157,18 @@ BEYOND: Final = CalibrationTable(
 
 ONE_PERSON: Final = CalibrationTable(
     "one person",
-    "tau_of_one = one person, tau; tau_of_panel = panel, tau; tau_difference + = difference; "
-    "accuracy_of_one = one person, pairs; accuracy_of_panel = panel, pairs; "
-    "accuracy_difference + = difference; accuracy_difference verdict = so the panel is",
+    "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference; "
+    "tau_difference verdict = so the panel is",
     "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
-    "other raters. Difference: panel less person.",
+    "other raters, by tau {where} in which a tie is no order (Somers' d). Difference: panel "
+    "less person; near: the interval leaves out less than half of one person's tau.",
     where={"rater": None},
 )
 
 EACH_PERSON: Final = CalibrationTable(
     "one person",
-    "accuracy_of_one = rater; accuracy_of_panel = panel",
-    "Pairs ordered as the other raters order them, {criterion}.",
+    "tau_of_one = rater; tau_of_panel = panel",
+    "Tau {where} with the mean of the other raters, {criterion}.",
     {"rater": "rater left out"},
     is_short=True,
 )
@@ -236,9 +238,10 @@ DESIGNS_NEEDED: Final = CalibrationTable(
 
 WEIGHTS: Final = CalibrationTable(
     "weights",
-    "tau value .3 = out of fold; tau_in_sample value .3 = in sample; gain value .3 +; "
-    f"gain {_HOLM}; tau verdict = verdict",
-    "Tau with people by way of weighting judges, and the gain over equal weights.",
+    "agreement value .3 = out of fold; agreement_in_sample value .3 = in sample; "
+    f"gain value .3 +; gain {_HOLM}; agreement verdict = verdict",
+    "Agreement with people by way of weighting judges (Somers' d within prompts), and the gain "
+    "over equal weights, out of fold: weights are adopted where it is above 0 with p below .05.",
     {"group": "weights"},
     label="Weights",
 )
@@ -260,7 +263,8 @@ GROUP_MEANS: Final = CalibrationTable(
     "n_rated # = rated; n_not_rated # = not rated; rated_alone; with_panel = with the panel; "
     "weight value; with_panel verdict = verdict",
     "People's mean of groups of responses: of those rated alone, and with the panel's scores of "
-    "the others; earned where that is narrower.",
+    "the others; earned where that is narrower out of fold and the rated prompts are a random "
+    "sample.",
     {"group": "group"},
 )
 
@@ -269,7 +273,8 @@ ALT_TEST: Final = CalibrationTable(
     "winning_rate value; winning_rate verdict = verdict; advantage value; power value; "
     "power_of_truth value = power, the truth; epsilon value",
     "Winning rate: share of raters whom the panel may replace, being as close to the others as "
-    "they are, epsilon allowed for what a human costs. Advantage: how often it is as close or "
+    "they are, epsilon allowed for what a human costs; uninformative where a constant or a random "
+    "judge passes as well. Advantage: how often it is as close or "
     "closer. Power: of a judge as good as one human, and of one who knows the truth. The rank form "
     "with prompts as units is the one to read.",
     {"detail": "form", "baseline": "judge"},

@@ -15,6 +15,7 @@ from .display import WIDTH, NarrowCommand, printable
 from .humans import human_options, reading_from
 from .jobs import show_document
 from .options import chosen, config_options, report_options, seed_option
+from .progress import ProgressLine
 from .results import write_json
 
 if TYPE_CHECKING:
@@ -66,17 +67,25 @@ def calibrate(
     from ..calibration import calibrate as against_people
 
     config = chosen(options, CalibrateConfig.model_fields)
-    found = against_people(
-        run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
-    )
+    place = out or (Path(run) / "calibration" if Path(run).is_dir() else None)
+    written = None
+    with ProgressLine() as line:
+        line.stage("reading ratings")
+        found = against_people(
+            run, reading_from(humans, **options), responses=responses, inferred=inferred,
+            on_progress=line.stage, **config,
+        )  # fmt: skip
+        if place is not None:
+            line.stage("writing the page and its charts")
+            written = found.write(place)
     show_document(found.document(), full=full)
     if json_file is not None:
         write_json(json_file, found)
         click.echo(f"Wrote {json_file}", err=True)
-    if out is None and not Path(run).is_dir():
+    if written is None:
         click.echo("Nothing is written without --out, since RUN is no run folder.", err=True)
         return
-    folder = printable(str(found.write(out or Path(run) / "calibration").path))
+    folder = printable(str(written.path))
     click.echo(f"\n{folder}: report.html · estimates.csv")
     click.echo(f"More: areopagus report {folder} --full\n      areopagus apply {folder} RUN")
 

@@ -52,6 +52,10 @@ class ProgressLine:
         if self._is_due():
             self._bar.update(self._task, said=visible_text(text))
 
+    def stage(self, name: str) -> None:
+        """Shows what is being done now, of work that has stages and no counts."""
+        self._bar.update(self._task, stage=visible_text(name))
+
     def update(self, progress: Progress) -> None:
         """Takes the newest state; draws at most ten times a second."""
         done, total = progress.done, progress.total

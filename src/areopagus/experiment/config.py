@@ -208,8 +208,13 @@ class CalibrateConfig(AgreementConfig):
     epsilon: float = Field(
         default=0.2,
         ge=0,
-        le=1,
+        lt=1,
         description="Of the alt-test: .2 against experts, .15 skilled raters, .1 crowd workers.",
+    )
+    rated: Literal["random", "chosen"] | None = Field(
+        default=None,
+        description="How the rated prompts were taken from all: a random sample of them, or chosen."
+        " Means of unrated responses are earned by a random sample only.",
     )
 
 
