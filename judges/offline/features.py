@@ -25,6 +25,7 @@ from ..english import (
     runs,
     uninflected,
 )
+from .word_order import places
 
 MEASURED_CHARACTERS: Final = 60_000
 """Characters of a text that are measured; what follows is counted in `characters` only."""
@@ -98,6 +99,8 @@ class Features:
         repetition: share of runs of three words that occurred before.
         marker_share: share of the words that are part of a marker.
         function_share: share of English function words; about 0.4–0.6 in English prose.
+        checked_places, broken_places: places behind a small word with a rule of `word_order`, and
+            the pairs of words there that English does not allow.
         list_items: lines that open with a bullet, a number or a heading mark.
         exclamations: exclamation marks.
         is_refusal: whether the response declines to answer.
@@ -137,6 +140,8 @@ class Features:
     repetition: float = 0.0
     marker_share: float = 0.0
     function_share: float = 0.0
+    checked_places: int = 0
+    broken_places: tuple[str, ...] = field(default=(), repr=False)
     list_items: int = 0
     exclamations: int = 0
     is_refusal: bool = False
@@ -231,6 +236,7 @@ def measure(prompt: str, response: str) -> Features:
     sentence_words = count / len(sentences)
     threes, fours = runs(keys, 3), runs(keys, 4)
     prompt_fours = set(runs(prompt_keys, 4))
+    checked, broken = places(sentence.text for sentence in sentences)
     grade = 4.71 * letters / count + 0.5 * sentence_words - 21.43
     return Features(
         characters=characters,
@@ -253,6 +259,8 @@ def measure(prompt: str, response: str) -> Features:
         repetition=1.0 - len(set(threes)) / len(threes) if threes else 0.0,
         marker_share=marked / count,
         function_share=function_words / count,
+        checked_places=checked,
+        broken_places=broken,
         list_items=len(_LIST_ITEM.findall(text)),
         exclamations=sum(sentence.text.count("!") for sentence in sentences),
         is_refusal=is_refusal([sentence.text for sentence in sentences], count),

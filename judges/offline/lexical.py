@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from ...formats import listed_all, words
 from .features import Features, lexicon_key, measure
 
 __all__ = [
@@ -21,12 +22,14 @@ __all__ = [
     "Family",
     "Features",
     "LexicalScores",
+    "alike",
+    "alike_in_words",
     "measure",
     "score",
     "strongest_and_weakest",
 ]
 
-LEXICAL_VERSION: Final = "1"
+LEXICAL_VERSION: Final = "2"
 """Raised whenever a text may get another score: it belongs to the identity of a stored reply."""
 
 Family = Literal["clarity", "evidence", "relevance", "plurality", "soundness"]
@@ -95,6 +98,9 @@ _FAULTS: Final[Mapping[Family, Mapping[str, float]]] = {
 _NEEDS_TOPIC: Final[frozenset[Family]] = frozenset({"evidence", "plurality", "soundness"})
 """Families whose merits count less in a text that is not about the question."""
 
+_MINDS_ECHO: Final[frozenset[Family]] = frozenset({"relevance"})
+"""Families in which text copied from the prompt takes its share of the merits away."""
+
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
@@ -126,8 +132,9 @@ def score(
     """Scores of measured text on a scale; a pure function of its arguments.
 
     The position of a family is a weighted sum of merits, each saturating in [0, 1), less faults,
-    times two factors in [0, 1]: how far the text is prose rather than a heap of marker words or
-    repetitions, and (where facts or views are counted) whether it is about the question at all.
+    times factors in [0, 1]: how far the text is prose rather than a heap of marker words or
+    repetitions, (where facts or views are counted) whether it is about the question at all, and
+    whether its small words stand in an English order.
 
     Args:
         features: from `measure`.
@@ -154,6 +161,51 @@ def score(
         overall=_on_scale(whole, low, high),
         abstained=features.is_refusal,
         explanation=explanation,
+    )
+
+
+def _weighing(name: str | None) -> tuple[object, ...]:
+    """All that tells a family's position in any text from another's; the same for no family."""
+    family = next((one for one in FAMILIES if one == name), None)
+    if family is None:
+        return ()
+    return (
+        sorted(_WEIGHTS[family].items()),
+        sorted(_FAULTS[family].items()),
+        _LEAN_SHARE[family],
+        family in _NEEDS_TOPIC,
+        family in _MINDS_ECHO,
+    )
+
+
+def alike(dimensions: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
+    """The groups of dimensions whose scores are the same for every text, in the order asked for.
+
+    They are those whose features have the same weights: dimensions of one family, and all that take
+    the mean of the five because they name none. A dimension that is alone in this is left out.
+
+    Args:
+        dimensions: see `score`.
+    """
+    groups: list[tuple[object, list[str]]] = []
+    for dimension, family in dimensions:
+        weighing = _weighing(family)
+        known = next((names for one, names in groups if one == weighing), None)
+        if known is None:
+            groups.append((weighing, [dimension]))
+        else:
+            known.append(dimension)
+    return [tuple(names) for _, names in groups if len(names) > 1]
+
+
+def alike_in_words(dimensions: Sequence[tuple[str, str | None]]) -> str:
+    """A sentence that names the dimensions which cannot be told apart; "" where all can."""
+    groups = "; ".join(listed_all(names) for names in alike(dimensions))
+    if not groups:
+        return ""
+    return (
+        f"offline/lexical cannot tell apart {groups}: it weighs the same features for each and "
+        "gives them the same score"
     )
 
 
@@ -229,6 +281,16 @@ def _prose(features: Features) -> float:
     )
 
 
+def _word_order(features: Features) -> float:
+    """1 where the small words stand in an English order, falling to 0 where many do not.
+
+    One broken place is let pass in any text, and a short text counts as one of 25 places: a slip,
+    or a sentence that ends in "of", is no disorder.
+    """
+    broken = max(0, len(features.broken_places) - 1) / max(features.checked_places, 25)
+    return 1.0 - _cut((broken - 0.02) / 0.06)
+
+
 def _lean(features: Features, lexicon: Mapping[str, float]) -> float:
     """Where the text stands between silence on the persona's terms (−1) and its language (1)."""
     present = total = 0.0
@@ -248,19 +310,23 @@ def _explain(features: Features, lean: float) -> dict[Family, dict[str, float]]:
     merits = _merits(features)
     faults = _faults(features)
     prose = _prose(features)
+    in_order = _word_order(features)
     # Below about one subject word in seven, a text is hardly about the question.
     topic = 0.5 + 0.5 * _cut(features.prompt_coverage / 0.15)
     explanation: dict[Family, dict[str, float]] = {}
     for family in FAMILIES:
         parts = {name: weight * merits[name] for name, weight in _WEIGHTS[family].items()}
         parts |= {name: -weight * faults[name] for name, weight in _FAULTS[family].items()}
-        if family == "relevance":
+        if family in _MINDS_ECHO:
             parts["prompt_echo"] = -features.prompt_echo * math.fsum(parts.values())
         base = _cut(math.fsum(parts.values()))
         factor = prose * (topic if family in _NEEDS_TOPIC else 1.0)
         if factor < 1.0:
             parts["not_prose_or_off_topic"] = -base * (1.0 - factor)
         base *= factor
+        if in_order < 1.0:
+            parts["words_out_of_order"] = -base * (1.0 - in_order)
+        base *= in_order
         # Largest in the middle, nothing at the ends: a persona's words cannot save an empty text.
         parts["persona_lexicon"] = LEAN * _LEAN_SHARE[family] * lean * 4.0 * base * (1.0 - base)
         explanation[family] = parts
@@ -283,9 +349,5 @@ def strongest_and_weakest(scores: LexicalScores) -> str:
     weakest = max(missed, key=lambda name: missed[name])
     return (
         "Text features only, nothing is understood: "
-        f"the strongest is {_in_words(strongest)}, the weakest {_in_words(weakest)}."
+        f"the strongest is {words(strongest)}, the weakest {words(weakest)}."
     )
-
-
-def _in_words(name: str) -> str:
-    return name.replace("_", " ")

@@ -160,7 +160,7 @@ class JudgeParameters(_Parameters):
     order, and the persona's terms with their weights.
     """
 
-    version: Literal["1"]
+    version: Literal["2"]
     mode: Mode
     dimensions: tuple[tuple[StrictStr, StrictStr | None], ...]
     low: StrictInt

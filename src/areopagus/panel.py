@@ -135,7 +135,10 @@ class Panel:
             open_ledger=lambda: self.ledger,
             repeats=repeats,
             quorum=quorum,
-            notices=_hidden_files(personas, rubric, template, persona_folders),
+            notices=(
+                *_hidden_files(personas, rubric, template, persona_folders),
+                *_alike_criteria(wording, backends),
+            ),
         )
         self._given_ledger = ledger
         self._ledger: Ledger | None = None
@@ -501,3 +504,13 @@ def _hidden_files(
         *RUBRICS.hiding([rubric], folders),
         *TEMPLATES.hiding([template]),
     )
+
+
+def _alike_criteria(wording: JudgePrompt, backends: Sequence[Backend]) -> tuple[str, ...]:
+    """A sentence where the embedded judge is asked for criteria that it cannot tell apart."""
+    if wording.mode != "dimensions" or not any(backend.spec.is_offline for backend in backends):
+        return ()
+    from .judges.offline.lexical import alike_in_words
+
+    told = alike_in_words([(one.id, one.offline) for one in wording.rubric.dimensions])
+    return (told,) if told else ()

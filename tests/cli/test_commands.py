@@ -470,3 +470,63 @@ def test_an_interrupted_run_says_how_to_go_on(
     code, _, err = call("score", responses, "--out", run_folder, "--quiet")
     assert code == 130
     assert f"give the same command again: areopagus score {responses}" in err
+
+
+OWN_RUBRIC = """\
+id: courtesy
+label: Courtesy
+version: "1"
+provenance: Written for a test.
+purpose: The scores say how courteous a response is.
+scale: {low: 1, high: 5}
+dimensions:
+  - {id: warmth, label: Warmth, definition: Warm words., question: Is it warm}
+  - {id: sources, label: Sources, definition: Named sources., question: Sourced, offline: evidence}
+  - {id: kindness, label: Kindness, definition: Kind words., question: Is it kind}
+"""
+
+
+def test_criteria_that_the_embedded_judge_cannot_tell_apart_are_named_and_recorded(
+    call: Call, responses: Path, tmp_path: Path
+) -> None:
+    rubric, out = tmp_path / "courtesy.yaml", tmp_path / "run"
+    rubric.write_text(OWN_RUBRIC, encoding="utf-8")
+    told = "offline/lexical cannot tell apart warmth and kindness:"
+    for arguments in (("--dry-run",), ("--out", out)):
+        code, _, said = call("score", responses, "--rubric", rubric, *arguments)
+        assert (code, told in " ".join(said.split())) == (0, True)
+    run = Run(out)
+    assert [notice for notice in run.record["notices"] if told in notice]
+    assert told in (out / "report.html").read_text(encoding="utf-8")
+    assert (run.scores["warmth"] == run.scores["kindness"]).all()
+    _, explained, _ = call("explain", responses, "r1", "--rubric", rubric)
+    assert told in " ".join(explained.split())
+
+
+def test_no_such_notice_where_all_criteria_differ_or_none_is_asked_for(
+    call: Call, responses: Path, tmp_path: Path
+) -> None:
+    rubric = tmp_path / "courtesy.yaml"
+    rubric.write_text(OWN_RUBRIC, encoding="utf-8")
+    for arguments in ((), ("--rubric", rubric, "--mode", "holistic")):
+        _, said, also = call("score", responses, "--dry-run", *arguments)
+        assert "tell apart" not in said + also
+
+
+def test_explain_says_where_small_words_stand_out_of_order(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "responses.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["response_id", "prompt_text", "response_text", "respondent_id"])
+        lines.writerow(
+            ["real", "What is owed?", "Much is owed to the many, because they trust.", "w"]
+        )
+        lines.writerow(["heap", "What is owed?", "The of owed, they the and. To is trust.", "w"])
+    _, real, _ = call("explain", path, "real")
+    assert "none out of order" in real
+    _, heap, _ = call("explain", path, "heap")
+    assert "5 out of order: “The of”, “they the”, “the and”, “and .”, “To is”." in " ".join(
+        heap.split()
+    )
+    assert "words out of order" in heap
+    assert too_wide(real + heap) == []

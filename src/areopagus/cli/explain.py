@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError, InputFault
-from ..formats import number, words
+from ..formats import listed, number, units, words
 from .options import column_option
 
 if TYPE_CHECKING:
+    from ..judges.offline.lexical import Features
     from ..records.types import Sample
 
 
@@ -29,7 +30,7 @@ def explain(
     Each dimension's position between the ends of the scale is the sum of the contributions
     listed; it is cut to the scale and rounded.
     """
-    from ..judges.offline.lexical import LEXICAL_VERSION, measure, score
+    from ..judges.offline.lexical import LEXICAL_VERSION, alike_in_words, measure, score
     from ..personas import load_persona
     from ..rubrics import load_rubric
     from .display import say, show_table
@@ -37,9 +38,10 @@ def explain(
     row = _find(responses, response_id, columns)
     judge, chosen = load_persona(persona), load_rubric(rubric)
     features = measure(row.prompt_text, row.response_text)
+    dimensions = [(dimension.id, dimension.offline) for dimension in chosen.dimensions]
     scores = score(
         features,
-        dimensions=[(dimension.id, dimension.offline) for dimension in chosen.dimensions],
+        dimensions=dimensions,
         low=chosen.scale.low,
         high=chosen.scale.high,
         lexicon=judge.lexicon or {},
@@ -51,6 +53,9 @@ def explain(
     )
     if scores.abstained:
         say("The text declines to answer: the judgment is an abstention.")
+    if told := alike_in_words(dimensions):
+        say(f"{told}.")
+    say(_word_order(features))
     for dimension in chosen.dimensions:
         title = f"{dimension.label}: {scores.scores[dimension.id]}"
         family = dimension.offline
@@ -67,6 +72,16 @@ def explain(
         ]
         rows.append(("position on the scale, 0 to 1", number(sum(parts.values()))))
         show_table(title, ["feature", "adds"], rows)
+
+
+def _word_order(features: Features) -> str:
+    """How many places after small words were checked, and which are not English."""
+    broken = features.broken_places
+    told = f"Word order: {units(features.checked_places, 'place')} after small words checked, "
+    if not broken:
+        return f"{told}none out of order."
+    pairs = listed([f"“{pair}”" for pair in dict.fromkeys(broken)], 5)
+    return f"{told}{len(broken)} out of order: {pairs}."
 
 
 def _find(responses: str, response_id: str, columns: dict[str, str]) -> Sample:

@@ -77,7 +77,7 @@ def describe_run(
         responses: how many responses, prompts and respondents there are; those of the summary where
             more are not known of.
         panel_description: `panel.describe()`, where it was made before.
-        notices: what is to be said of the responses.
+        notices: what is to be said of the responses, after what is to be said of the panel.
         is_demonstration: whether an embedded stand-in answered.
     """
     respondents, total = summary.means()
@@ -85,7 +85,7 @@ def describe_run(
     return {
         "demonstration": is_demonstration,
         "source": source,
-        "notices": list(notices),
+        "notices": [*panel.notices, *notices],
         "responses": dict(responses),
         "panel": panel.describe() if panel_description is None else panel_description,
         "n_planned": responses["n"] * len(panel.planned()),

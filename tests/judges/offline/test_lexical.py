@@ -19,6 +19,8 @@ from areopagus.judges.offline.lexical import (
     LEAN,
     Features,
     LexicalScores,
+    alike,
+    alike_in_words,
     measure,
     score,
     strongest_and_weakest,
@@ -331,6 +333,41 @@ def test_a_dimension_without_a_family_takes_the_mean_of_all_five() -> None:
         "odd": math.floor(mean * 1000 + 0.5),
     }
     assert mixed.overall == mixed.scores["own"]
+
+
+OWN_CRITERIA = [
+    ("warmth", None), ("sources", "evidence"), ("tact", "?"), ("breadth", "plurality"),
+    ("figures", "evidence"), ("kindness", None),
+]  # fmt: skip
+
+
+def test_criteria_that_weigh_the_same_features_are_named_and_no_others() -> None:
+    assert alike(OWN_CRITERIA) == [("warmth", "tact", "kindness"), ("sources", "figures")]
+    assert alike(DIMENSIONS) == alike([("own", None)]) == alike([]) == []
+    assert alike_in_words(DIMENSIONS) == ""
+    assert "tell apart warmth, tact and kindness; sources and figures:" in alike_in_words(
+        OWN_CRITERIA
+    )
+
+
+def test_what_is_called_alike_gets_one_score_in_every_text_and_the_rest_does_not() -> None:
+    texts = [GOOD, BAD, GOOD[:400], f"{BAD} {GOOD}", PROMPT]
+    found = {
+        name: tuple(
+            score(
+                measure(PROMPT, text),
+                dimensions=OWN_CRITERIA,
+                low=0,
+                high=1000,
+                lexicon={"residents": 1.0},
+            ).scores[name]
+            for text in texts
+        )
+        for name, _ in OWN_CRITERIA
+    }
+    groups = [{found[name] for name in group} for group in alike(OWN_CRITERIA)]
+    assert [len(scores) for scores in groups] == [1, 1]
+    assert len(set(found.values())) == 3
 
 
 def test_overall_follows_the_dimensions_asked_for_and_all_families_where_none_was() -> None:

@@ -21,6 +21,7 @@ os.environ.setdefault("LITELLM_OFFLINE_MODE", "true")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
 
+from areopagus import Panel
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import BackendSpec
@@ -29,6 +30,7 @@ from areopagus.judges.models.request import Request
 from areopagus.judges.offline.lexical import LEXICAL_VERSION, measure, score
 from areopagus.judges.offline.models import offline_reply
 from areopagus.judges.offline.provider import register_offline
+from areopagus.records.types import Sample
 
 # pydantic says so of litellm's own types, when the first answer is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
@@ -330,3 +332,22 @@ def test_a_job_of_the_embedded_judge_loads_no_litellm(tmp_path: Path) -> None:
     )
     ledger = tmp_path / "ledger.sqlite"
     subprocess.run([sys.executable, "-c", code, ledger], check=True, timeout=120)
+
+
+def test_a_reply_of_another_version_is_never_taken_from_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def question_key() -> str:
+        sample = Sample("r", "p", "w", PROMPT, RESPONSE)
+        with Panel(personas=["historian"], ledger=tmp_path / "ledger.sqlite") as panel:
+            (judge,) = panel.spec.judges.values()
+            question = judge.question(sample, secret=b"s" * 32, repeat=0)
+            return question.request(judge.backend, "schema").key()
+
+    now = question_key()
+    assert now == question_key()
+    for version in ("1", "3"):
+        monkeypatch.setattr("areopagus.judges.offline.lexical.LEXICAL_VERSION", version)
+        assert question_key() != now
+        with pytest.raises(InputError, match="version"):
+            offline_reply("lexical", [SYSTEM, message()], facts(version=version))
