@@ -83,6 +83,15 @@ class Outcome(_Part):
     compare: bool = Field(default=False, description="also tests of whether models differ in it")
     digits: int = 2
 
+    @model_validator(mode="after")
+    def _neutral_is_inside(self) -> Self:
+        low, high = self.scale
+        if self.of and self.neutral is not None and not low < self.neutral < high:
+            raise ValueError(
+                f"neutral must lie between the ends of the scale, {low:g} and {high:g}"
+            )
+        return self
+
     @property
     def said(self) -> str:
         """What it is, in a sentence."""

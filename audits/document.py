@@ -548,8 +548,11 @@ class _Sections:
         named["respondent"] = {None: "all models"}
         if (chart := table.chart) is not None:
             given = chart.model_dump(exclude={"kind", "is_ranked"})
+            rows = self.estimates
+            if chart.is_ranked and self.is_several:  # the models, and not their mean beside them
+                rows = rows[rows["respondent"].notna()]
             drawn = estimates_chart(
-                self.estimates, table.table, chart.kind, where=table.where, named=named,
+                rows, table.table, chart.kind, where=table.where, named=named,
                 name=f"{table.table}_{chart.measure}", **given,
             )  # fmt: skip
             if drawn is not None:
