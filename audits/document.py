@@ -349,7 +349,9 @@ class _Sections:
         if not rows["value"].notna().any():
             return
         left_out = len(rows) - MOST_ROWS
-        caption = f"{title}, the {MOST_ROWS} largest of {len(rows)}." if left_out > 0 else title
+        caption = (
+            f"{title}, the {MOST_ROWS} largest of {len(rows)}." if left_out > 0 else f"{title}."
+        )
         yield from self._table(
             name, {**by, **({"respondent": "model"} if self.is_several else {})},
             [
