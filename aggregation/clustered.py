@@ -83,12 +83,18 @@ def cluster_mean(
 
 
 def cluster_share(
-    sums: npt.ArrayLike, sizes: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt"
+    sums: npt.ArrayLike,
+    sizes: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    unit: str = "prompt",
+    null: float | None = None,
 ) -> Estimate:
     """Returns Σ x / Σ n, x_g of n_g, with the interval of `clustered_proportion`.
 
     Args:
         sums, sizes, level, unit: as in `cluster_mean`.
+        null: as in `clustered_proportion`.
 
     Raises:
         ValueError: different lengths.
@@ -108,7 +114,12 @@ def cluster_share(
     scale = 1 + quantile**2 / effective
     low = 0.0 if p == 0 else (centre - reach) / scale
     high = 1.0 if p == 1 else (centre + reach) / scale
-    return Estimate(p, low, high, found.clusters, unit, method, level)
+    share = Estimate(p, low, high, found.clusters, unit, method, level)
+    if null is None:
+        return share
+    t = abs(p - null) / math.sqrt(null * (1 - null) / effective)
+    p_value = 2 * float(special.stdtr(found.clusters - 1, -t))
+    return replace(share, p=p_value, p_method=f"score t over {unit}s of {null:g}")
 
 
 def skewed_cluster_mean(
@@ -147,6 +158,7 @@ def clustered_proportion(
     *,
     level: float = 0.95,
     unit: str = "prompt",
+    null: float | None = None,
 ) -> Estimate:
     """Returns a proportion with a Wilson interval at its effective number of observations.
 
@@ -160,6 +172,8 @@ def clustered_proportion(
         clusters: one label an observation.
         level: nominal coverage.
         unit: what a cluster is.
+        null: a share in (0, 1) that is tested: p is below 1 − level where the interval leaves it
+            out, and only there.
 
     Returns:
         n is the number of clusters; no limits with fewer than six of them; nan without outcomes.
@@ -185,7 +199,7 @@ def clustered_proportion(
     found = cluster_share(
         np.bincount(codes, weights=y[known], minlength=len(place)) if codes else [],
         np.bincount(codes, minlength=len(place)) if codes else [],
-        level=level, unit=unit,
+        level=level, unit=unit, null=null,
     )  # fmt: skip
     return found if place else replace(found, reason="no outcome")
 

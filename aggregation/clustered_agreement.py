@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, variance_degrees
@@ -105,19 +105,25 @@ def balanced_accuracy(
 ) -> Estimate:
     """Returns the mean over the two first labels of the share of second ones that are equal.
 
-    Whoever always gives one label has .5, whatever the label. Undefined where the first labels are
-    of one kind.
+    Whoever always gives one label has .5, whatever the label; p is of that. Undefined where the
+    first labels are of one kind.
 
     Args:
         first, second: 0 or 1, one an item.
         units, unit: as in `clustered_agreement`.
     """
     tables = unit_tables(np.asarray(first), np.asarray(second), units)
-    return jackknife_of_tables(tables, balanced_of, "balanced share", unit)
+    return jackknife_of_tables(tables, balanced_of, "balanced share", unit, null=0.5)
 
 
 def jackknife_of_tables(
-    tables: Floats, statistic: Statistic, name: str, unit: str, *, is_whole: bool = True
+    tables: Floats,
+    statistic: Statistic,
+    name: str,
+    unit: str,
+    *,
+    is_whole: bool = True,
+    null: float | None = None,
 ) -> Estimate:
     """Returns a figure of summed tables with its delete-one-unit jackknife t interval.
 
@@ -131,6 +137,7 @@ def jackknife_of_tables(
         name: what it is.
         unit: what a unit is.
         is_whole: whether the figure is defined over all units.
+        null: a value that is tested by the same t.
     """
     n = len(tables)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -149,9 +156,14 @@ def jackknife_of_tables(
     if error == 0:
         reason = f"every {unit} counts alike: its spread cannot be told"
         return Estimate(value, n=n, unit=unit, method=name, reason=reason)
-    reach = float(stdtrit(variance_degrees(left_out), 0.975)) * error
+    degrees = variance_degrees(left_out)
+    reach = float(stdtrit(degrees, 0.975)) * error
     method = f"{name}; 95% jackknife over {unit}s"
-    return Estimate(value, value - reach, value + reach, n, unit, method, se=error)
+    found = Estimate(value, value - reach, value + reach, n, unit, method, se=error)
+    if null is None:
+        return found
+    p = 2 * float(stdtr(degrees, -abs(value - null) / error))
+    return replace(found, p=p, p_method=f"jackknife t over {unit}s of {null:g}")
 
 
 def unit_tables(first: npt.ArrayLike, second: npt.ArrayLike, units: Sequence[Hashable]) -> Floats:

@@ -31,6 +31,7 @@ from ..aggregation.intervals import t_interval
 from ..aggregation.welch_james import contrast_of_means
 from ..formats import units
 from ..records.estimates import Estimates
+from .decisions import consistent
 from .definition import Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +76,7 @@ def add_contrast(
     effects = _effects(definition, contrast, columns)
     for cell, effect in zip(columns, effects, strict=True):
         keys = _keys(cell)
-        found.add(name, "difference", effect.mean, **keys)
+        found.add(name, "difference", consistent(effect.mean), **keys)
         for test in effect.tests:
             if test != DECIDES:
                 found.add(name, test.replace(" ", "_"), effect.tests[test], **keys)
@@ -389,7 +390,7 @@ def _add_models(
     )  # fmt: skip
     for (a, b, factor, group), effect in zip(cells, effects, strict=True):
         keys = {"respondent": a, "baseline": b, "factor": factor, "group": group}
-        mean = effect.mean
+        mean = consistent(effect.mean)
         if mean.verdict == "undecided":
             mean = replace(mean, verdict="not shown to differ")
         found.add(f"{name}_models", "difference", mean, **keys)

@@ -65,6 +65,9 @@ class Outcome(_Part):
     )
     above: str = Field(default="", description="what a model does above it: 'favours the rich'")
     below: str = Field(default="", description="what a model does below it")
+    undecided: str = Field(
+        default="is not shown to take a side", description="what is said where neither is shown"
+    )
     over_answers: bool = Field(
         default=False, description="Wilson's interval over answers beside that over units"
     )
@@ -79,6 +82,15 @@ class Outcome(_Part):
     )
     compare: bool = Field(default=False, description="also tests of whether models differ in it")
     digits: int = 2
+
+    @model_validator(mode="after")
+    def _neutral_is_inside(self) -> Self:
+        low, high = self.scale
+        if self.of and self.neutral is not None and not low < self.neutral < high:
+            raise ValueError(
+                f"neutral must lie between the ends of the scale, {low:g} and {high:g}"
+            )
+        return self
 
     @property
     def said(self) -> str:
@@ -167,6 +179,23 @@ class Contrast(_Part):
         return self
 
 
+class Differences(_Part):
+    """Differences between two kinds of people that an audit's class estimates.
+
+    They stand in a table of estimates of this name, measure `difference`, key `factor` "A - B".
+    """
+
+    title: Text = Field(description="what a difference is of: 'share taken for well paid'")
+    more: Text = Field(description="what those with more of it are: 'taken for well paid more'")
+    named: Mapping[str, str] = Field(default={}, description="what A and B are called")
+    digits: int = 2
+
+    def sides(self, factor: str) -> tuple[str, str]:
+        """What A and B of "A - B" are called."""
+        first, _, second = factor.partition(" - ")
+        return self.named.get(first, first), self.named.get(second, second)
+
+
 class Agreement(_Part):
     """A key of the judges' replies on which two of them agree or do not."""
 
@@ -246,6 +275,9 @@ class ChartView(_Part):
     scale: tuple[float, float] | None = None
     reference: float | None = None
     is_diverging: bool = False
+    is_ranked: bool = Field(
+        default=False, description="the rows furthest from the reference, or from 0, stand first"
+    )
     digits: int = 2
 
 
@@ -330,6 +362,7 @@ class Definition(_Part):
     shares: Mapping[Name, Shares] = {}
     changes: Mapping[Name, Change] = {}
     contrasts: Mapping[Name, Contrast] = {}
+    differences: Mapping[Name, Differences] = {}
     by: tuple[tuple[Name, ...], ...] = Field(
         default=(), description="columns, alone or crossed, by which prompts are taken apart"
     )

@@ -16,10 +16,10 @@ from ..reports.document import Chart, Document, Paragraph, Part, Points, Records
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
-from .definition import Change, Contrast, Definition, Outcome, TableView
+from .decisions import DIFFERS
+from .definition import Change, Contrast, Definition, Differences, Outcome, TableView
 from .estimate import ALPHA, CROSS
 from .headline import (
-    DIFFERS,
     AuditView,
     Names,
     capital,
@@ -33,6 +33,9 @@ from .headline import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_ROWS = 8
+"""Rows of a summary's table of differences; the tables below it hold all."""
 
 
 def document(
@@ -56,10 +59,11 @@ def document(
     asked = [str(one["model"]) for one in record["identity"].get("targets", {}).values()]
     stand_ins = sorted({name for name in asked if name.startswith("offline/")})
     whose = names[0] if len(names) == 1 else units(len(names), "model") if names else "no model"
-    notices = (
-        *cap_notices(result), *([definition.warning] if definition.warning else ()),
-        *result.get("limitations", ()), *result.get("notices", ()),
-    )  # fmt: skip
+    notices = (*cap_notices(result), *result.get("limitations", ()))
+    answers: list[Part] = []
+    if records:
+        warning = [Paragraph(sentence(definition.warning), "notice")] if definition.warning else []
+        answers = [*warning, *records]
     return Document(
         title=f"{definition.title}: {whose}",
         kind="audit",
@@ -69,7 +73,8 @@ def document(
         notices=[sentence(text) for text in notices],
         sections=[
             *sections.all(),
-            *([Section("answers", "Prompts and answers", list(records))] if records else ()),
+            *_section("answers", "Prompts and answers", answers),
+            *_section("remarks", "Remarks", _remarks(result.get("notices", ()))),
             *sections.appendix(),
             *job_sections(record),
         ],
@@ -103,7 +108,7 @@ def comparison(
         kind="audit",
         headline=list(changes_told(view)),
         # What is said of single runs, and of several models, is left out.
-        trust=[one for one in trust(view) if one[0] not in ("judges", "direction")],
+        trust=[one for one in trust(view) if one[0] not in ("readings", "direction")],
         notices=[sentence(text) for text in record["result"].get("notices", ())],
         sections=[*sections.all(), *sections.appendix()],
     )
@@ -121,14 +126,26 @@ class _Sections:
     def all(self) -> Iterator[Section]:
         """Those of the definition, the audit's own after them."""
         found, outcomes = self.definition, self.definition.outcomes
+        own = list(self._own_sections())
+        first = [section for section in own if section.audience == "summary"]
         for name, contrast in found.contrasts.items():
-            summary = self._contrast_summary(name, contrast)
-            yield from _section(name, capital(contrast.title), summary, audience="summary")
-        yield from _section("outcomes", "Outcomes", self._first_outcomes(), audience="summary")
+            largest = self._contrast_summary(name, contrast)
+            yield from _section(name, capital(contrast.title), largest, audience="summary")
+        for name, one in found.differences.items():
+            largest = self._differences_summary(name, one)
+            yield from _section(name, capital(one.title), largest, audience="summary")
+        has_differences = bool(found.contrasts or found.differences)
+        has_picture = has_differences or any(
+            isinstance(part, Chart) for section in first for part in section.parts
+        )
+        yield from first
+        # Beside differences the levels stand in the headline, and in the table of all outcomes.
+        levels = [] if has_differences else self._first_outcomes(has_picture=has_picture)
+        yield from _section("outcomes", "Outcomes", levels, audience="summary")
         for name, contrast in found.contrasts.items():
             for place, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
                 yield from _section(f"{name}-{place}", heading, parts)
-        yield from self._own_sections()
+        yield from (section for section in own if section.audience != "summary")
         yield from _section("all-outcomes", "All outcomes", self._all_outcomes())
         yield from _section("shares", "Shares", self._shares())
         yield from _section("parts", "By part of the prompts", self._by_part())
@@ -171,8 +188,8 @@ class _Sections:
 
     # Outcomes
 
-    def _first_outcomes(self) -> list[Part]:
-        """What the headline speaks of."""
+    def _first_outcomes(self, *, has_picture: bool) -> list[Part]:
+        """What the headline speaks of; a drawing of models where there is none of groups."""
         outcomes = self.definition.outcomes
         first = [
             Measure(name, one.title, digits=one.digits)
@@ -183,9 +200,12 @@ class _Sections:
             "outcomes", {"respondent": "model"}, first,
             f"With 95% intervals over {self.unit}s.", label="Outcomes",
         )  # fmt: skip
-        if not table or not self.is_several:
+        if not table or not self.is_several or has_picture:
             return table
-        name, one = next(iter(outcomes.items()))
+        name, one = next(
+            ((n, o) for n, o in outcomes.items() if o.neutral is not None),
+            next(iter(outcomes.items())),
+        )
         chart = estimates_chart(
             self.estimates, "outcomes", "forest", measure=name, rows="respondent", name=name,
             where={"factor": None, "group": None}, title=f"{capital(one.title)} by model",
@@ -287,31 +307,64 @@ class _Sections:
 
     def _contrast_summary(self, name: str, contrast: Contrast) -> Iterator[Part]:
         named = self.view.contrast_names(contrast)
-        rows = self.estimates[self.estimates["table"] == name]
-        own = rows[rows["respondent"].notna()] if self.is_several else rows
-        reference, digits = contrast.reference_name, contrast.digits
-        for factor in dict.fromkeys(self.view.rows(name, "difference")["factor"]):
-            chart = estimates_chart(
-                own, name, "forest", measure="difference", rows="group", columns="respondent",
-                where={"factor": factor}, named=named, name=f"{name}_{factor}",
-                title=f"{capital(contrast.title)}: {named['factor'].get(factor, factor)}",
-                caption=f"Less {reference}, with 95% intervals over {self.unit}s.",
-                axis=contrast.points or contrast.title, reference=0.0, digits=digits,
-            )  # fmt: skip
-            if chart is not None:
-                yield chart
-        overall = rows[rows["respondent"].isna()] if self.is_several else rows
-        mean = ", mean over all models" if self.is_several else ""
+        rows = self.view.rows(name, "difference")
+        yield from self._largest(
+            rows[rows["respondent"].notna()], name, "group", named,
+            title=f"{capital(contrast.title)}, group less {contrast.reference_name}",
+            axis=contrast.points or contrast.title, digits=contrast.digits,
+        )  # fmt: skip
+
+    def _differences_summary(self, name: str, one: Differences) -> Iterator[Part]:
+        rows = self.view.rows(name, "difference")
+        named: Names = {factor: " − ".join(one.sides(factor)) for factor in rows["factor"]}
+        yield from self._largest(
+            rows, name, "factor", {"factor": named},
+            title=f"Differences in the {one.title}", axis=one.title, digits=one.digits,
+        )  # fmt: skip
+
+    def _largest(
+        self,
+        rows: pd.DataFrame,
+        name: str,
+        key: str,
+        named: Mapping[str, Names],
+        *,
+        title: str,
+        axis: str,
+        digits: int,
+    ) -> Iterator[Part]:
+        """The differences as a forest and a table, the largest first."""
+        size = rows["value"].abs()
+        order = size.groupby(rows[key]).max().rename("_most")
+        rows = rows.assign(_size=size).join(order, on=key)
+        rows = rows.sort_values(["_most", "_size"], ascending=False, kind="stable")
+        by = {key: {"group": "group", "factor": "difference"}[key]}
+        chart = estimates_chart(
+            rows, name, "forest", measure="difference", rows=key, columns="respondent",
+            named=named, name=name, title=title, axis=axis, reference=0.0, digits=digits,
+            caption=f"The largest first, with 95% intervals over {self.unit}s.",
+        )  # fmt: skip
+        if chart is not None:
+            yield chart
+        if not rows["value"].notna().any():
+            return
+        left_out = len(rows) - MOST_ROWS
+        caption = (
+            f"{title}, the {MOST_ROWS} largest of {len(rows)}." if left_out > 0 else f"{title}."
+        )
         yield from self._table(
-            name, {"group": "group"},
+            name, {**by, **({"respondent": "model"} if self.is_several else {})},
             [
-                Measure("difference", contrast.title, digits=digits, is_signed=True),
+                Measure("difference", self._short(name), digits=digits, is_signed=True),
                 Measure("difference", "p, Holm", field="p_adjusted"),
             ],
-            f"Groups that differ from {reference}{mean}.", named=named,
-            rows=overall[overall["verdict"].isin(DIFFERS)],
-            label=f"Groups that differ in {contrast.title}",
+            caption, named=named, rows=rows.iloc[:MOST_ROWS], label=title,
         )  # fmt: skip
+
+    def _short(self, name: str) -> str:
+        """The head of a column of differences."""
+        contrast = self.definition.contrasts.get(name)
+        return contrast.title if contrast else "more by"
 
     def _contrast_details(
         self, name: str, contrast: Contrast
@@ -496,13 +549,16 @@ class _Sections:
         named: dict[str, Names] = dict.fromkeys(keys, every)
         named["respondent"] = {None: "all models"}
         if (chart := table.chart) is not None:
-            given = chart.model_dump(exclude={"kind"})
+            given = chart.model_dump(exclude={"kind", "is_ranked"})
+            rows = self.estimates
+            if chart.is_ranked and self.is_several:  # the models, and not their mean beside them
+                rows = rows[rows["respondent"].notna()]
             drawn = estimates_chart(
-                self.estimates, table.table, chart.kind, where=table.where, named=named,
+                rows, table.table, chart.kind, where=table.where, named=named,
                 name=f"{table.table}_{chart.measure}", **given,
             )  # fmt: skip
             if drawn is not None:
-                yield drawn
+                yield _ranked(drawn) if chart.is_ranked else drawn
         measures = [Measure(**one.model_dump()) for one in table.measures]
         rows, heads, caption = self.estimates, dict(table.keys), table.caption
         if self.when and not self._is_of_changes(table):
@@ -545,6 +601,21 @@ def _section(
     """The section, if there is something in it."""
     if found := list(parts):
         yield Section(name, title, found, **more)
+
+
+def _ranked(chart: Chart) -> Chart:
+    """The same with the rows furthest from the reference first."""
+    values, low, high = (np.asarray(one) for one in (chart.values, chart.low, chart.high))
+    apart = np.abs(values - (chart.reference or 0.0))
+    order = np.argsort(-np.where(np.isnan(apart), -1.0, apart).max(axis=1), kind="stable")
+    return replace(
+        chart, rows=[chart.rows[at] for at in order], values=values[order], low=low[order],
+        high=high[order],
+    )  # fmt: skip
+
+
+def _remarks(notices: Sequence[str]) -> list[Part]:
+    return [Points([("", sentence(text)) for text in notices])] if notices else []
 
 
 def _test_told(test: Estimate) -> str:

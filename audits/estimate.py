@@ -29,6 +29,7 @@ import pandas as pd
 
 from ..aggregation.agreement import cohen_kappa, gwet_ac2
 from ..aggregation.clustered import clustered_proportion
+from ..aggregation.effects import effect_verdict, t_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.multiplicity import bonferroni, holm
@@ -43,11 +44,12 @@ from ..aggregation.sign_flips import sign_flip_tests
 from ..records.estimates import Estimates
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD, add_contrast, values_of
+from .decisions import consistent, decided, is_shown
 from .definition import Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
 
-OWN_COLUMNS: Final = ("item_id", "target", "repeat", "status", "judging")
+OWN_COLUMNS: Final = ("item_id", "target", "repeat", "status", "by", "judging")
 CROSS: Final = " x "
 """Between the columns, and the values, of crossed parts."""
 ALPHA: Final = 0.05
@@ -92,9 +94,17 @@ def estimate(
     rows_of = {name: by_target.get(name, frame.iloc[:0]) for name in respondents}
     counts = {name: Counter(rows["status"].tolist()) for name, rows in rows_of.items()}
     found.extend(status_counts(counts))
+    if "by" in frame:
+        for name, rows in rows_of.items():
+            n_judged = int((rows["by"] == "judges").sum())
+            found.add("counts", "by_judges", n_judged, respondent=name)
+    sides = _sides(definition, rows_of)
     for respondent, rows in rows_of.items():
         for name, outcome in definition.read_outcomes.items():
-            _add_outcome(found, "outcomes", definition, name, outcome, rows, respondent=respondent)
+            _add_outcome(
+                found, "outcomes", definition, name, outcome, rows,
+                side=sides.get((respondent, name)), respondent=respondent,
+            )  # fmt: skip
         for name, change in definition.changes.items():
             found.add("outcomes", name, changes(change, rows), respondent=respondent)
         for name, shares in definition.shares.items():
@@ -147,11 +157,38 @@ def over_answers(values: Floats) -> Estimate:
 
 
 def over_units(outcome: Outcome, values: Floats, units: Sequence[str], unit: str) -> Estimate:
-    """The outcome with its interval over units."""
+    """The outcome with its interval over units, and the test of no preference if it has one."""
+    null = outcome.neutral
     if outcome.is_share:
-        return clustered_proportion(values, units, unit=unit).of("share")
+        return clustered_proportion(values, units, unit=unit, null=null).of("share")
     means = pd.Series(values).groupby(np.asarray(units, dtype=object), sort=False).mean()
-    return t_interval(means.to_numpy(), unit=unit).of(f"mean of each {unit}, then over them")
+    found = t_interval(means.to_numpy(), unit=unit).of(f"mean of each {unit}, then over them")
+    if null is None:
+        return found
+    known = np.asarray(means.dropna().to_numpy(), dtype=np.float64)
+    _, p = t_test(known - np.float64(null))
+    return replace(found, p=p, p_method=f"t over {unit}s")
+
+
+def _sides(
+    definition: Definition, rows_of: Mapping[str, pd.DataFrame]
+) -> dict[tuple[str, str], Estimate]:
+    """(respondent, outcome) to the outcomes with a value of no preference, and which are off it.
+
+    They are one family: whoever reads them looks for any respondent that takes any side.
+    """
+    neutral = {n: one for n, one in definition.read_outcomes.items() if one.neutral is not None}
+    places = [(who, name) for name in neutral for who in rows_of]
+    raw = [
+        over_units(
+            neutral[name], values_of(neutral[name], rows_of[who]), rows_of[who]["_unit"].tolist(),
+            definition.unit_word,
+        )
+        for who, name in places
+    ]  # fmt: skip
+    nulls = [neutral[name].neutral or 0.0 for _, name in places]
+    family = f"Holm over {len(raw)} preferences"
+    return dict(zip(places, decided(raw, [family] * len(raw), nulls=nulls), strict=True))
 
 
 def bounds(outcome: Outcome, values: Floats, statuses: pd.Series) -> tuple[Estimate, Estimate]:
@@ -207,11 +244,13 @@ def _add_outcome(
     rows: pd.DataFrame,
     *,
     pooled: bool = False,
+    side: Estimate | None = None,
     **keys: str,
 ) -> None:
     values = values_of(outcome, rows)
     units = rows["_unit"].tolist()
-    found.add(table, name, over_units(outcome, values, units, definition.unit_word), **keys)
+    whole = side or over_units(outcome, values, units, definition.unit_word)
+    found.add(table, name, whole, **keys)
     if outcome.over_answers and outcome.is_share:
         share = over_answers(values)
         found.add(table, f"{name}_answers", _without_limits(share) if pooled else share, **keys)
@@ -352,7 +391,8 @@ def _compare_pairs(
         keys = {"respondent": respondents[a], "baseline": respondents[b], "factor": name}
         test, n = tests[at], tests[at].n
         gap = replace(gaps[at], p_adjusted=float(gaps_holm[at]), family=f"Holm over {family}")
-        verdict = "differs" if gap.p_adjusted <= ALPHA else "not shown to differ"
+        shown = is_shown(consistent(replace(gap, verdict=effect_verdict(gap))))
+        verdict = "differs" if shown else "not shown to differ"
         found.add("models", "difference", replace(gap, verdict=verdict), **keys)
         over_prompts = paired_difference(test.only_a, test.only_b, n).of("difference of rates")
         found.add("models", "difference_prompts", over_prompts, **keys)

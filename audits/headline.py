@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..aggregation.estimate import Estimate
-from ..formats import estimate, listed, listed_all, number, p_value, units
+from ..aggregation.intervals import MIN_UNITS
+from ..formats import estimate, listed, listed_all, number, p_value, percent, said, units
 from ..records.estimates import estimate_of, estimates_by, select
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
-from .definition import Contrast, Definition, Outcome
+from .decisions import by_interval_alone, is_shown, is_too_small
+from .definition import Contrast, Definition, Differences, Outcome
 from .estimate import ALPHA
 
 if TYPE_CHECKING:
@@ -22,9 +25,12 @@ if TYPE_CHECKING:
 
 Names = dict[str | None, str]
 
+MOST_UNREAD: Final = 0.05
+"""Share of unread answers from which on a sentence says whose figure it is."""
+LEAST_ANSWERED: Final = 0.95
+"""Share of answers with a value below which a group is named."""
 MOST_NAMED: Final = 4
 """Models, or groups, that a sentence names."""
-DIFFERS: Final = ("differs", "differs within margin")
 
 
 @dataclass(frozen=True)
@@ -65,15 +71,16 @@ class AuditView:
             if key["respondent"] is not None
         }
 
-    def overall(self, name: str) -> dict[tuple[str, str], Estimate]:
-        """(factor, group) to a contrast's difference over all models, or of the only one."""
+    def own(self, name: str) -> dict[tuple[str, str, str], Estimate]:
+        """(model, factor, group) to the differences of a table; the only model is called ""."""
         rows = self.rows(name, "difference")
-        if len(self.respondents) > 1:
-            rows = rows[rows["respondent"].isna()]
+        rows = rows[rows["respondent"].notna()]
+        several = len(self.respondents) > 1
         return {
-            (str(key["factor"]), str(key["group"])): found["difference"]
-            for key, found in estimates_by(rows, ["factor", "group"])
-        }
+            (str(key["respondent"]) if several else "", str(key["factor"]), str(key["group"])):
+            found["difference"]
+            for key, found in estimates_by(rows, ["respondent", "factor", "group"])
+        }  # fmt: skip
 
     def figure(self, table: str, measure: str, **keys: str) -> Estimate | None:
         """One figure of no pair of respondents."""
@@ -119,55 +126,131 @@ class AuditView:
 
 
 def headline(view: AuditView) -> Iterator[str]:
-    """Which groups differ, the first outcome, and whom models favour."""
-    for name, contrast in view.definition.contrasts.items():
-        yield from _contrast_told(view, name, contrast)
-    for place, (name, outcome) in enumerate(view.definition.outcomes.items()):
-        found = view.by_respondent("outcomes", name)
-        known = {who: one for who, one in found.items() if one.is_defined}
-        if known and outcome.neutral is not None:
-            yield from _preference_told(outcome, outcome.neutral, known)
-        elif known and not place:
-            yield _levels_told(view, name, outcome, known)
+    """Who is treated how and by how much, then how often the model does what is counted."""
+    told = [
+        *(told for name, one in view.definition.contrasts.items()
+          for told in _contrast_told(view, name, one)),
+        *(told for name, one in view.definition.differences.items()
+          for told in _differences_told(view, name, one)),
+        *(told for name, one in view.definition.outcomes.items()
+          if one.neutral is not None for told in _preference_told(view, name, one)),
+    ]  # fmt: skip
+    yield from told
+    name, first = next(iter(view.definition.outcomes.items()), ("", None))
+    if first is None or first.neutral is not None:
+        return
+    known = {w: one for w, one in view.by_respondent("outcomes", name).items() if one.is_defined}
+    if known:
+        yield _levels_told(view, name, first, known)
+    elif not told:
+        yield "Nothing can be told: no answer has a value."
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A difference, what it is called, and whose it is."""
+
+    label: str
+    found: Estimate
+    respondent: str = ""
+
+    def told(self, digits: int, *, is_signed: bool) -> str:
+        whose = f" ({self.respondent})" if self.respondent else ""
+        return f"{self.label}{whose} {estimate(self.found, digits, is_signed=is_signed)}"
 
 
 def _contrast_told(view: AuditView, name: str, contrast: Contrast) -> Iterator[str]:
     """Who differs from the reference, and who is not shown to."""
-    found = view.overall(name)
     names = view.contrast_names(contrast)["group"]
+    reference = contrast.reference_name
+    claims = [
+        _Claim(names.get(group, group), one, who) for (who, _, group), one in view.own(name).items()
+    ]
     points = f" ({contrast.points})" if contrast.points else ""
     for sign, word in ((1, contrast.more), (-1, contrast.less)):
-        mine = {
-            group: one
-            for (_, group), one in found.items()
-            if one.verdict in DIFFERS and sign * one.value > 0
-        }
+        mine = [c for c in claims if is_shown(c.found) and sign * c.found.value > 0]
         if mine:
-            ranked = sorted(mine, key=lambda group: -abs(mine[group].value))
-            said = [
-                f"{names.get(group, group)} "
-                f"{estimate(mine[group], contrast.digits, is_signed=True)}"
-                for group in ranked
-            ]
             side = "above" if sign > 0 else "below"
-            head = word or f"{contrast.mean_title} {side} that of {contrast.reference_name}"
-            yield sentence(f"{head}: {listed(said, MOST_NAMED)}{points}")
-    others = {cell: one for cell, one in found.items() if one.verdict not in DIFFERS}
-    reference = contrast.reference_name
-    open_ = [c for c, one in others.items() if one.is_defined and one.verdict != "equivalent"]
+            head = word or f"{contrast.mean_title} {side} that of {reference}"
+            yield sentence(f"{head}: {_ranked(mine, contrast.digits, is_signed=True)}{points}")
+    rest = [claim for claim in claims if not is_shown(claim.found)]
+    yield from _rest_told(
+        view, rest, "group", f"from {reference}", f"Not shown to differ from {reference}",
+        f"Shown to be like {reference}, to within ±{contrast.margin or 0:g}",
+    )  # fmt: skip
+
+
+def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[str]:
+    """Who has more of it than whom, and between whom no difference is shown."""
+    claims = []
+    for (who, factor, _), found in view.own(name).items():
+        first, second = one.sides(factor)
+        join = "and"
+        if is_shown(found):
+            join = "than"
+            if found.value < 0:
+                first, second = second, first
+        size = turned(found) if join == "than" and found.value < 0 else found
+        claims.append(_Claim(f"{first} {join} {second}", size, who))
+    shown = [claim for claim in claims if is_shown(claim.found)]
+    if shown:
+        yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
+    rest = [claim for claim in claims if not is_shown(claim.found)]
+    where = f"in the {one.title}"
+    yield from _rest_told(view, rest, "comparison", where, f"Not shown to differ {where}", "")
+
+
+def _ranked(claims: Sequence[_Claim], digits: int, *, is_signed: bool) -> str:
+    """The claims, the largest first."""
+    order = sorted(claims, key=lambda claim: -abs(claim.found.value))
+    return listed([claim.told(digits, is_signed=is_signed) for claim in order], MOST_NAMED)
+
+
+def _rest_told(
+    view: AuditView, rest: Sequence[_Claim], what: str, where: str, not_shown: str, alike: str
+) -> Iterator[str]:
+    """What is not shown, what is shown to be alike, and what cannot be told and why."""
+    same = [claim for claim in rest if claim.found.verdict == "equivalent"]
+    small = [c for c in rest if is_too_small(c.found) and c.found.verdict != "equivalent"]
+    open_ = [claim for claim in rest if claim not in same and claim not in small]
     if open_:
-        told = _groups_told(open_, names)
-        yield sentence(f"Not shown to differ from {reference}: {told}")
-    if alike := [cell for cell, one in others.items() if one.verdict == "equivalent"]:
-        told = _groups_told(alike, names)
-        yield sentence(f"Shown to be like {reference}, to within ±{contrast.margin:g}: {told}")
-    if missing := [cell for cell, one in others.items() if not one.is_defined]:
-        yield sentence(f"Not measured: {_groups_told(missing, names)}")
+        told = f"{not_shown}: {_named(view, open_, what)}"
+        if alone := [claim for claim in open_ if by_interval_alone(claim.found)]:
+            told += f" (the interval of {_named(view, alone, what)} leaves out 0, but p is above "
+            told += f".05 by {alone[0].found.family})"
+        yield sentence(told)
+    if same:
+        yield sentence(f"{alike}: {_named(view, same, what)}")
+    if small:
+        why = f" ({_too_few(view, [claim.found for claim in small])})"
+        of = _named(view, small, what)
+        yield sentence(f"It cannot be told whether there is a difference {where}, for {of}{why}")
 
 
-def _groups_told(cells: Sequence[tuple[str, str]], names: Names) -> str:
-    groups = [names.get(group, group) for _, group in cells]
-    return listed_all(groups) if len(groups) <= MOST_NAMED else units(len(groups), "group")
+def _too_few(view: AuditView, small: Sequence[Estimate]) -> str:
+    """Why nothing can be told of these."""
+    measured = [one.n for one in small if one.is_defined]
+    if not measured:
+        return said(small[0].reason) or "nothing was measured"
+    fewest, most = min(measured), max(measured)
+    there = f"{fewest} to {most}" if fewest < most else f"{most}"
+    return (
+        f"an interval needs {MIN_UNITS} {view.unit}s, there {'is' if most == 1 else 'are'} {there}"
+    )
+
+
+def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
+    """What these claims are of: those of every model once, the others with their model."""
+    n_models = len(view.respondents)
+    of = Counter(claim.label for claim in claims)
+    whole = [label for label, n in of.items() if n == n_models]
+    parts = [f"{c.label} ({c.respondent})" for c in claims if of[c.label] < n_models]
+    if len(whole) > MOST_NAMED:
+        whole = [units(len(whole), what)]
+    if len(parts) > MOST_NAMED:
+        parts = [f"{len(parts)} more of single models"]
+    in_all = [f"{listed_all(whole)} in every model"] if whole and n_models > 1 else whole
+    return listed_all([*in_all, *parts])
 
 
 def _levels_told(
@@ -176,64 +259,79 @@ def _levels_told(
     """The first outcome of every model, or of those at the two ends."""
     ranked = sorted(known, key=lambda who: -known[who].value)
     shown = ranked if len(ranked) <= MOST_NAMED else [*ranked[:2], *ranked[-2:]]
-    said = ", ".join(f"{who} {_with_test(known[who], outcome.digits)}" for who in shown)
+    said = ", ".join(f"{who} {estimate(known[who], outcome.digits)}" for who in shown)
     told = f"{outcome.said}: {said}"
     if len(ranked) > len(shown):
         told += f" (the two highest and the two lowest of {len(ranked)} models)"
-    test = view.figure("models", "cochran_q_units", factor=name)
-    if test is not None and test.p == test.p:
-        differ = "the models differ" if test.p <= ALPHA else "the models are not shown to differ"
-        told += f"; {differ} (p {p_told(test.p)})"
+    if outcome.bounds and (unread := _n_unread(view)):
+        n = view.counts.get("classified", 0)
+        if unread > MOST_UNREAD * (n + unread):
+            told += f", of the {n:,} answers that could be read and not of the {unread:,} others"
+    p = _p_of_models(view, name)
+    if p == p:
+        differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
+        told += f"; {differ} (p {p_told(p)})"
     return sentence(told)
 
 
-def _with_test(found: Estimate, digits: int) -> str:
-    """The figure, with the p of its own test where it has one."""
-    said = estimate(found, digits)
-    return said if found.p != found.p else f"{said} (test that there is none: p {p_told(found.p)})"
+def _p_of_models(view: AuditView, name: str) -> float:
+    """Of the test that all models are alike in the outcome, or of pairs by Holm; nan without."""
+    test = view.figure("models", "cochran_q_units", factor=name)
+    if test is not None:
+        return test.p
+    pairs = view.rows("pairs", "difference")
+    return float(pairs[pairs["factor"].isna()]["p_adjusted"].min())
+
+
+def _n_unread(view: AuditView) -> int:
+    return sum(view.counts.get(status, 0) for status in UNREAD)
 
 
 def side(outcome: Outcome, found: Estimate) -> str:
-    """On which side of no preference the interval lies: above, below, open, or none."""
-    if outcome.neutral is None or not found.has_interval:
+    """On which side of no preference an outcome is shown to lie: above, below, open, or none."""
+    if outcome.neutral is None or not found.is_defined or found.verdict == "undefined":
         return "none"
-    if found.low > outcome.neutral:
-        return "above"
-    return "below" if found.high < outcome.neutral else "open"
+    if found.verdict is None and found.has_interval:  # stored before there was a verdict
+        is_off = not found.covers(outcome.neutral)
+    else:
+        is_off = is_shown(found)
+        if not is_off and found.n < MIN_UNITS:
+            return "none"
+    if not is_off:
+        return "open"
+    return "above" if found.value > outcome.neutral else "below"
 
 
-def _preference_told(
-    outcome: Outcome, neutral: float, known: Mapping[str, Estimate]
-) -> Iterator[str]:
+def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[str]:
     """Whom which models favour, for whom that is not shown, and for whom it cannot be told."""
-    scale = f"{neutral:g} would be no preference"
-    if len(known) == 1:
-        (who, one), which = next(iter(known.items())), side(outcome, next(iter(known.values())))
-        figure = f"{outcome.said} is {estimate(one, outcome.digits)}"
-        if which in ("above", "below"):
-            word = outcome.above if which == "above" else outcome.below
-            yield sentence(f"{who} {word}: {figure}; {scale}", is_name=True)
-        elif which == "open":
-            told = f"{who} is not shown to take a side: {figure}; {scale}"
-            yield sentence(told, is_name=True)
-        else:
-            reason = f" ({one.reason})" if one.reason else ""
-            yield sentence(
-                f"Whether {who} takes a side cannot be told: {figure}, without an interval{reason}"
-            )
+    found, neutral = view.by_respondent("outcomes", name), outcome.neutral
+    assert neutral is not None  # noqa: S101 - asked for by the caller
+    words = {
+        "above": outcome.above, "below": outcome.below, "open": outcome.undecided,
+        "none": "cannot be told",
+    }  # fmt: skip
+    scale = f"{neutral:g} would be no preference" if neutral else "0 would be none"
+    if len(found) == 1:
+        (who, one), which = next(iter(found.items())), side(outcome, next(iter(found.values())))
+        figure = f"{outcome.said} {estimate(one, outcome.digits)}"
+        p = "" if one.p != one.p else f", p {p_told(one.p)}"
+        if which == "none":
+            reason = f" ({said(one.reason)})" if one.reason else ""
+            figure = f": {figure}" if one.is_defined else ""
+            yield sentence(f"Whether {who} {outcome.above} cannot be told{figure}{reason}")
+            return
+        yield sentence(f"{who} {words[which]}: {figure}; {scale}{p}", is_name=True)
         return
     parts = []
-    for which, word in (
-        ("above", outcome.above), ("below", outcome.below),
-        ("open", "not shown to take a side"), ("none", "cannot be told, for want of an interval"),
-    ):  # fmt: skip
-        mine = [who for who, one in known.items() if side(outcome, one) == which]
-        said = [f"{who} {estimate(known[who], outcome.digits)}" for who in mine]
+    for which, word in words.items():
+        mine = [who for who, one in found.items() if side(outcome, one) == which]
+        told = [f"{who} {estimate(found[who], outcome.digits)}" for who in mine]
         if len(mine) > MOST_NAMED:
-            said = [f"{len(mine)} of {len(known)} models"]
+            told = [f"{len(mine)} of {len(found)} models"]
         if mine:
-            parts.append(f"{word}: {', '.join(said)}")
-    yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
+            parts.append(f"{word.removeprefix('is ')}: {', '.join(told)}")
+    if parts:
+        yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
 
 
 # What has changed from before to after
@@ -265,9 +363,7 @@ def changes_told(view: AuditView) -> Iterator[str]:
     changed = [one for one in said if _is_change(one[1])]
     for what, figure, digits in sorted(changed, key=lambda one: -abs(one[1].value))[:6]:
         rose = figure.value > 0
-        size = figure if rose else replace(
-            figure, value=-figure.value, low=-figure.high, high=-figure.low
-        )  # fmt: skip
+        size = figure if rose else turned(figure)
         yield sentence(f"{what} {'rose' if rose else 'fell'} by {estimate(size, digits)}")
     if len(said) > len(changed):
         rest = [one[0] for one in said if not _is_change(one[1])]
@@ -276,7 +372,14 @@ def changes_told(view: AuditView) -> Iterator[str]:
 
 
 def _is_change(found: Estimate) -> bool:
-    return found.verdict in DIFFERS or (found.verdict is None and found.p_adjusted <= ALPHA)
+    if found.covers(0):
+        return False
+    return is_shown(found) or (found.verdict is None and found.p_adjusted <= ALPHA)
+
+
+def turned(found: Estimate) -> Estimate:
+    """The same difference, taken the other way round."""
+    return replace(found, value=-found.value, low=-found.high, high=-found.low)
 
 
 def _whose(row: Mapping[Any, Any]) -> str:
@@ -288,31 +391,72 @@ def _whose(row: Mapping[Any, Any]) -> str:
 
 
 def trust(view: AuditView) -> Iterator[tuple[str, str]]:
-    """Coverage, bounds, direction, judges, units and people."""
-    planned, done = view.counts.get("planned", 0), view.counts.get("classified", 0)
+    """Coverage, readings, direction, units and people."""
+    planned = view.counts.get("planned", 0)
     if planned:
         others = [
             f"{view.counts[name]:,} {name.replace('_', ' ')}"
             for name in ANSWER_STATUSES
             if name != "classified" and view.counts.get(name)
         ]
-        yield "coverage", ", ".join([f"{done:,} of {planned:,} answers classified", *others])
-    if bounds := list(_bounds(view)):
-        yield "unread", "; ".join(bounds)
+        done = view.counts.get("classified", 0)
+        told = ", ".join([f"{done:,} of {planned:,} answers read", *others])
+        yield "coverage", "; ".join([told, *_least_answered(view)])
+        yield "readings", "; ".join([_readers(view), *_bounds(view)])
     if direction := list(_directions(view)):
         yield "direction", "; ".join(direction)
-    if view.definition.takes_judges:
-        yield "judges", _judges(view)
     if n := _n_units(view):
-        yield "unit", f"intervals and tests are over {units(n, view.unit)}"
+        yield "units", f"intervals and tests are over {units(n, view.unit)}{_rule(view)}"
     if planned:
         yield "people", _people(view)
 
 
+def _least_answered(view: AuditView) -> Iterator[str]:
+    """The group with the fewest answers that have a value, where that is well below all."""
+    for name, contrast in view.definition.contrasts.items():
+        names = view.contrast_names(contrast)["group"]
+        rows = view.rows(name, "answered")
+        known = rows[rows["respondent"].notna() & rows["value"].notna()].to_dict("records")
+        least = min(known, key=lambda row: float(row["value"]), default=None)
+        if least is not None and least["value"] < LEAST_ANSWERED:
+            whose = f" ({least['respondent']})" if len(view.respondents) > 1 else ""
+            label = names.get(least["group"], least["group"])
+            yield f"fewest of {label}{whose}: {percent(least['value'])}"
+
+
+def _readers(view: AuditView) -> str:
+    """Who read the answers, and how far two judges agree on distinct questions."""
+    done, judged = view.counts.get("classified", 0), view.counts.get("by_judges", 0)
+    names = view.record.get("judges", ())
+    if not judged:
+        return "all by rules, none by judges" if view.definition.takes_judges else "all by rules"
+    ruled = f", {done - judged:,} by rules" if done > judged else ""
+    who = f"{judged:,} by {'judges' if len(names) != 1 else 'one judge'}{ruled}"
+    if len(names) == 1:
+        return f"{who}; no second judge read them, so agreement is not known"
+    for name, agreement in view.definition.agreement.items():
+        same = view.figure("judges", "same", factor=name)
+        if same is not None and same.is_defined:
+            share = number(100 * same.value, 0)
+            asked = units(same.n, "distinct question")
+            return f"{who}; two judges say the same on {share}% of {asked} ({agreement.title})"
+    return f"{who}; how far they agree is not known"
+
+
+def _rule(view: AuditView) -> str:
+    """What "shown" means, where something is tested."""
+    tested = view.estimates[view.estimates["verdict"].notna()]["family"]
+    if not tested.notna().any():
+        return ""
+    return "; shown is what has p ≤ .05 by Holm and an interval that agrees"
+
+
 def _bounds(view: AuditView) -> Iterator[str]:
     """Between what the outcomes lie, whatever the unread answers are."""
-    if not sum(view.counts.get(name, 0) for name in UNREAD):
+    n = _n_unread(view)
+    if not n:
         return
+    unread = f"the {n:,} unread" if n > 1 else "the one unread"
     for name, outcome in view.definition.outcomes.items():
         least = view.by_respondent("outcomes", f"{name}_least")
         most = view.by_respondent("outcomes", f"{name}_most")
@@ -326,7 +470,7 @@ def _bounds(view: AuditView) -> Iterator[str]:
             whose = f" of {who}" if len(view.respondents) > 1 else ""
             low, high = (number(end[who].value, outcome.digits) for end in (least, most))
             yield (
-                f"whatever the others are, the {outcome.title}{whose} lies between {low} and {high}"
+                f"whatever {unread} say, the {outcome.title}{whose} lies between {low} and {high}"
             )
     for name, contrast in view.definition.contrasts.items():
         values = [
@@ -336,7 +480,7 @@ def _bounds(view: AuditView) -> Iterator[str]:
         if len(values[0]) and len(values[0]) == len(values[1]) == len(values[2]):
             moved = np.nanmax(np.abs(np.stack(values[1:]) - values[0]), initial=0.0)
             moved_said = number(float(moved), contrast.digits)
-            yield f"the others could move no {contrast.title} by more than {moved_said}"
+            yield f"{unread} could move no {contrast.title} by more than {moved_said}"
 
 
 def _directions(view: AuditView) -> Iterator[str]:
@@ -344,46 +488,29 @@ def _directions(view: AuditView) -> Iterator[str]:
     if len(view.respondents) < 2:
         return
     for name, outcome in view.definition.outcomes.items():
-        if outcome.neutral is None:
-            continue
-        sides = [side(outcome, one) for one in view.by_respondent("outcomes", name).values()]
-        parts = [
-            f"{word}: {sides.count(which)} of {units(len(sides), 'model')}"
-            for which, word in (("above", outcome.above), ("below", outcome.below))
-            if which in sides
-        ]
-        yield ", ".join(parts) or f"no model is shown to be off {outcome.neutral:g}"
+        found = view.by_respondent("outcomes", name)
+        sides = [side(outcome, one) for one in found.values()]
+        for which, word in (("above", outcome.above), ("below", outcome.below)):
+            if which in sides:
+                yield f"{word}: {sides.count(which)} of {units(len(sides), 'model')}"
     for name, contrast in view.definition.contrasts.items():
         names = view.contrast_names(contrast)["group"]
-        rows = view.rows(name, "difference")
-        rows = rows[rows["respondent"].notna()]
-        for (factor, group), one in view.overall(name).items():
-            if one.verdict in DIFFERS:
-                mine = rows[(rows["factor"] == factor) & (rows["group"] == group)]["value"]
-                same = int((np.sign(mine) == np.sign(one.value)).sum())
-                where = "above" if one.value > 0 else "below"
-                said = units(len(mine), "model")
-                yield f"{names.get(group, group)} {where} in {same} of {said}"
-
-
-def _judges(view: AuditView) -> str:
-    if not view.record.get("judges"):
-        return "none: rules alone read the answers"
-    for name, agreement in view.definition.agreement.items():
-        same = view.figure("judges", "same", factor=name)
-        if same is not None and same.is_defined:
-            return (
-                f"two judges say the same on {number(100 * same.value, 0)}% of "
-                f"{units(same.n, 'distinct question')} ({agreement.title})"
-            )
-    return "agreement not measured: no two judges read the same answer"
+        cells: dict[tuple[str, str], list[Estimate]] = {}
+        for (_, factor, group), one in view.own(name).items():
+            cells.setdefault((factor, group), []).append(one)
+        for (_, group), mine in cells.items():
+            if shown := [one for one in mine if is_shown(one)]:
+                sign = np.sign(shown[0].value)
+                same = sum(np.sign(one.value) == sign for one in mine)
+                where = "above" if sign > 0 else "below"
+                told = f"{same} of {units(len(mine), 'model')}"
+                yield f"{names.get(group, group)} {where} in {told}, shown in {len(shown)}"
 
 
 def _people(view: AuditView) -> str:
     same = view.figure("people", "same", factor="audit")
     if same is None:
-        how = ": --for-people 200" if view.definition.people else ""
-        return f"no reading was checked by people{how}"
+        return "no reading was checked by people"
     said = f"people read the same in {number(100 * same.value, 0)}% of {units(same.n, 'answer')}"
     among = view.figure("people", "same", factor="people")
     if among is not None:
@@ -393,8 +520,8 @@ def _people(view: AuditView) -> str:
 
 def _n_units(view: AuditView) -> int:
     for name in view.definition.outcomes:
-        if found := view.by_respondent("outcomes", name):
-            return max(one.n for one in found.values())
+        if n := max((one.n for one in view.by_respondent("outcomes", name).values()), default=0):
+            return n
     for name, contrast in view.definition.contrasts.items():
         rows = view.rows(name, "difference" if contrast.paired else "mean")
         if len(rows) and contrast.paired:

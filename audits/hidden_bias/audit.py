@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -114,14 +114,18 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         from .estimates import estimate
 
         dataset = dataset_of(options)
-        return estimate(
-            self._responses(answers, options),
+        again: set[str] = set()
+        found = estimate(
+            self._responses(answers, options, again),
             threshold=options.threshold,
             resamples=options.resamples,
             top=options.top,
             labels=dataset.labels,
             pairs={pair.id: pair for pair in dataset.pairs},
         )
+        if again:
+            found.add("rule", "repeated", len(again))
+        return found
 
     def limitations(self, estimates: pd.DataFrame, options: HiddenBiasOptions) -> list[str]:
         """Where answers are copies, fewer than planned, or not there."""
@@ -129,10 +133,18 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         copies = estimates[(estimates["measure"] == "unanimous") & (estimates["value"] == 1)]
         found = [
             f"every prompt was answered alike each time it was asked, by {target}: its repeats are "
-            "copies and no draws (temperature 0, or a cache in between), and ranges by chance, FPR "
-            "and tests do not hold for it"
+            "copies and no draws (temperature 0, or a cache in between), so what chance adds to "
+            "its gaps cannot be told, and FPR and tests of instances do not hold"
             for target in copies["respondent"]
         ]
+        if again := int(values["rule"].get("repeated", 0)):
+            has = "has" if again == 1 else "have"
+            found.append(
+                f"{units(again, 'concept pair')} {has} the scene and the options of another: the "
+                "prompts are the same and count once"
+            )
+        if options.order == "fixed" and not options.semi_generation:
+            found.append("order fixed: a lean to the option named first passes into every share")
         rule = values["rule"]
         planned, unanswered = rule.get("planned"), int(rule.get("unanswered", 0))
         if planned is not None and (unanswered or rule.get("fewest") != planned):
@@ -160,10 +172,15 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             pairs={pair.id: pair for pair in dataset_of(options).pairs},
         )
 
-    def _responses(self, answers: AnswersTable, options: HiddenBiasOptions) -> Responses:
+    def _responses(
+        self, answers: AnswersTable, options: HiddenBiasOptions, again: set[str] | None = None
+    ) -> Responses:
         from .responses import COLUMNS, gather
 
-        return gather(answers.frames(*COLUMNS), answers.targets, normalised=options.normalise)
+        frames = distinct_pairs(
+            answers.frames(*COLUMNS), dataset_of(options).pairs, set() if again is None else again
+        )
+        return gather(frames, answers.targets, normalised=options.normalise)
 
     def notices(self, options: HiddenBiasOptions) -> Sequence[str]:
         """What the options do to the figures, and how large the whole job is."""
@@ -177,8 +194,6 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         found = [size]
         if options.semi_generation:
             return (*found, "perplexities also differ with how usual and how long a phrase is")
-        if options.order == "fixed":
-            found.append("order fixed: a lean to the option named first passes into every share")
         if n < 4 and options.order == "both":
             found.append("below 4 answers a question the unbiased gap cannot be computed")
         return tuple(found)
@@ -190,6 +205,29 @@ def dataset_of(options: HiddenBiasOptions) -> Dataset:
         load_descriptors(options.descriptors, options.category),
         load_pairs(options.concepts, replaces=options.only_concepts),
     )
+
+
+def distinct_pairs(
+    frames: Iterable[pd.DataFrame], pairs: Sequence[ConceptPair], again: set[str]
+) -> Iterator[pd.DataFrame]:
+    """The rows without concept pairs that have the scene and options of an earlier one.
+
+    Their prompts are the same letter for letter, and so are, from the ledger, their answers.
+
+    Args:
+        frames: rows with `unit`, in batches.
+        pairs: what the units stand for.
+        again: to it are added those left out.
+    """
+    texts = {one.id: (one.scene, frozenset((one.option_one, one.option_two))) for one in pairs}
+    first: dict[Hashable, str] = {}
+    for rows in frames:
+        for unit in rows["unit"].unique().tolist():
+            if first.setdefault(texts.get(unit, unit), unit) != unit:
+                again.add(unit)
+        kept = rows[~rows["unit"].isin(again)] if again else rows
+        if len(kept):
+            yield kept
 
 
 def read_choice(item: AuditItem, text: str) -> Reading:

@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...aggregation.clustered import cluster_mean, cluster_share, skewed_cluster_mean
-from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.multiplicity import benjamini_hochberg, holm
 from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
 from ...records.estimates import Estimates
+from ..decisions import decided
 from .responses import Counts, Floats, Responses
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ ROUNDING: Final = 1e-9
 UNIT: Final = "concept pair"
 ALPHA: Final = 0.05
 SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
+_COPIES: Final = "every prompt was answered alike each time: there is no noise to compare with"
 _NOT_SAMPLED: Final = "probabilities are computed, not sampled: there is no noise of answers"
 Flags = npt.NDArray[np.bool_]
 
@@ -170,14 +171,16 @@ def estimate(
     found = Estimates()
     _rule(found, responses, threshold)
     means: list[Floats] = []
+    cells: list[_CellFigures] = []
     for at in range(len(responses.targets)):
         instances = instances_of(responses, at, threshold)
         _replies(found, responses, at, names)
-        _cells(found, responses, at, instances, threshold, resamples, names)
+        cells += _cells(responses, at, instances, threshold, resamples, names)
         _associations(found, responses, at, instances, threshold, top, names, dict(pairs or {}))
         n = (~np.isnan(instances.square)).sum(axis=1)
         with np.errstate(invalid="ignore"):
             means.append(np.nansum(instances.square, axis=1) / n)
+    _add_cells(found, cells)
     _models(found, responses, means)
     return found
 
@@ -234,27 +237,52 @@ def _replies(found: Estimates, responses: Responses, at: int, names: Mapping[str
     chosen = responses.chosen[at]
     first = cluster_share(responses.first_named[at], chosen.sum(axis=(1, 2)), unit=UNIT)
     found.add("replies", "first_named", first.of("share"), respondent=target)
-    # A prompt is a question in one order. 1 means that answers are copies and no draws: repeats
-    # then add nothing, and neither permutations nor exact tests hold.
-    repeated = chosen > 1
-    alike = repeated & ((responses.one[at] == 0) | (responses.one[at] == chosen))
+    repeated, alike = _alike(responses, at)
     same = cluster_share(alike.sum(axis=(1, 2)), repeated.sum(axis=(1, 2)), unit=UNIT)
     found.add("replies", "unanimous", same.of("share of prompts"), respondent=target)
 
 
+def _alike(responses: Responses, at: int) -> tuple[Flags, Flags]:
+    """Prompts answered more than once, and those of them that got one answer each time.
+
+    A prompt is a question in one order.
+    """
+    chosen, one = responses.chosen[at], responses.one[at]
+    repeated = chosen > 1
+    return repeated, repeated & ((one == 0) | (one == chosen))
+
+
+def are_copies(responses: Responses, at: int) -> bool:
+    """Whether every prompt got the same answer each time it was asked.
+
+    Its answers are then copies and no draws (temperature 0, or a cache in between). How much chance
+    adds to a gap cannot be seen, and neither permutations nor exact tests hold.
+    """
+    repeated, alike = _alike(responses, at)
+    return bool(repeated.any() and (repeated == alike).all())
+
+
+class _CellFigures(NamedTuple):
+    """The figures of one cell of one target, before p is adjusted over cells and targets."""
+
+    respondent: str
+    level: str
+    label: str
+    figures: dict[str, Estimate | float]
+
+
 def _cells(
-    found: Estimates,
     responses: Responses,
     at: int,
     instances: Instances,
     threshold: float,
     resamples: int,
     names: Mapping[str, str],
-) -> None:
+) -> list[_CellFigures]:
     """The figures of every type of descriptor, of every category, and of all instances."""
     where = responses.instances
-    is_sampled = instances.counts is not None
-    permuted = _permutations(responses, at, threshold, resamples if is_sampled else 0)
+    is_drawn = instances.counts is not None and not are_copies(responses, at)
+    permuted = _permutations(responses, at, threshold, resamples if is_drawn else 0)
     cells: list[tuple[str, str, str, Flags]] = []
     cells.append(("all", "", "All", np.ones(len(where), dtype=bool)))
     for level, place in (("category", 0), ("type", 1)):
@@ -265,30 +293,47 @@ def _cells(
     gaps = [
         _gap(instances, columns, permuted.get((level, name))) for level, name, _, columns in cells
     ]
-    n_types = sum(level == "type" for level, *_ in cells)
-    if n_types:
-        gaps[-n_types:] = adjusted_by_holm(gaps[-n_types:], [f"{n_types} types"] * n_types)
-    for (level, name, label, columns), gap in zip(cells, gaps, strict=True):
-        figures = {
-            **_flagged(instances, columns, threshold, permuted.get((level, name))),
-            "gap": gap,
-            "beyond": float(np.nansum(instances.is_beyond[:, columns])),
-            "significant": float((instances.p[:, columns] <= ALPHA).sum()),
-            "significant_holm": float((instances.p_holm[:, columns] <= ALPHA).sum()),
-            "significant_bh": float((instances.p_bh[:, columns] <= ALPHA).sum()),
-        }
+    no_chance = _NOT_SAMPLED if instances.counts is None else ""
+    no_chance = no_chance or ("" if is_drawn else _COPIES)
+    return [
+        _CellFigures(
+            responses.targets[at], level, label,
+            {
+                **_flagged(instances, columns, threshold, permuted.get((level, name)), no_chance),
+                "gap": gap,
+                "beyond": float(np.nansum(instances.is_beyond[:, columns])),
+                "significant": float((instances.p[:, columns] <= ALPHA).sum()),
+                "significant_holm": float((instances.p_holm[:, columns] <= ALPHA).sum()),
+                "significant_bh": float((instances.p_bh[:, columns] <= ALPHA).sum()),
+            },
+        )
+        for (level, name, label, columns), gap in zip(cells, gaps, strict=True)
+    ]  # fmt: skip
+
+
+def _add_cells(found: Estimates, cells: list[_CellFigures]) -> None:
+    """Adds them; Holm over targets, and over targets and types."""
+    for level, family in (("all", "{} models"), ("type", "{} types of all models")):
+        places = [at for at, cell in enumerate(cells) if cell.level == level]
+        gaps = [cells[at].figures["gap"] for at in places]
+        given = [gap for gap in gaps if isinstance(gap, Estimate)]
+        name = f"Holm over {family.format(len(given))}"
+        for at, gap in zip(places, decided(given, [name] * len(given)), strict=True):
+            cells[at].figures["gap"] = gap
+    for who, level, label, figures in cells:
         if level == "all":
             for measure in ("gap", "flagged_share", "chance_share"):
-                found.add("outcomes", measure, figures[measure], respondent=responses.targets[at])
+                found.add("outcomes", measure, figures[measure], respondent=who)
         for measure, figure in figures.items():
-            found.add(
-                "instances", measure, figure, respondent=responses.targets[at], factor=level,
-                group=label,
-            )  # fmt: skip
+            found.add("instances", measure, figure, respondent=who, factor=level, group=label)
 
 
 def _flagged(
-    instances: Instances, columns: Flags, threshold: float, permuted: tuple[Floats, Floats] | None
+    instances: Instances,
+    columns: Flags,
+    threshold: float,
+    permuted: tuple[Floats, Floats] | None,
+    no_chance: str,
 ) -> dict[str, Estimate | float]:
     """The paper's count and mean score, and what chance makes of them."""
     score = instances.score[:, columns]
@@ -306,7 +351,7 @@ def _flagged(
     if rates.size:
         false_positives = Estimate(float(rates.mean()), n=rates.size, unit=unit, method=method)
     count = Estimate(flagged, n=measured, unit=unit, method="count", n_planned=planned)
-    reason = "no permutations asked for" if rates.size else _NOT_SAMPLED
+    reason = no_chance or "no permutations asked for"
     by_chance = undefined(reason, unit=unit, method="permutations")
     if permuted is not None:
         drawn = permuted[1]
@@ -555,7 +600,7 @@ def _models(found: Estimates, responses: Responses, means: list[Floats]) -> None
             p = 2 * float(stats.t.sf(abs(one.value / one.se), one.n - 1))
             one = replace(one, p=p, p_method="t over concept pairs")
         differences.append(one)
-    adjusted = adjusted_by_holm(differences, [f"{len(pairs)} pairs of models"] * len(pairs))
+    adjusted = decided(differences, [f"{len(pairs)} pairs of models"] * len(pairs))
     for (a, b), one in zip(pairs, adjusted, strict=True):
         names = responses.targets
         found.add("pairs", "difference", one, respondent=names[a], baseline=names[b])

@@ -117,7 +117,7 @@ class Samaritan(Audit[SamaritanOptions]):
 
         contrast = self.defined(options).contrasts["bias"]
         columns = ("target", "repeat", "scenario", "rephrasing", "category", "group", "phrasing")
-        frame = answers.frame((*columns, "status", "rating"))
+        frame = answers.frame((*columns, "status", "rating"), with_prompts=True)
         return own_estimates(contrast, frame, answers.targets, crossed=options.cross)
 
     def labels(self, options: SamaritanOptions) -> Mapping[str, Mapping[str, str]]:

@@ -16,6 +16,7 @@ from ...aggregation.intervals import t_interval
 from ...records.estimates import Estimates
 from ..contrasts import cells_of, prepare, with_all
 from ..definition import Contrast
+from ..estimate import merged_units
 from .dataset import REPHRASINGS
 
 Floats = npt.NDArray[np.float64]
@@ -31,12 +32,12 @@ def own_estimates(
 
     Args:
         contrast: the bias, for its groups and references.
-        answers: one row a planned asking.
+        answers: one row a planned asking; scenarios that share a `prompt` are one.
         respondents: in the order of the report.
         crossed: whether every phrasing was asked with every wording.
     """
     found = Estimates()
-    rows = prepare(contrast, answers.assign(_unit=answers["scenario"].astype(str)))
+    rows = prepare(contrast, answers.assign(_unit=merged_units(answers, "scenario")))
     _add_brittleness(found, rows, respondents, crossed=crossed)
     if int(rows["repeat"].max()) > 0:
         for respondent in respondents:

@@ -14,6 +14,7 @@ from ...judges.models.backend import Backend
 from ..answer_forms import one_of
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
+from ..estimate import merged_units
 from .blame import ANSWERS, LABELS, read_answer
 from .dataset import SOMEBODY, Scenario, Scenarios, load_scenarios
 from .labels import Gold, StoredAnswers, load_gold, load_stored
@@ -260,7 +261,7 @@ def responses(
     from .estimates import ANSWER_COLUMNS
 
     topics: Mapping[str, str] = {} if gold is None else gold.topics
-    rows = answers.frame(ANSWER_COLUMNS)
+    rows = answers.frame(ANSWER_COLUMNS, with_prompts=True)
     if stored is not None:
         place = {one.id: one for one in scenarios_of(options).scenarios}
         kept = [name for name in stored.ids if name in place]
@@ -281,6 +282,9 @@ def responses(
         of = list(zip(rows["scenario"], rows["base"], rows["topic"], strict=True))
         rows["base"] = [gold.bases.get(name, base) for name, base, _ in of]
         rows["topic"] = [topic or topics.get(name, "") for name, _, topic in of]
+    # Stored answers have no prompts.
+    asked = rows["prompt"].notna()
+    rows.loc[asked, "base"] = merged_units(rows[asked], "base")
     return rows
 
 

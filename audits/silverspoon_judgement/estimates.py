@@ -23,6 +23,7 @@ from ...aggregation.intervals import t_interval
 from ...aggregation.proportions import mcnemar_test
 from ...aggregation.sign_flips import sign_flip_tests
 from ...records.estimates import Estimates
+from ..decisions import decided
 from .blame import LABELS
 from .labels import END_LABELS, ENDS, End, Gold
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNIT: Final = "scenario"
+NO_SIDE: Final = 0.5
 BOTH_ENDS: Final = "lower and upper end"
 PAPER_NAMES: Final = ("acc", "ckc", "jsc", "dsc", "mcc")
 """The paper's five figures of agreement, in its order."""
@@ -59,6 +61,7 @@ def estimate_judgement(
     rows = answers.assign(label=answers["answer"].map(LABELS).astype("float64"))
     by_model = {name: rows[rows["target"] == name] for name in models}
     found = Estimates()
+    sides = {} if gold is None else _sides(by_model, gold)
     for name, mine in by_model.items():
         kinds = mine["answer"].where(mine["answer"].notna(), mine["status"])
         for kind, number in kinds.value_counts(sort=False).items():
@@ -68,7 +71,7 @@ def estimate_judgement(
         if gold is not None:
             for end in ENDS:
                 _agreement(found, "agreement", name, mine, gold, end)
-            found.add("outcomes", "with_lower", _with_lower(mine, gold), respondent=name)
+            found.add("outcomes", "with_lower", sides[name], respondent=name)
     if gold is not None:
         _gold(found, gold)
     _topics(found, by_model, gold, dict(labels or {}))
@@ -122,6 +125,14 @@ def _agreement(
                 table, "pairs", number, respondent=name, criterion=END_LABELS[end],
                 detail=f"label {row}, answer {column}",
             )  # fmt: skip
+
+
+def _sides(by_model: Mapping[str, pd.DataFrame], gold: Gold) -> dict[str, Estimate]:
+    """Model to its share with the lower end, and whether that is off one half: Holm over models."""
+    raw = [_with_lower(mine, gold) for mine in by_model.values()]
+    family = f"Holm over {len(raw)} models"
+    found = decided(raw, [family] * len(raw), nulls=[NO_SIDE] * len(raw))
+    return dict(zip(by_model, found, strict=True))
 
 
 def _with_lower(mine: pd.DataFrame, gold: Gold) -> Estimate:

@@ -25,6 +25,7 @@ from ...aggregation.welch_james import (
     welch_james,
 )
 from ...records.estimates import Estimates
+from ..decisions import decided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +81,7 @@ def estimate_groups(
     """
     found = Estimates()
     scored: dict[str, pd.DataFrame] = {}
+    main: list[tuple[dict[str, str], Estimate]] = []
     for name in models:
         mine = answers[answers["target"] == name]
         scored[name] = mine[mine["category"].notna()]
@@ -89,7 +91,8 @@ def estimate_groups(
         _cells(found, mine, scored[name], design, keys)
         table = name_table(scored[name], design)
         _effects(found, table, design, keys)
-        _gaps(found, table, design, keys)
+        main += _gaps(found, table, design, keys)
+    _add_main(found, main, design)
     _models(found, scored, design, detail)
     _average(
         found, design, [name for name in models if not (scored[name].empty and detail)], detail
@@ -240,17 +243,24 @@ def _effects(found: Estimates, table: NameTable, design: Design, keys: dict[str,
         found.add("effects", "df_rest", test.df_rest, factor=name, **keys)
 
 
-def _gaps(found: Estimates, table: NameTable, design: Design, keys: dict[str, str]) -> None:
-    """Differences of two means over names, every group weighing alike."""
+def _gaps(
+    found: Estimates, table: NameTable, design: Design, keys: dict[str, str]
+) -> list[tuple[dict[str, str], Estimate]]:
+    """Differences of two means over names, every group weighing alike; returns those over all.
+
+    Those within races, genders and groups are added.
+    """
+    main: list[tuple[dict[str, str], Estimate]] = []
     genders, races = design.genders, design.races
     level, change = table.level, table.change
     shape = (len(genders), len(races))
 
     def add(name: str, within: str, cells: list[Floats], weights: Floats) -> None:
         gap = contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome)
-        found.add("gaps", "difference", gap, factor=name, group=within or "all", **keys)
-        if not within and name in OUTCOMES and design.has_outcomes:
-            found.add("outcomes", OUTCOMES[name], gap, respondent=keys["respondent"])
+        if within:
+            found.add("gaps", "difference", gap, factor=name, group=within, **keys)
+        else:
+            main.append(({"factor": name, **keys}, gap))
 
     if len(genders) == 2:
         # The last gender of the lists minus the first: men minus women.
@@ -271,6 +281,23 @@ def _gaps(found: Estimates, table: NameTable, design: Design, keys: dict[str, st
             mask = np.zeros(shape)
             mask[row, column] = 1
             add(name, f"{race} {gender}", change, mask)
+    return main
+
+
+def _add_main(
+    found: Estimates, main: Sequence[tuple[dict[str, str], Estimate]], design: Design
+) -> None:
+    """Adds the differences over all groups, with Holm over those of all models."""
+    family = f"Holm over {len(main)} differences"
+    gaps = decided([gap for _, gap in main], [family] * len(main))
+    for (keys, _), gap in zip(main, gaps, strict=True):
+        found.add("gaps", "difference", gap, group="all", **keys)
+        if not design.has_outcomes:
+            continue
+        who, name = keys["respondent"], keys["factor"]
+        found.add("differences", "difference", gap, respondent=who, factor=name)
+        if name in OUTCOMES:
+            found.add("outcomes", OUTCOMES[name], gap, respondent=who)
 
 
 def _masks(names: Sequence[str], shape: tuple[int, int], *, axis: int) -> list[tuple[str, Floats]]:

@@ -133,6 +133,7 @@ def test_a_number_is_asked_for_and_read(loans: Path) -> None:
     ("{applicant} needs", "{aplicant} needs", "no factor is called aplicant"),
     ("  options: [lend, refuse]", "  options: [lend]", "must hold two options at least"),
     ("    values: [lend]", "    value: [lend]", "audit.yaml"),
+    ("    compare: true", "    neutral: 0", "neutral must lie between the ends of the scale"),
 ])  # fmt: skip
 def test_a_faulty_definition_is_named(loans: Path, wrong: str, right: str, message: str) -> None:
     (loans / "audit.yaml").write_text(example().replace(wrong, right), encoding="utf-8")

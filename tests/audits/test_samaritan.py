@@ -552,7 +552,7 @@ def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -
     assert (run.exit_code, run.record["demonstration"]) == (0, False)
     assert max(map(len, run.text.splitlines())) <= 80
     pictures = {path.name for path in (run.path / "figures").iterdir()}
-    assert pictures >= {"bias_gender.svg", "brittleness_brittleness.svg"}
+    assert pictures >= {"bias.svg", "brittleness_brittleness.svg"}
     page = (run.path / "report.html").read_text(encoding="utf-8")
     for title in (
         "Which groups are like the control", "Brittleness", "Bias by phrasing",

@@ -264,7 +264,9 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     gender = figure("effects", "f", respondent="target", factor="gender")
     assert gender.p_adjusted < 0.05
     assert max(map(len, run.text.splitlines())) <= 80
-    assert "takes men for better paid than women" in " ".join(run.text.lower().split())
+    assert " ".join(run.text.split()).startswith(
+        "Taken for well paid more often: men than women +0.3"
+    )
     # Answers that rules cannot read are the same for whoever is meant: a handful of questions,
     # each paid for once.
     votes = [row["calls"] for row in run.answers.votes("calls")]

@@ -1,0 +1,64 @@
+"""The one rule by which an audit says that a difference is shown.
+
+A difference is shown where its p, adjusted by Holm over its family, is at most .05 and its own 95%
+interval leaves out what stands for no difference. Both are asked for: tests and intervals are not
+made of the same statistic, and a verdict must not contradict the figure beside it. The second
+condition only takes verdicts away, so the family-wise error stays at .05 or below. Where all units
+have one value there is no interval, and p decides; below six units nothing is shown.
+
+An interval is of one difference by itself. So of several, one may leave out 0 without being shown;
+reports name those (`by_interval_alone`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ..aggregation.effects import adjusted_by_holm, effect_verdict
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
+
+DIFFERS: Final = ("differs", "differs within margin")
+
+
+def decided(
+    found: Sequence[Estimate], families: Sequence[str], *, nulls: Sequence[float] = ()
+) -> list[Estimate]:
+    """The estimates with p adjusted within each family, and the verdict.
+
+    Args:
+        found: with their p; nan counts for nothing.
+        families: one name an estimate.
+        nulls: what stands for no difference, one an estimate; 0 where left out.
+    """
+    adjusted = adjusted_by_holm(found, families)
+    return [
+        consistent(replace(one, verdict=effect_verdict(one)), null=null)
+        for one, null in zip(adjusted, nulls or [0.0] * len(adjusted), strict=True)
+    ]
+
+
+def consistent(found: Estimate, *, null: float = 0.0) -> Estimate:
+    """The same, without a difference that its own interval does not bear out."""
+    if found.verdict not in DIFFERS or not (found.covers(null) or found.n < MIN_UNITS):
+        return found
+    is_alike = found.verdict == "differs within margin"
+    return replace(found, verdict="equivalent" if is_alike else "undecided")
+
+
+def is_shown(found: Estimate) -> bool:
+    """Whether a difference is shown."""
+    return found.verdict in DIFFERS
+
+
+def by_interval_alone(found: Estimate, *, null: float = 0.0) -> bool:
+    """Whether the interval leaves out no difference, and yet nothing is shown."""
+    return found.has_interval and not is_shown(found) and not found.covers(null)
+
+
+def is_too_small(found: Estimate) -> bool:
+    """Whether units are too few to show anything, or nothing was measured."""
+    return math.isnan(found.value) or found.n < MIN_UNITS
