@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import AreopagusError
-from ..experiment.run_writer import OF_RESPONSES
 from ..formats import listed_all, units
-from ..records.run_folder import RUN_FILE, read_run_file, run_identity_hash
+from ..records.run_folder import RUN_FILE, panel_of, read_run_file, run_identity_hash
 
 KIND: Final = "calibration"
 
@@ -43,11 +42,6 @@ def people_sentence(folder: Path) -> str | None:
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
-def panel_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parts of a run's identity that say by whom and how it was judged."""
-    return {name: value for name, value in identity.items() if name not in OF_RESPONSES}
-
-
 def _places(folder: Path) -> Iterator[Path]:
     """Folders that may hold a calibration: in the run's, then beside it, and in those."""
     inside = sorted(path for path in folder.iterdir() if path.is_dir())
@@ -72,7 +66,7 @@ def _told(place: Path, folder: Path, run: Mapping[str, Any]) -> tuple[int, str] 
         named = record.get("run") or {}
         is_this = named.get("identity_sha256") == run_identity_hash(identity)
         is_inside = place.parent.resolve() == folder.resolve()
-        if record.get("panel") != panel_identity(identity):
+        if record.get("panel") != panel_of(identity):
             if not is_inside:
                 return None
             return 3, f"not calibrated: {where} is of another panel, so make it anew"

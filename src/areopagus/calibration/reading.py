@@ -40,7 +40,6 @@ from .dataset import (
     texts_by_response,
     with_unique_ids,
 )
-from .of_run import panel_identity
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
