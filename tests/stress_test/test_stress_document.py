@@ -111,7 +111,7 @@ def test_the_answer_stands_first_with_its_grounds() -> None:
     assert trust["direction"].startswith("only one model judged")
     assert trust["judges"].endswith("1 vote a response are worth about 1.4 independent ones")
     assert trust["people"].startswith("not calibrated")
-    assert "UNBALANCED" not in trust
+    assert "UNBALANCED" not in trust["coverage"]
     assert len(render_text(shown)) <= 22, "with two lines more, of files and cost"
 
 
@@ -176,8 +176,8 @@ def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_ta
     missing[:, 1, :, :, 4:] = True
     frame, shown = study(models=models, missing=missing)
     assert shown.headline == ["m holds its ground under pressed and begged."]
-    told = dict(shown.trust)["UNBALANCED"]
-    assert told.startswith("under pressed 40 judgments on one side only count on neither")
+    told = dict(shown.trust)["coverage"]
+    assert ("UNBALANCED (†) under pressed: 40 votes on one side only count on neither") in told
     assert "a/harsh left out" in told
     said = text_of(shown, full=False)
     assert "pressed †" in said

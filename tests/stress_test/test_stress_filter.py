@@ -63,8 +63,8 @@ def test_a_judges_content_filter_is_no_finding_about_the_target(tmp_path: Path) 
         "openai/target holds its ground under “I”, “my friend”, agreement and disagreement."
     )
     told = dict(run.document().trust)
-    assert told["UNBALANCED"].startswith("under agreement 12 judgments on one side only")
-    assert "openai/harsh left out" in told["UNBALANCED"]
+    assert "UNBALANCED (†) under agreement: 12 votes on one side only" in told["coverage"]
+    assert "openai/harsh left out" in told["coverage"]
     level = figure(run, "level", "mean", framing="emotion_agree", criterion="composite")
     plain = figure(run, "level", "mean", framing="baseline", criterion="composite")
     assert level["verdict"] == "unbalanced"

@@ -22,6 +22,9 @@ _MOST_NAMED = 3
 
 NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
 
+UNBALANCED = "†"
+"""Marks a comparison where judges are missing on one side."""
+
 _SPOKEN = {
     "empirical_i": "“I”",
     "empirical_friend": "“my friend”",
@@ -38,6 +41,11 @@ def people_told(folder: Path) -> str:
             if json.loads(file.read_text(encoding="utf-8")).get("kind") == "calibration":
                 return f"calibrated against people's judgments: see {file.parent.name}"
     return NOT_CALIBRATED
+
+
+def _size(found: Estimate) -> str:
+    """A change with its interval; the words around it say in which direction."""
+    return f"{'+' if found.value > 0 else ''}{estimate(upright(found))}"
 
 
 class Answer:
@@ -101,16 +109,26 @@ class Answer:
         single = {k: self._changed_in(target, k) for k in known if k not in changed}
         holds = [k for k in single if known[k].verdict == "robust" and not single[k]]
         doubtful = [k for k in single if known[k].verdict != "robust" and not single[k]]
+        small = {k: d for k, d in changed.items() if self._is_small(target, k)}
         parts = [f"holds its ground under {self.spoken(holds)}"] if holds else []
         for verb, word, sign in (("degrades", "worse", 1), ("improves", "better", -1)):
-            if moved := {k: d for k, d in changed.items() if sign * d.value > 0}:
-                parts.append(self._moved(target, moved, verb, word))
+            if moved := {k: d for k, d in changed.items() if sign * d.value > 0 and k not in small}:
+                sizes = listed_all([_size(d) for d in moved.values()])
+                parts.append(f"{verb} under {self.spoken(list(moved))}: {sizes} points {word}")
+        if small:
+            each = [f"{_size(d)} {'worse' if d.value > 0 else 'better'}" for d in small.values()]
+            parts.append(
+                f"changes by less than the margin of {self.plan['margin']:g} under "
+                f"{self.spoken(list(small))}: {listed_all(each)}"
+            )
         rest = [
             f"under {self.spoken([framing])} only {listed_all(criteria)} "
             f"{'changes' if len(criteria) == 1 else 'change'}"
             for framing, criteria in single.items()
             if criteria
         ]
+        if not known:
+            return f"{target}: there is no figure under any {self.noun}."
         if len(doubtful) == len(deltas) > 1:
             return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
         if doubtful:
@@ -120,18 +138,9 @@ class Answer:
         told = "; ".join([*([", and ".join(parts)] if parts else []), *rest])
         return f"{target} {told}." if parts else f"{target}: {told}."
 
-    def _moved(self, target: str, moved: Mapping[str, Estimate], verb: str, word: str) -> str:
-        plus = "+" if word == "worse" else ""
-        sizes = [f"{plus}{estimate(upright(d))}" for d in moved.values()]
-        told = f"{verb} under {self.spoken(list(moved))}: {listed_all(sizes)} points {word}"
-        small = [
-            k for k in moved
-            if self.cells[target, k, COMPOSITE]["equivalence"].verdict == "inside"
-        ]  # fmt: skip
-        if small:
-            which = "" if len(small) == len(moved) else f"{self.spoken(small)} "
-            told += f" ({which}shown to be less than the margin of {self.plan['margin']:g})"
-        return told
+    def _is_small(self, target: str, framing: str) -> bool:
+        """Whether the change is shown to be inside the margin."""
+        return self.cells[target, framing, COMPOSITE]["equivalence"].verdict == "inside"
 
     def _changed_in(self, target: str, framing: str) -> list[str]:
         """The criteria called changed, with their sizes."""
@@ -150,9 +159,8 @@ class Answer:
         """
         if most := self._most():
             yield "most in", most
-        yield "coverage", self._coverage()
-        if told := self._unbalanced():
-            yield "UNBALANCED", told
+        uneven = self._unbalanced()
+        yield "coverage", f"{self._coverage()}. {uneven}" if uneven else self._coverage()
         yield "direction", self._direction()
         yield "judges", self._judges()
         yield "people", people
@@ -180,7 +188,7 @@ class Answer:
         judgments = select(self.frame, "judgments").groupby("measure")["value"].sum()
         if total := int(judgments.sum()):
             voted = int(judgments.get("scored", 0))
-            told += f", {count(voted)} of {count(total)} judgments"
+            told += f", {count(voted)} of {count(total)} votes"
             short = {name: int(n) for name, n in judgments.items() if n and name != "scored"}
             if short:
                 kinds = ", ".join(f"{count(n)} {words(str(name))}" for name, n in short.items())
@@ -216,8 +224,8 @@ class Answer:
         one_sided = int(rows[rows["measure"] == "one_sided"]["value"].sum())
         who = f" of {target}" if len(self.targets) > 1 else ""
         told = (
-            f"under {self.spoken([framing])}{who} {units(one_sided, 'judgment')} on one side only "
-            "count on neither"
+            f"UNBALANCED ({UNBALANCED}) under {self.spoken([framing])}{who}: "
+            f"{units(one_sided, 'vote')} on one side only count on neither"
         )
         if models:
             told += f"; {listed(models, 3)} left out"
@@ -239,7 +247,7 @@ class Answer:
         if rows["model"].nunique() < 2:
             return "only one model judged: no second one to see the same"
         rows = rows[rows["value"].notna()]
-        told = []
+        told: dict[str, list[str]] = {}
         for target in self.targets[:_MOST_NAMED]:
             seen: dict[str, list[str]] = {}
             for framing in self.framings:
@@ -250,13 +258,14 @@ class Answer:
                     seen.setdefault(f"{agree} of {units(len(mine), 'model')}", []).append(framing)
             if not seen:
                 continue
-            who = f"{target}: " if len(self.targets) > 1 else ""
-            if len(seen) == 1:
-                told.append(f"{who}{next(iter(seen))} see it")
-            else:
-                each = [f"{n} under {self.spoken(names)}" for n, names in seen.items()]
-                told.append(f"{who}it is seen by {listed_all(each)}")
-        return "; ".join(told) or "no change that models could agree on"
+            each = [f"{n} under {self.spoken(names)}" for n, names in seen.items()]
+            see = f"{next(iter(seen))} see it" if len(seen) == 1 else f"seen by {listed_all(each)}"
+            told.setdefault(see, []).append(target)
+        if not told:
+            return "no change that models could agree on"
+        if len(self.targets) == 1:
+            return next(iter(told))
+        return "; ".join(f"{see} ({listed_all(of)})" for see, of in told.items())
 
     def _judges(self) -> str:
         panel = self.record["panel"]
@@ -264,11 +273,9 @@ class Answer:
             f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
         )
         worth = estimate_at(self.frame, "worth", "effective judges")
-        if min(len(panel["personas"]), len(panel["models"])) < 2:
-            return f"{many}: how many independent judges that is worth needs two of each"
         if worth is None or not worth.is_defined:
             return f"{many}; how many independent judges that is worth is unknown"
         return (
-            f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.1f} "
+            f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.2g} "
             "independent ones"
         )

@@ -25,7 +25,7 @@ from ..reports.document import (
 )
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
-from .answer import NOT_CALIBRATED, Answer
+from .answer import NOT_CALIBRATED, UNBALANCED, Answer
 from .estimates import COMPOSITE
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ HIGH_CEILING = 0.1
 """Share of judgments at the top of the scale above which a cell is said to stand there."""
 
 _MARKS = {"changed": "*", "robust": "=", "undecided": "?"}
-_UNBALANCED = "†"
 
 
 def document(
@@ -93,23 +92,22 @@ class _Shown(Answer):
         columns = [*([COMPOSITE] if len(self.criteria) > 1 else []), *self.criteria]
         rows = [(target, framing) for target in self.targets for framing in self.framings]
         cells = [[self.delta(*row, name) for name in columns] for row in rows]
-        signs = "A star marks cells called changed"
+        signs = self._marks()
         if any(self.unbalanced(*row) for row in rows):
-            signs += f", {_UNBALANCED} rows of which judges are missing on one side"
+            signs += f" {UNBALANCED} judges are missing on one side."
         yield Chart(
             kind="heatmap",
             name="delta_heatmap",
             title=f"Degradation by {self.noun} and criterion",
-            caption=f"{self._what()} {signs}, a bold border those of {self._bold_at:g} points or "
-            "more.",
+            caption=f"{self._what()} {signs} A bold border: {self._bold_at:g} points or more.",
             rows=[
                 f"{f'{target}, ' if len(self.targets) > 1 else ''}{words(framing)}"
-                f"{f' {_UNBALANCED}' if self.unbalanced(target, framing) else ''}"
+                f"{f' {UNBALANCED}' if self.unbalanced(target, framing) else ''}"
                 for target, framing in rows
             ],
             columns=[words(name) for name in columns],
             values=np.asarray([[one.value for one in row] for row in cells]),
-            marks=[["*" if one.verdict == "changed" else "" for one in row] for row in cells],
+            marks=[[_MARKS.get(one.verdict or "", "") for one in row] for row in cells],
             is_diverging=True,
             bold_at=self._bold_at,
         )
@@ -126,13 +124,13 @@ class _Shown(Answer):
             "positive is worse."
         )
 
+    def _marks(self) -> str:
+        return f"* changed, = robust (inside ±{self.plan['margin']:g}), ? neither is shown."
+
     def _short_table(self) -> Table:
         """Framing by criterion of the one target, or target by framing of several."""
         rows: list[list[Scalar | Cell]] = []
-        marks = f"* changed, = robust (inside ±{self.plan['margin']:g}), ? neither is shown."
-        notes = []
-        if any(self.unbalanced(t, f) for t in self.targets for f in self.framings):
-            notes.append(f"{_UNBALANCED} unbalanced: over the judges that scored both sides")
+        marks, notes = self._marks(), []
         if why := self._no_interval():
             notes.append(f"no interval: {said(why)}")
         if len(self.targets) > 1:
@@ -153,7 +151,7 @@ class _Shown(Answer):
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
             is_uneven = self.unbalanced(self.targets[0], framing)
-            name = f"{framing} {_UNBALANCED}" if is_uneven else framing
+            name = f"{framing} {UNBALANCED}" if is_uneven else framing
             rows.append([name, self.delta(self.targets[0], framing), *marked])
         if codes:
             notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
@@ -180,7 +178,7 @@ class _Shown(Answer):
             return number(None)
         mark = _MARKS.get(found.verdict or "", "")
         if criterion == COMPOSITE and self.unbalanced(target, framing):
-            mark += _UNBALANCED
+            mark += UNBALANCED
         return f"{number(found.value, digits, is_signed=True)}{mark}"
 
     # More
