@@ -45,13 +45,7 @@ class CommonJudges:
     n_one_sided: int
 
 
-def common_judges(
-    scores: npt.ArrayLike,
-    models: Sequence[str],
-    *,
-    quorum: float,
-    planned: npt.ArrayLike | None = None,
-) -> CommonJudges:
+def common_judges(scores: npt.ArrayLike, models: Sequence[str], *, quorum: float) -> CommonJudges:
     """Returns the means of all arms over the judges that scored an item in each of them.
 
     A judge is compared with itself, repeat by repeat. An item counts where the judges that are left
@@ -64,8 +58,6 @@ def common_judges(
         scores: shape (arms, items, repeats, judges, criteria); nan where there is none.
         models: of each judge.
         quorum: share of the planned judges, in [0, 1].
-        planned: shape (arms, items, repeats, judges): which judgments were wanted; a stopping rule
-            wants fewer than all. All, when left out.
 
     Raises:
         ValueError: shapes that do not fit.
@@ -76,67 +68,45 @@ def common_judges(
             f"scores must be (arms, items, repeats, {len(models)} judges, criteria), got "
             f"{table.shape}"
         )
-    asked = np.ones(table.shape[:4], dtype=bool)
-    if planned is not None:
-        asked = np.asarray(planned, dtype=bool)
-        if asked.shape != table.shape[:4]:
-            raise ValueError(f"planned must be {table.shape[:4]}, got {asked.shape}")
     there = ~np.isnan(table)
     in_all = _all(there, 0)
     # An arm without any score of an item is a missing response, and no missing judge.
     is_scored = _all(_any(there, (3, 4)), 0)
     has = _any(in_all, 1)
-    in_plan = _all(asked, 0)
-    wanted = _any(in_plan, 1)
     names = list(dict.fromkeys(models))
-    of_model = np.asarray([[model == name for model in models] for name in names], dtype=float)
+    of_model = np.asarray([[model == name for model in models] for name in names], dtype=bool)
+    least = quorum * of_model.sum(axis=1) - _ROUNDING
+    least_of_all = max(quorum * len(models), 1) - _ROUNDING
     items = _any(is_scored, 1)
-    out = _models_out(_any(has, 2), wanted, items, of_model, quorum)
+    out = set()
+    for k, mine in enumerate(of_model):
+        held = (_any(has, 2)[:, mine].sum(axis=1) >= least[k])[items]
+        if held.size and held.mean() < quorum - _ROUNDING:
+            out.add(k)
+    if len(models) - of_model[sorted(out)].sum() < least_of_all:
+        out = set()
     rest: Mask = of_model[sorted(out)].sum(axis=0) == 0
     kept = has & rest[:, None]
-    enough = kept.sum(axis=1) >= np.maximum(quorum * wanted.sum(axis=1), _ROUNDING)[:, None] - (
-        _ROUNDING / 2
-    )
-    for k in range(len(names)):
+    enough: Mask = kept.sum(axis=1) >= least_of_all
+    for k, mine in enumerate(of_model):
         if k not in out:
-            mine = of_model[k] > 0
-            least = quorum * wanted[:, mine].sum(axis=1) - _ROUNDING
-            enough &= kept[:, mine].sum(axis=1) >= least[:, None]
+            enough &= kept[:, mine].sum(axis=1) >= least[k]
     judged = kept & enough[:, None]
     by_judge = mean_of_known(np.where(in_all, table, np.nan), axis=2)
-    counted = in_all & judged[:, None]
     one_sided = _any(there, 0) & ~in_all & is_scored[:, :, None, None]
+    # Whoever scored, of the responses that had the quorum of all.
+    n = there.sum(axis=3)
+    whoever = np.where(n >= least_of_all, mean_of_known(table, axis=3), np.nan)
     return CommonJudges(
         means=mean_of_known(np.where(judged, by_judge, np.nan), axis=2),
-        raw=_whoever_scored(table, asked, quorum),
+        raw=mean_of_known(whoever, axis=2),
         judges=_any(judged, 2),
         left_out=items & ~_any(judged, (1, 2)),
         without=tuple(names[k] for k in sorted(out)),
-        n_common=int(_any(counted, 3).sum()),
-        n_planned=int((in_plan & is_scored[:, :, None]).sum()),
+        n_common=int(_any(in_all & judged[:, None], 3).sum()),
+        n_planned=int(is_scored.sum()) * len(models),
         n_one_sided=int(_any(one_sided, 3).sum()),
     )
-
-
-def _models_out(has: Mask, wanted: Mask, items: Mask, of_model: Floats, quorum: float) -> set[int]:
-    """Models that hold their quorum on too few items, where the others are the quorum of all."""
-    out = set()
-    for k, mine in enumerate(of_model > 0):
-        due = items & _any(wanted[:, mine], 1)
-        least = quorum * wanted[:, mine].sum(axis=1) - _ROUNDING
-        held = (has[:, mine].sum(axis=1) >= least)[due]
-        if held.size and held.mean() < quorum - _ROUNDING:
-            out.add(k)
-    left = sum(n for k, n in enumerate(of_model.sum(axis=1)) if k not in out)
-    return out if left >= quorum * of_model.sum() - _ROUNDING else set()
-
-
-def _whoever_scored(table: Floats, asked: Mask, quorum: float) -> Floats:
-    """Panel means as each arm alone has them, over the repeats whose judges are the quorum."""
-    n = (~np.isnan(table)).sum(axis=3)
-    least = np.maximum(quorum * asked.sum(axis=3), _ROUNDING)[..., None] - _ROUNDING / 2
-    means = np.where(n >= least, mean_of_known(table, axis=3), np.nan)
-    return mean_of_known(means, axis=2)
 
 
 def mean_of_known(table: Floats, axis: int) -> Floats:

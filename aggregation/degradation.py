@@ -131,7 +131,6 @@ def degradation(
     conditions: Sequence[str],
     dimensions: Sequence[str],
     models: Sequence[str] = (),
-    planned: npt.ArrayLike | None = None,
     quorum: float = 2 / 3,
     units: Sequence[Hashable] = (),
     baseline: str = "baseline",
@@ -182,9 +181,7 @@ def degradation(
             dimensions), panel means. nan is not measured.
         targets, conditions, dimensions: names of the axes.
         models: of each judge; needed where there are judges.
-        planned: shape (targets, conditions, prompts, repeats, judges), which judgments were wanted;
-            all when left out.
-        quorum: share of the planned judges, of all and of each model, that must have scored both
+        quorum: share of the judges, of all and of each model, that must have scored both
             arms of a prompt.
         units: of each prompt, what it is the same as: prompts with the same text are one unit,
             whose deltas are averaged. Each its own when left out.
@@ -208,7 +205,7 @@ def degradation(
     """
     arrays = StressArrays.of(
         scores, targets=targets, conditions=conditions, dimensions=dimensions, models=models,
-        planned=planned, quorum=quorum, units=units, abstained=abstained,
+        quorum=quorum, units=units, abstained=abstained,
     )  # fmt: skip
     _check_stress(
         arrays, baseline=baseline, margin=margin, alpha=alpha, scale=scale, family=family,
@@ -448,7 +445,6 @@ class StressArrays:
     conditions: tuple[str, ...]
     dimensions: tuple[str, ...]
     models: tuple[str, ...]
-    planned: npt.NDArray[np.bool_] | None
     quorum: float
     units: npt.NDArray[np.int64]
     abstained: Floats | None
@@ -463,7 +459,6 @@ class StressArrays:
         conditions: Sequence[str],
         dimensions: Sequence[str],
         models: Sequence[str],
-        planned: npt.ArrayLike | None,
         quorum: float,
         units: Sequence[Hashable],
         abstained: npt.ArrayLike | None,
@@ -480,7 +475,6 @@ class StressArrays:
         return cls(
             table, tuple(targets), tuple(conditions), tuple(dimensions),
             tuple(models) if has_judges else ("panel",),
-            None if planned is None else np.asarray(planned, dtype=bool),
             quorum, codes, _declined_by_unit(declined, codes), has_judges,
         )  # fmt: skip
 
@@ -495,9 +489,8 @@ class StressArrays:
         Returns:
             Shape (arms, units, dimensions); and what they rest on, prompt by prompt.
         """
-        planned = None if self.planned is None else [self.planned[t, c] for t, c in cells]
         found = common_judges(
-            [self.scores[t, c] for t, c in cells], self.models, quorum=self.quorum, planned=planned
+            [self.scores[t, c] for t, c in cells], self.models, quorum=self.quorum
         )
         return self.by_unit(found.means), found
 
@@ -513,9 +506,8 @@ class StressArrays:
     def of_model(self, model: str) -> StressArrays:
         """The scores of one model's judges."""
         mine = np.asarray([name == model for name in self.models])
-        planned = None if self.planned is None else self.planned[..., mine]
         names = tuple(name for name in self.models if name == model)
-        return replace(self, scores=self.scores[..., mine, :], models=names, planned=planned)
+        return replace(self, scores=self.scores[..., mine, :], models=names)
 
 
 def _declined_by_unit(abstained: Floats | None, units: npt.NDArray[np.int64]) -> Floats | None:
@@ -579,8 +571,6 @@ def _array_faults(
             many = len(arrays.models)
             wanted += f", or with repeats and {many} judges (one of each model) before dimensions"
         found.append(("scores", f"must have shape {wanted}, got {got}"))
-    elif arrays.planned is not None and arrays.planned.shape != shape[:5]:
-        found.append(("planned", f"must be of shape {shape[:5]}, got {arrays.planned.shape}"))
     if len(shape) > 2 and len(arrays.units) != shape[2]:
         found.append(("units", f"must be one a prompt, got {len(arrays.units)}"))
     if not scale[0] < scale[1]:

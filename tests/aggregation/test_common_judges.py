@@ -100,17 +100,6 @@ def test_judges_are_compared_repeat_by_repeat() -> None:
     assert found.means[0, 1, 0] == pytest.approx((8 + 7.5 + 6.5 * 2 + 3.5 * 2) / 6)
 
 
-def test_what_a_stopping_rule_did_not_want_is_not_missing() -> None:
-    scores = arms()
-    planned = np.ones((2, 6, 1, 6), dtype=bool)
-    scores[:, :, 0, 1::2], planned[..., 1::2] = NAN, False
-    found = compared(scores, planned=planned)
-    assert (found.n_common, found.n_planned, found.left_out.sum()) == (18, 18, 0)
-    assert compared(scores).left_out.all(), "the same judges missing"
-
-
 def test_shapes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="6 judges"):
         compared(arms()[:, :, :, :5])
-    with pytest.raises(ValueError, match="planned"):
-        compared(arms(), planned=np.ones((2, 6)))

@@ -47,7 +47,6 @@ def study(
     found = StressScores(
         targets, CONDITIONS, tuple(f"p{k}" for k in range(20)), CRITERIA, models,
         scores=judged,
-        planned=np.ones(judged.shape[:-1], dtype=bool),
         units=tuple(f"text {k % texts}" for k in range(20)),
         abstained=np.zeros(scores.shape[:3]),
         regenerated=np.empty((0, 2, 2)),

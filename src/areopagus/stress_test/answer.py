@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..aggregation.estimate import Estimate
 from ..formats import count, estimate, listed, listed_all, number, units, words
 from ..records.estimates import estimate_at, estimates_by, select
-from ..records.run_folder import RUN_FILE
+from ..reports.grounds import judges_told
 from .estimates import COMPOSITE
 from .profile import upright
 
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 """Respondents that have a sentence of their own at the head."""
-
-NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
 
 UNBALANCED = "†"
 """Marks a comparison where judges are missing on one side."""
@@ -32,15 +28,6 @@ _SPOKEN = {
     "emotion_disagree": "disagreement",
 }
 """How sentences call the built-in framings; others go by their own names."""
-
-
-def people_told(folder: Path) -> str:
-    """How near the panel is to people, where a calibration lies in the folder or its panel's."""
-    for place in (folder, folder / "panel"):
-        for file in sorted(place.glob(f"*/{RUN_FILE}")):
-            if json.loads(file.read_text(encoding="utf-8")).get("kind") == "calibration":
-                return f"calibrated against people's judgments: see {file.parent.name}"
-    return NOT_CALIBRATED
 
 
 def _size(found: Estimate) -> str:
@@ -162,7 +149,8 @@ class Answer:
         uneven = self._unbalanced()
         yield "coverage", f"{self._coverage()}. {uneven}" if uneven else self._coverage()
         yield "direction", self._direction()
-        yield "judges", self._judges()
+        worth = estimate_at(self.frame, "worth", "effective judges")
+        yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
 
     def _most(self) -> str:
@@ -266,16 +254,3 @@ class Answer:
         if len(self.targets) == 1:
             return next(iter(told))
         return "; ".join(f"{see} ({listed_all(of)})" for see, of in told.items())
-
-    def _judges(self) -> str:
-        panel = self.record["panel"]
-        many = (
-            f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
-        )
-        worth = estimate_at(self.frame, "worth", "effective judges")
-        if worth is None or not worth.is_defined:
-            return f"{many}; how many independent judges that is worth is unknown"
-        return (
-            f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.2g} "
-            "independent ones"
-        )

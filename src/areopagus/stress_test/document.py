@@ -23,9 +23,10 @@ from ..reports.document import (
     Section,
     Table,
 )
+from ..reports.grounds import NOT_CALIBRATED
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
-from .answer import NOT_CALIBRATED, UNBALANCED, Answer
+from .answer import UNBALANCED, Answer
 from .estimates import COMPOSITE
 
 if TYPE_CHECKING:

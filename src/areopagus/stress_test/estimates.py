@@ -19,9 +19,10 @@ from ..aggregation.degradation_cells import DegradationCell
 from ..aggregation.estimate import Estimate
 from ..aggregation.noise_floor import NoiseFloor, noise_floor
 from ..formats import units
-from ..records.estimates import ESTIMATES_FILE, Estimates, estimate_at, read_estimates
+from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
+from ..reports.grounds import panel_worth
 from .config import StressConfig
 from .counts import ConditionCounts
 from .profile import profile_sentences
@@ -41,7 +42,6 @@ class StressScores:
         targets, conditions, prompts, criteria: the names along the axes.
         models: the model of each judge: a persona, a model and an asking.
         scores: (targets, conditions, prompts, repeats, judges, criteria); nan = not scored.
-        planned: without criteria: which judgments were wanted; a stopping rule spares some.
         units: text of each prompt's baseline: those with the same text are one unit.
         abstained: (targets, conditions, prompts): 1 = the response declined, 0 = it did not,
             nan = unknown.
@@ -59,7 +59,6 @@ class StressScores:
     criteria: tuple[str, ...]
     models: tuple[str, ...]
     scores: Floats
-    planned: NDArray[np.bool_]
     units: tuple[str, ...]
     abstained: Floats
     regenerated: Floats
@@ -127,19 +126,18 @@ def read_panel(
     for cell, found in abstained.items():
         flags[cell] = float(sum(found) * 2 > len(found))
     # Whatever is planned, a second response shows how much responses vary.
-    models, scores, planned = _by_judge(scored, cells, (*shape, max(repeats, 2)), criteria)
+    models, scores = _by_judge(scored, cells, (*shape, max(repeats, 2)), criteria)
     return StressScores(
         tuple(targets), tuple(conditions), tuple(prompts), tuple(criteria), models,
         scores=scores[:, :, :, :repeats],
-        planned=planned[:, :, :, :repeats],
         units=tuple(prompts.values()),
         abstained=flags,
-        regenerated=_pairs_of_responses(scores, planned, models, quorum),
+        regenerated=_pairs_of_responses(scores, models, quorum),
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
         quorum=quorum,
-        worth=_worth(scored),
+        worth=panel_worth(scored),
     )  # fmt: skip
 
 
@@ -148,49 +146,34 @@ def _by_judge(
     cells: Mapping[str, tuple[int, int, int, int]],
     shape: tuple[int, int, int, int],
     criteria: Sequence[str],
-) -> tuple[tuple[str, ...], Floats, NDArray[np.bool_]]:
-    """Model of each judge; scores by judge and criterion; which judgments were wanted."""
+) -> tuple[tuple[str, ...], Floats]:
+    """Model of each judge; scores by judge and criterion."""
     import pyarrow.parquet as parquet
 
     if folder is None:
-        nothing = (*shape, 1)
-        return ("",), np.full((*nothing, len(criteria)), np.nan), np.ones(nothing, dtype=bool)
-    keys = ["response_id", "status", "reason", "persona", "model", "repeat"]
+        return ("",), np.full((*shape, 1, len(criteria)), np.nan)
+    keys = ["response_id", "status", "persona", "model", "repeat"]
     table = parquet.read_table(folder / JUDGMENTS_FILE, columns=[*keys, *criteria])
     plain = {name: table[name].to_pylist() for name in keys}
     who = list(zip(plain["persona"], plain["model"], plain["repeat"], strict=True))
     judges = {judge: at for at, judge in enumerate(sorted(set(who)))}
     at = np.asarray([cells[name] for name in plain["response_id"]]).reshape(-1, 4)
     columns = np.asarray([judges[judge] for judge in who], dtype=np.int64)
-    is_counted = at[:, 3] < shape[3]
     scores = np.full((*shape, len(judges), len(criteria)), np.nan)
-    planned = np.ones((*shape, len(judges)), dtype=bool)
     is_scored = np.asarray(plain["status"], dtype=object) == "scored"
     values = np.column_stack([table[name].to_numpy() for name in criteria]).astype(np.float64)
-    rows = is_scored & is_counted
+    rows = is_scored & (at[:, 3] < shape[3])
     scores[(*at[rows].T, columns[rows])] = values[rows]
-    spared = (np.asarray(plain["reason"], dtype=object) == "precision") & is_counted
-    planned[(*at[spared].T, columns[spared])] = False
-    return tuple(model for _, model, _ in judges), scores, planned
+    return tuple(model for _, model, _ in judges), scores
 
 
-def _pairs_of_responses(
-    scores: Floats, planned: NDArray[np.bool_], models: Sequence[str], quorum: float
-) -> Floats:
+def _pairs_of_responses(scores: Floats, models: Sequence[str], quorum: float) -> Floats:
     """Panel means of the first and the second response to a prompt, (pairs, 2, criteria)."""
     n_judges, n_criteria = scores.shape[-2:]
     both = np.moveaxis(scores[:, :, :, :2], 3, 0).reshape(2, -1, 1, n_judges, n_criteria)
-    wanted = np.moveaxis(planned[:, :, :, :2], 3, 0).reshape(2, -1, 1, n_judges)
-    means = common_judges(both, models, quorum=quorum, planned=wanted).means
+    means = common_judges(both, models, quorum=quorum).means
     found: Floats = means[:, ~np.isnan(means).any(axis=(0, 2))].transpose(1, 0, 2)
     return found
-
-
-def _worth(folder: Path | None) -> Estimate | None:
-    """What the panel's own run says its votes are worth."""
-    if folder is None or not (folder / ESTIMATES_FILE).is_file():
-        return None
-    return estimate_at(read_estimates(folder), "worth", "effective judges")
 
 
 def _count_judgments(counts: ConditionCounts, row: Mapping[str, str]) -> None:
@@ -247,7 +230,6 @@ def estimate(
         conditions=scores.conditions,
         dimensions=scores.criteria,
         models=scores.models,
-        planned=scores.planned,
         quorum=scores.quorum,
         units=scores.units,
         baseline=config.baseline,

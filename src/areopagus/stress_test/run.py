@@ -30,7 +30,7 @@ class StressRun(JobRun):
         Raises:
             InputError: the test has not come so far.
         """
-        from .answer import people_told
+        from ..reports.grounds import people_told
         from .document import document
 
         return document(self.record, self.estimates, people=people_told(self.path))
