@@ -327,6 +327,7 @@ class RescoreJob(PanelStage[RescoreRun]):
             n_flagged=len(self.flagged),
             n_screened=self.n_screened,
             flags=Counter(flag for _, copy in self.flagged for flag in copy.flags),
+            texts={row.prompt_id: row.prompt_text for row, _ in self.flagged},
         )
 
     def describe(self) -> dict[str, Any]:
