@@ -552,10 +552,9 @@ def _forest(found: _Attack, families: Sequence[str]) -> Chart:
     return _chart(
         "families",
         "Shift by family",
-        "Mean shift of scores beyond harmless prose of the same length (attacked minus control), "
-        "by the same judge on the same response, with intervals over prompts; raw: no control, "
-        "attacked minus clean. Families marked (lowest) ask for the lowest score: there a shift to "
-        "the left is their success. The last row is what harmless prose itself did.",
+        "Points beyond harmless prose of the same length (attacked minus control), with intervals "
+        "over prompts; raw: no control, attacked minus clean. Families marked (lowest) succeed to "
+        "the left. The last row is what harmless prose itself did.",
         rows,
         axis="points",
         reference=0.0,

@@ -102,7 +102,7 @@ class _Shown(Answer):
             title=f"Degradation by {self.noun} and criterion",
             caption=f"{self._what()} {signs} A bold border: {self._bold_at:g} points or more.",
             rows=[
-                f"{f'{target}, ' if len(self.targets) > 1 else ''}{words(framing)}"
+                f"{f'{target}, ' if len(self.targets) > 1 else ''}{self.spoken([framing])}"
                 f"{f' {UNBALANCED}' if self.unbalanced(target, framing) else ''}"
                 for target, framing in rows
             ],
