@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import get_args
+from functools import partial
+from typing import Final, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault
-from .degradation_cells import CellFamily, CellPlan, DegradationCell, FamilyScope, measured_cells
+from .common_judges import CommonJudges, common_judges, mean_of_known
+from .degradation_cells import (
+    Arms,
+    Balance,
+    CellFamily,
+    CellPlan,
+    DegradationCell,
+    FamilyScope,
+    measured_cells,
+)
 from .effects import Floats, deviation_of, prompt_means
 from .estimate import Estimate
 from .framing_contrasts import (
     FRAMING_PAIRS,
     Abstention,
     Asymmetry,
+    DeltasOf,
     FramingContrast,
     FramingPair,
     TargetComparison,
@@ -27,7 +38,7 @@ from .framing_contrasts import (
     framing_contrasts,
 )
 from .intervals import t_interval
-from .noise_floor import NoiseFloor
+from .severity import severity
 from .vulnerability import Finding, vulnerability_findings
 
 
@@ -40,7 +51,8 @@ class Degradation:
         baseline: its name.
         families: the declared families and what each could show.
         levels: mean score by target, condition and dimension (None: their mean), over the prompts
-            scored there.
+            scored there; "unbalanced" where judges are missing in some arm of the target, and then
+            from the additive fit.
         cells: by target, variant and dimension, each variant's mean over dimensions last.
         overall: by target, the mean delta over all conditions and dimensions.
         robust_everywhere: one a target.
@@ -48,6 +60,8 @@ class Degradation:
         asymmetry_reason: why nothing was declared or measured, or None.
         contrasts: by target.
         comparisons: pairs of targets; empty for one target.
+        by_model: mean delta over dimensions by target, variant and judge's model; empty for panel
+            means.
         abstentions: empty where they were not handed in.
         findings: the vulnerability profile of each target.
     """
@@ -65,6 +79,7 @@ class Degradation:
     asymmetry_reason: str | None
     contrasts: tuple[FramingContrast, ...]
     comparisons: tuple[TargetComparison, ...]
+    by_model: Mapping[tuple[str, str, str], Estimate]
     abstentions: tuple[Abstention, ...]
     findings: tuple[Finding, ...]
 
@@ -89,13 +104,13 @@ class Degradation:
 class RobustEverywhere:
     """The claim that no framing moves any dimension by the margin: an intersection-union test.
 
-    Every dimension cell's equivalence test at alpha without correction, and every noise gate open.
+    Every dimension cell's equivalence test at alpha without correction.
 
     Attributes:
         is_robust: True or False; None when a cell's test is undefined.
         p_value: the largest of the cells'; nan when one is undefined.
         n_cells: dimension cells.
-        n_failing: those whose test does not pass, is undefined or whose gate is closed.
+        n_failing: those whose test does not pass or is undefined.
         n_changed: cells within the margin and yet significantly different from 0.
         reason: why it is not robust, or None.
     """
@@ -115,14 +130,13 @@ def degradation(
     targets: Sequence[str],
     conditions: Sequence[str],
     dimensions: Sequence[str],
+    models: Sequence[str] = (),
+    quorum: float = 2 / 3,
+    units: Sequence[Hashable] = (),
     baseline: str = "baseline",
     margin: float = 0.5,
     alpha: float = 0.05,
-    noise: NoiseFloor | Mapping[str, NoiseFloor] | None = None,
-    response_noise: NoiseFloor | Mapping[str, NoiseFloor] | None = None,
-    response_repeats: int = 1,
     scale: tuple[float, float] = (1, 10),
-    top_share: npt.ArrayLike | None = None,
     abstained: npt.ArrayLike | None = None,
     asymmetry: tuple[str, str] = ("emotion_agree", "emotion_disagree"),
     asymmetry_dimension: str = "pluralistic_engagement",
@@ -136,7 +150,12 @@ def degradation(
     delta = S_baseline − S_variant per prompt, dimension, condition and target (SCRuB, appendix
     15.4); the prompt is the unit of every interval and test.
 
-    Missing scores: a prompt counts for a figure when every score that the figure needs is there,
+    Missing judges: both sides of every figure are means over the judges that scored all of its
+    arms (`common_judges`), so that a model which is filtered under one framing is no change of the
+    target. Levels of single arms come from the additive fit of responses and judges where judges
+    are missing.
+
+    Missing responses: a prompt counts for a figure when every score that the figure needs is there,
     and is else left out of it whole: both arms for a cell, both arms in every dimension for a mean
     over dimensions, all arms for a mean over conditions or a contrast, both targets' for a
     comparison. Averaging what is at hand would let the mix of dimensions change from prompt to
@@ -145,7 +164,7 @@ def degradation(
     Families: Holm and max-T adjust the dimension cells of one target together (family "target"),
     or of all targets (family "all"); the mean cells form a second family of the same scope. The
     family-wise error is alpha in each. Verdicts are those of `verdict_of`: changed (Holm), robust
-    (equivalence and an open noise gate), undecided.
+    (equivalence), undecided.
 
     Measured (benchmarks/simulate_stress.py, 20 dimension cells sharing a baseline, deltas of
     standard deviation .8, 2,000 studies a figure), at 9, 20, 30, 100 prompts, nothing changed:
@@ -157,20 +176,21 @@ def degradation(
     about a mean of 0 (20 prompts), Holm errs in .056 ± .005, max-T in .066 ± .006.
 
     Args:
-        scores: shape (targets, conditions, prompts, dimensions), panel means, averaged over
-            repeated responses; nan is not measured.
+        scores: shape (targets, conditions, prompts, repeats, judges, dimensions), the scores that
+            each judge gave each of the repeated responses; or (targets, conditions, prompts,
+            dimensions), panel means. nan is not measured.
         targets, conditions, dimensions: names of the axes.
+        models: of each judge; needed where there are judges.
+        quorum: share of the judges, of all and of each model, that must have scored both
+            arms of a prompt.
+        units: of each prompt, what it is the same as: prompts with the same text are one unit,
+            whose deltas are averaged. Each its own when left out.
         baseline: which condition is the baseline.
         margin: of equivalence in points, fixed before looking.
         alpha: family-wise level, and level of the equivalence tests; intervals have level
             1 − alpha.
-        noise: of the panel re-asked, for all targets or by target. None: no cell is robust.
-        response_noise: of responses generated again, likewise; where measured, the larger of the
-            two noises is compared with the margin.
-        response_repeats: responses averaged in each score.
-        scale: lowest and highest score.
-        top_share: shape of scores, share of a response's judgments at the top of the scale. None:
-            the ceiling counts panel means within half a point of it.
+        scale: lowest and highest score. Of panel means, those within half a point of the highest
+            count as being there.
         abstained: shape (targets, conditions, prompts): 1 abstained, 0 did not, nan unknown.
         asymmetry: the framings whose difference is the asymmetry (first minus second).
         asymmetry_dimension: the dimension on which it is claimed.
@@ -183,95 +203,136 @@ def degradation(
     Raises:
         InputError: every argument that does not fit, at once.
     """
-    plan = StressArrays(
-        np.asarray(scores, dtype=np.float64),
-        tuple(targets),
-        tuple(conditions),
-        tuple(dimensions),
-        None if top_share is None else np.asarray(top_share, dtype=np.float64),
-        None if abstained is None else np.asarray(abstained, dtype=np.float64),
-    )
-    floors = {
-        name: (_floor_of(name, noise), _floor_of(name, response_noise)) for name in plan.targets
-    }
-    _check_stress(
-        plan, baseline=baseline, margin=margin, alpha=alpha, scale=scale, noise=floors,
-        response_repeats=response_repeats, family=family, flips=flips,
+    arrays = StressArrays.of(
+        scores, targets=targets, conditions=conditions, dimensions=dimensions, models=models,
+        quorum=quorum, units=units, abstained=abstained,
     )  # fmt: skip
-    table, names = plan.scores, plan.conditions
+    _check_stress(
+        arrays, baseline=baseline, margin=margin, alpha=alpha, scale=scale, family=family,
+        flips=flips,
+    )  # fmt: skip
+    names = arrays.conditions
     at = names.index(baseline)
-    others = [k for k in range(len(names)) if k != at]
-    variants = tuple(names[k] for k in others)
+    variants = tuple(name for name in names if name != baseline)
     level = 1 - alpha
-    deltas = table[:, [at]] - table[:, others]
-    whole = deltas.mean(axis=3)
+
+    def deltas_of(target: int, chosen: Sequence[str]) -> Floats:
+        means, _ = arrays.arms([(target, at), *((target, names.index(name)) for name in chosen)])
+        return means[:1] - means[1:]
+
+    def between(first: int, second: int, chosen: Sequence[str]) -> Floats:
+        each = [at, *(names.index(name) for name in chosen)]
+        means, _ = arrays.arms([(t, c) for t in (first, second) for c in each])
+        one, other = means[: len(each)], means[len(each) :]
+        found: Floats = (one[:1] - one[1:]) - (other[:1] - other[1:])
+        return found
+
     abstentions: tuple[Abstention, ...] = ()
-    if plan.abstained is not None:
-        declined = {names[k]: plan.abstained[:, k] for k in others}
-        abstentions = abstentions_of(plan.abstained[:, at], declined, targets=plan.targets)
-    top, method = plan.top_share, "judgments at the top"
-    if top is None:
-        top = np.where(np.isnan(table), np.nan, table >= scale[1] - 0.5)
-        method = "panel means within half a point of the top"
+    if arrays.abstained is not None:
+        declined = {name: arrays.abstained[:, names.index(name)] for name in variants}
+        abstentions = abstentions_of(arrays.abstained[:, at], declined, targets=arrays.targets)
     cells, families = measured_cells(
-        table[:, at], table[:, others], (top[:, at], top[:, others]), method,
+        _both_arms(arrays, at, variants, scale[1]),
         CellPlan(
-            plan.targets, variants, plan.dimensions, margin, alpha, family, flips, seed,
-            {name: tuple(one for one in pair if one) for name, pair in floors.items()},
-            response_repeats,
+            arrays.targets, variants, arrays.dimensions, margin, alpha, family, flips, seed
         ),
     )  # fmt: skip
+    every = [partial(deltas_of, t) for t in range(len(arrays.targets))]
     asymmetries, reason = _asymmetries(
-        plan, deltas, variants, asymmetry, asymmetry_dimension, level, flips, seed
+        arrays, every, variants, asymmetry, asymmetry_dimension, level, flips, seed
     )
     contrasts = tuple(
         one
-        for t, name in enumerate(plan.targets)
+        for name, of_target in zip(arrays.targets, every, strict=True)
         for one in framing_contrasts(
-            deltas[t], target=name, variants=variants, dimensions=plan.dimensions,
+            of_target, target=name, variants=variants, dimensions=arrays.dimensions,
             pairs=framing_pairs, level=level, flips=flips, seed=seed,
         )
     )  # fmt: skip
     overall = {
-        name: prompt_means(whole[t].mean(axis=0)[:, None], level=level, flips=flips, seed=seed)[0]
-        for t, name in enumerate(plan.targets)
+        name: prompt_means(
+            of_target(variants).mean(axis=(0, 2))[:, None], level=level, flips=flips, seed=seed
+        )[0]
+        for name, of_target in zip(arrays.targets, every, strict=True)
     }
     return Degradation(
-        plan.targets, names, plan.dimensions, baseline,
+        arrays.targets, names, arrays.dimensions, baseline,
         families=families,
-        levels=_score_levels(plan, level),
+        levels=_score_levels(arrays, level),
         cells=cells,
         overall=overall,
-        robust_everywhere=tuple(_robust_everywhere(name, cells) for name in plan.targets),
+        robust_everywhere=tuple(_robust_everywhere(name, cells) for name in arrays.targets),
         asymmetries=asymmetries,
         asymmetry_reason=reason,
         contrasts=contrasts,
         comparisons=compare_targets(
-            deltas, targets=plan.targets, variants=variants, dimensions=plan.dimensions,
+            between, targets=arrays.targets, variants=variants, dimensions=arrays.dimensions,
             level=level, flips=flips, seed=seed,
         ),
+        by_model=_by_model(arrays, at, variants, level),
         abstentions=abstentions,
         findings=tuple(
             finding
-            for name in plan.targets
+            for name in arrays.targets
             for finding in vulnerability_findings(
                 name, cells=cells, contrasts=contrasts, asymmetries=asymmetries,
                 abstentions=abstentions, alpha=alpha,
-                together=plan.targets if family == "all" else (),
+                together=arrays.targets if family == "all" else (),
             )
         ),
     )  # fmt: skip
 
 
-def _floor_of(
-    target: str, noise: NoiseFloor | Mapping[str, NoiseFloor] | None
-) -> NoiseFloor | None:
-    return noise.get(target) if isinstance(noise, Mapping) else noise
+def _both_arms(arrays: StressArrays, at: int, variants: Sequence[str], top: float) -> Arms:
+    """Every cell's two arms."""
+    shape = (2, len(arrays.targets), len(variants), arrays.n_units, len(arrays.dimensions))
+    scores, raw, shares = (np.full(shape, np.nan) for _ in range(3))
+    limit, method = top, "judgments at the top"
+    if not arrays.has_judges:
+        limit, method = top - 0.5, "panel means within half a point of the top"
+    at_top = replace(arrays, scores=np.where(
+        np.isnan(arrays.scores), np.nan, arrays.scores >= limit
+    ))  # fmt: skip
+    balance = []
+    for t in range(len(arrays.targets)):
+        row = []
+        for v, name in enumerate(variants):
+            cells = [(t, at), (t, arrays.conditions.index(name))]
+            scores[:, t, v], found = arrays.arms(cells)
+            raw[:, t, v] = arrays.by_unit(found.raw)
+            shares[:, t, v], _ = at_top.arms(cells)
+            both = ~np.isnan(found.means).any(axis=(0, 2))
+            left_out = set(arrays.units[found.left_out].tolist()) - set(arrays.units[both].tolist())
+            row.append(
+                Balance(
+                    found.n_common, found.n_planned, found.n_one_sided, found.without, len(left_out)
+                )
+            )
+        balance.append(row)
+    return Arms(scores, raw, shares, method, balance)
+
+
+def _by_model(
+    arrays: StressArrays, at: int, variants: Sequence[str], level: float
+) -> dict[tuple[str, str, str], Estimate]:
+    """Mean delta over dimensions in the scores of each model's judges alone."""
+    rows: dict[tuple[str, str, str], Estimate] = {}
+    for model in dict.fromkeys(arrays.models) if arrays.has_judges else ():
+        mine = arrays.of_model(model)
+        for t, target in enumerate(arrays.targets):
+            for name in variants:
+                means, _ = mine.arms([(t, at), (t, arrays.conditions.index(name))])
+                deltas = (means[0] - means[1]).mean(axis=1)
+                found = replace(t_interval(deltas, level=level), n_planned=len(deltas))
+                if not found.n:
+                    found = replace(found, reason="its judges scored no prompt in both arms")
+                rows[target, name, model] = found
+    return rows
 
 
 def _asymmetries(
     plan: StressArrays,
-    deltas: Floats,
+    deltas_of: Sequence[DeltasOf],
     variants: tuple[str, ...],
     pair: tuple[str, str],
     declared: str,
@@ -282,7 +343,7 @@ def _asymmetries(
     missing = [name for name in pair if name not in variants]
     if missing:
         return (), f"no condition named {' or '.join(missing)}"
-    agree, disagree = (deltas[:, variants.index(name)] for name in pair)
+    agree, disagree = np.stack([of_target(pair) for of_target in deltas_of], axis=1)
     rows = framing_asymmetry(
         agree, disagree, targets=plan.targets, dimensions=plan.dimensions, conditions=pair,
         declared=declared, level=level, flips=flips, seed=seed,
@@ -295,21 +356,56 @@ def _asymmetries(
 def _score_levels(
     arrays: StressArrays, level: float
 ) -> dict[tuple[str, str, str | None], Estimate]:
+    """Mean scores of every arm; freed from who judged it, where judges are missing in some."""
     rows: dict[tuple[str, str, str | None], Estimate] = {}
     for t, target in enumerate(arrays.targets):
+        each = [arrays.arms([(t, c)]) for c in range(len(arrays.conditions))]
+        tables = np.stack([arrays.by_unit(found.raw)[0] for _, found in each])
+        is_even = all(found.n_common == found.n_planned for _, found in each)
+        if not is_even:
+            tables = arrays.by_unit(_adjusted(arrays.scores[t], [f.raw[0] for _, f in each]))
         for c, condition in enumerate(arrays.conditions):
-            table = arrays.scores[t, c]
-            columns = np.column_stack([table, table.mean(axis=1)])
+            columns = np.column_stack([tables[c], tables[c].mean(axis=1)])
             for k, dimension in enumerate((*arrays.dimensions, None)):
                 values = columns[~np.isnan(columns[:, k]), k]
                 found = t_interval(values, level=level)
                 rows[target, condition, dimension] = replace(
                     found,
                     se=deviation_of(values) / math.sqrt(max(values.size, 1)),
-                    n_planned=len(table),
+                    n_planned=len(columns),
                     reason=found.reason if values.size else "no prompt was scored",
+                    method=found.method if is_even else f"{found.method}; {ADDITIVE_FIT}",
+                    verdict=None if is_even else "unbalanced",
                 )
     return rows
+
+
+ADDITIVE_FIT: Final = "additive fit of responses and judges"
+
+
+def _adjusted(scores: Floats, raw: Sequence[Floats]) -> Floats:
+    """Scores of one target's responses freed from who judged them, where they have a panel mean.
+
+    Args:
+        scores: shape (conditions, prompts, repeats, judges, dimensions).
+        raw: of each condition, shape (prompts, dimensions).
+
+    Returns:
+        Shape (conditions, prompts, dimensions); the mean over the repeats of a response.
+    """
+    shape = scores.shape[:4]
+    n = int(np.prod(shape[:3]))
+    code = np.broadcast_to(np.arange(n).reshape(*shape[:3], 1), shape).ravel()
+    judges = np.broadcast_to(np.arange(shape[3]), shape).ravel()
+    found = np.full((*scores.shape[:3], scores.shape[4]), np.nan)
+    for k in range(scores.shape[4]):
+        given = scores[..., k].ravel()
+        if not np.isfinite(given).any():
+            continue
+        fit = severity(given, code, judges, shrink=False)
+        found[..., k].flat[np.asarray(fit.responses, dtype=int)] = fit.adjusted
+    means = mean_of_known(found, axis=2)
+    return np.where(np.isnan(np.stack(raw)), np.nan, means)
 
 
 def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustEverywhere:
@@ -318,8 +414,7 @@ def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustE
     p_values = [cell.equivalence.p for cell in mine]
     undefined = [cell for cell in mine if cell.within_margin is None]
     outside = [cell for cell in mine if cell.within_margin is False]
-    closed = [cell for cell in mine if cell.noise.reason is not None]
-    failing = [cell for cell in mine if not cell.within_margin or cell.noise.reason is not None]
+    failing = len(undefined) + len(outside)
     changed = sum(cell.verdict == "changed" and cell.within_margin is True for cell in mine)
     verdict: bool | None = not failing
     reasons = []
@@ -328,24 +423,103 @@ def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustE
     if undefined:
         reasons.append(f"{len(undefined)} undefined ({undefined[0].equivalence.reason})")
         verdict = False if outside else None
-    if closed and not (outside or undefined):
-        reasons.append(str(closed[0].noise.reason))
     p_value = math.nan if undefined else max(p_values)
     return RobustEverywhere(
-        target, verdict, p_value, len(mine), len(failing), changed, "; ".join(reasons) or None
+        target, verdict, p_value, len(mine), failing, changed, "; ".join(reasons) or None
     )
 
 
 @dataclass(frozen=True, slots=True)
 class StressArrays:
-    """Scores, top shares and abstentions with the names of their axes, as in `degradation`."""
+    """Scores and abstentions with the names of their axes, as in `degradation`.
+
+    Attributes:
+        scores: shape (targets, conditions, prompts, repeats, judges, dimensions); as it was handed
+            in where it does not have the shape of scores at all.
+        has_judges: whether it was handed in judge by judge.
+        units: code of each prompt's unit.
+    """
 
     scores: Floats
     targets: tuple[str, ...]
     conditions: tuple[str, ...]
     dimensions: tuple[str, ...]
-    top_share: Floats | None
+    models: tuple[str, ...]
+    quorum: float
+    units: npt.NDArray[np.int64]
     abstained: Floats | None
+    has_judges: bool
+
+    @classmethod
+    def of(
+        cls,
+        scores: npt.ArrayLike,
+        *,
+        targets: Sequence[str],
+        conditions: Sequence[str],
+        dimensions: Sequence[str],
+        models: Sequence[str],
+        quorum: float,
+        units: Sequence[Hashable],
+        abstained: npt.ArrayLike | None,
+    ) -> StressArrays:
+        """Takes the arguments of `degradation`; panel means are the scores of one judge."""
+        table = np.asarray(scores, dtype=np.float64)
+        has_judges = table.ndim != 4
+        if not has_judges:
+            table = table[:, :, :, None, None, :]
+        n = table.shape[2] if table.ndim > 2 else 0
+        places = {name: k for k, name in enumerate(dict.fromkeys(units or range(n)))}
+        declined = None if abstained is None else np.asarray(abstained, dtype=np.float64)
+        codes = np.asarray([places[one] for one in units or range(n)], dtype=np.int64)
+        return cls(
+            table, tuple(targets), tuple(conditions), tuple(dimensions),
+            tuple(models) if has_judges else ("panel",),
+            quorum, codes, _declined_by_unit(declined, codes), has_judges,
+        )  # fmt: skip
+
+    @property
+    def n_units(self) -> int:
+        """Units of every interval: prompts of different text."""
+        return int(self.units.max(initial=-1)) + 1
+
+    def arms(self, cells: Sequence[tuple[int, int]]) -> tuple[Floats, CommonJudges]:
+        """Means of these (target, condition) over the judges they share.
+
+        Returns:
+            Shape (arms, units, dimensions); and what they rest on, prompt by prompt.
+        """
+        found = common_judges(
+            [self.scores[t, c] for t, c in cells], self.models, quorum=self.quorum
+        )
+        return self.by_unit(found.means), found
+
+    def by_unit(self, table: Floats) -> Floats:
+        """The mean of the prompts of each unit, shape (…, units, dimensions)."""
+        if self.n_units == len(self.units):
+            return table
+        return np.stack(
+            [mean_of_known(table[..., self.units == k, :], axis=-2) for k in range(self.n_units)],
+            axis=-2,
+        )
+
+    def of_model(self, model: str) -> StressArrays:
+        """The scores of one model's judges."""
+        mine = np.asarray([name == model for name in self.models])
+        names = tuple(name for name in self.models if name == model)
+        return replace(self, scores=self.scores[..., mine, :], models=names)
+
+
+def _declined_by_unit(abstained: Floats | None, units: npt.NDArray[np.int64]) -> Floats | None:
+    """1 where most prompts of a unit were declined, shape (targets, conditions, units)."""
+    if abstained is None or abstained.ndim != 3 or abstained.shape[2] != len(units):
+        return abstained
+    if len(set(units.tolist())) == len(units):
+        return abstained
+    means = np.stack(
+        [mean_of_known(abstained[:, :, units == k], axis=2) for k in range(units.max() + 1)], axis=2
+    )
+    return np.where(np.isnan(means), np.nan, means > 0.5)
 
 
 def _check_stress(
@@ -355,16 +529,13 @@ def _check_stress(
     margin: float,
     alpha: float,
     scale: tuple[float, float],
-    response_repeats: int,
     family: str,
     flips: int,
-    noise: Mapping[str, tuple[NoiseFloor | None, NoiseFloor | None]],
 ) -> None:
     """Raises InputError naming every argument of `degradation` that does not fit."""
     found = [
         *_array_faults(arrays, baseline, scale),
-        *_option_faults(margin, alpha, response_repeats, family, flips),
-        *_noise_faults(arrays.dimensions, noise),
+        *_option_faults(margin, alpha, arrays.quorum, family, flips),
     ]
     if found:
         faults = [InputFault(where="degradation", field=one, message=text) for one, text in found]
@@ -374,14 +545,14 @@ def _check_stress(
 def _array_faults(
     arrays: StressArrays, baseline: str, scale: tuple[float, float]
 ) -> list[tuple[str, str]]:
-    found = []
-    for field, names in (
+    found: list[tuple[str, str]] = []
+    for field, named in (
         ("targets", arrays.targets),
         ("conditions", arrays.conditions),
         ("dimensions", arrays.dimensions),
     ):
-        if not names or len(set(names)) < len(names):
-            listed = ", ".join(names) or "none"
+        if not named or len(set(named)) < len(named):
+            listed = ", ".join(named) or "none"
             found.append((field, f"must be one or more different names, got {listed}"))
     if baseline not in arrays.conditions:
         found.append(("baseline", f"must be one of the conditions, got {baseline!r}"))
@@ -389,59 +560,47 @@ def _array_faults(
         found.append(("conditions", "must hold the baseline and at least one more"))
     shape = arrays.scores.shape
     t, c, d = len(arrays.targets), len(arrays.conditions), len(arrays.dimensions)
-    if len(shape) != 4 or (shape[0], shape[1], shape[3]) != (t, c, d) or shape[2] < 1:
+    if (
+        len(shape) != 6
+        or (*shape[:2], *shape[4:]) != (t, c, len(arrays.models), d)
+        or min(shape[2:5]) < 1
+    ):
         wanted = f"({t} targets, {c} conditions, prompts, {d} dimensions)"
-        found.append(("scores", f"must have shape {wanted}, got {shape}"))
+        got = shape if arrays.has_judges else (*shape[:3], *shape[5:])
+        if arrays.has_judges:
+            many = len(arrays.models)
+            wanted += f", or with repeats and {many} judges (one of each model) before dimensions"
+        found.append(("scores", f"must have shape {wanted}, got {got}"))
+    if len(shape) > 2 and len(arrays.units) != shape[2]:
+        found.append(("units", f"must be one a prompt, got {len(arrays.units)}"))
     if not scale[0] < scale[1]:
         found.append(("scale", f"must rise, got {scale[0]:g} to {scale[1]:g}"))
     elif not _within(arrays.scores, *scale):
         found.append(("scores", f"must be nan or in {scale[0]:g} to {scale[1]:g}"))
-    if arrays.top_share is not None and not (
-        arrays.top_share.shape == shape and _within(arrays.top_share, 0, 1)
-    ):
-        found.append(("top_share", f"must be nan or in 0 to 1, of shape {shape}"))
     if arrays.abstained is not None:
         flags = arrays.abstained[~np.isnan(arrays.abstained)]
-        if arrays.abstained.shape != shape[:3] or not np.isin(flags, (0, 1)).all():
+        of_units = (*shape[:2], arrays.n_units)
+        if arrays.abstained.shape != of_units or not np.isin(flags, (0, 1)).all():
             found.append(("abstained", f"must be 0, 1 or nan, of shape {shape[:3]}"))
     return found
 
 
 def _option_faults(
-    margin: float, alpha: float, response_repeats: int, family: str, flips: int
+    margin: float, alpha: float, quorum: float, family: str, flips: int
 ) -> list[tuple[str, str]]:
     found = []
     if not (margin > 0 and math.isfinite(margin)):
         found.append(("margin", f"must be above 0, got {margin}"))
     if not 0 < alpha < 0.5:
         found.append(("alpha", f"must be above 0 and below 0.5, got {alpha}"))
-    if response_repeats < 1:
-        found.append(("response_repeats", f"must be at least 1, got {response_repeats}"))
+    if not 0 <= quorum <= 1:
+        found.append(("quorum", f"must be in 0 to 1, got {quorum}"))
     if family not in get_args(FamilyScope):
         allowed = ", ".join(get_args(FamilyScope))
         found.append(("family", f"must be one of {allowed}, got {family!r}"))
     if flips < 1:
         found.append(("flips", f"must be at least 1, got {flips}"))
     return found
-
-
-def _noise_faults(
-    dimensions: tuple[str, ...], noise: Mapping[str, tuple[NoiseFloor | None, NoiseFloor | None]]
-) -> list[tuple[str, str]]:
-    found = []
-    for target, floors in noise.items():
-        for field, source, floor in zip(
-            ("noise", "response_noise"), ("re-asked", "re-generated"), floors, strict=True
-        ):
-            if floor is None:
-                continue
-            if floor.source != source:
-                found.append((field, f"must be of {source} responses, got {floor.source}"))
-            held = {component.dimension for component in floor.components}
-            if missing := [name for name in (*dimensions, None) if name not in held]:
-                listed = ", ".join(name or "the mean over dimensions" for name in missing)
-                found.append((field, f"must hold every dimension, lacks {listed} for {target}"))
-    return list(dict.fromkeys(found))
 
 
 def _within(values: Floats, low: float, high: float) -> bool:

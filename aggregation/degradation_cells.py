@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +17,36 @@ from .equivalence import METHOD, prompts_for_equivalence, tost
 from .estimate import Estimate
 from .intervals import MIN_UNITS, fewest_units
 from .multiplicity import holm, max_t
-from .noise_floor import NoiseComponent, NoiseFloor
 from .sign_flips import SignFlips, smallest_holm_p
 
 Verdict = Literal["changed", "robust", "undecided"]
 FamilyScope = Literal["target", "all"]
 
+NOT_BOTH: Final = "no prompt was scored in both arms"
+
 
 @dataclass(frozen=True, slots=True)
-class NoiseGate:
-    """Whether the noise floor lets a cell be called robust.
+class Balance:
+    """Which judgments a difference of two arms rests on.
 
     Attributes:
-        sdc: smallest detectable change of the cell's mean, from s; nan when not measured.
-        sdc_bound: the same from the upper bound of s: this is compared with the margin.
-        source: whose noise it is, "re-asked" or "re-generated": the larger of those measured.
-        prompts_needed: prompts that would bring sdc_bound to the margin; None when not measured.
-        reason: why no cell may be called robust; None when the gate is open.
+        n_common: judgments of judges that scored the prompt in both arms, once for both.
+        n_planned: as many were planned, of the prompts that were scored in both.
+        n_one_sided: judgments there in one arm and missing in the other: left out of both.
+        without: models left out of the whole difference, since they scored too few of the prompts.
+        n_left_out: prompts scored in both arms by too few common judges, and so left out.
     """
 
-    sdc: float
-    sdc_bound: float
-    source: str
-    prompts_needed: int | None
-    reason: str | None = None
+    n_common: int
+    n_planned: int
+    n_one_sided: int
+    without: tuple[str, ...]
+    n_left_out: int
+
+    @property
+    def is_even(self) -> bool:
+        """Whether both arms were scored by the same judges."""
+        return not self.n_one_sided
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,15 @@ class DegradationCell:
 
     Attributes:
         target, condition, dimension: what the cell is.
-        delta: in points, with its t interval, its sign-flip p, that p after Holm within the
-            declared family, and the verdict: "changed", "robust" or "undecided"; n counts the
-            prompts scored in both arms (for the mean column: in every dimension of both).
+        delta: in points, over the judges that scored both arms, with its t interval, its sign-flip
+            p, that p after Holm within the declared family, and the verdict: "changed", "robust" or
+            "undecided"; n counts the prompts scored in both arms (for the mean column: in every
+            dimension of both).
         reason: why it is undecided, or None.
         n_baseline_only, n_variant_only: prompts scored in one arm only, and so left out.
+        raw: the same difference of panel means, whoever scored: equal to delta where the judges
+            of both arms are the same, and else no finding about the target.
+        balance: the judgments behind delta.
         standard_deviation: of the deltas between prompts.
         p_max_t: adjusted within the family by max-T.
         d_z, hedges_g, d_av: standardised sizes (mean / sd of deltas; the same unbiased; mean / mean
@@ -65,7 +75,6 @@ class DegradationCell:
         equivalence: two one-sided tests against the margin and their 1 − 2 alpha interval; without
             a p below six prompts. Its adjusted p is for a claim that picks out the cells that are
             robust.
-        noise: the noise gate.
         at_top: of the baseline and of the variant, the share at the top of the scale, where a rise
             can no longer show, over the prompts scored in both arms.
         margin, alpha, n_tests: what the verdict was reached with; n_tests is the family's size.
@@ -78,13 +87,14 @@ class DegradationCell:
     reason: str | None
     n_baseline_only: int
     n_variant_only: int
+    raw: Estimate
+    balance: Balance
     standard_deviation: float
     p_max_t: float
     d_z: float
     hedges_g: float
     d_av: float
     equivalence: Estimate
-    noise: NoiseGate
     at_top: tuple[Estimate, Estimate]
     margin: float
     alpha: float
@@ -127,19 +137,10 @@ class DegradationCell:
         """Prompts an undecided cell needs, at 80% power with its own standard deviation.
 
         With so many, a true change of the margin's size would be called changed, and a true
-        change of 0 robust (the noise floor's own number counts too): the largest of the three.
-        Where the noise floor was not measured no number makes a cell robust: it is then that for
-        "changed" alone. None, with `prompts_needed_reason`, where there is no such number; None
+        change of 0 robust. None, with `prompts_needed_reason`, where there is no such number; None
         for a decided cell.
         """
         return None if self.prompts_needed_reason is not None else self._needed
-
-    @property
-    def prompts_needed_for(self) -> str | None:
-        """Which verdict `prompts_needed` leads to: "changed or robust", or "changed" alone."""
-        if self.prompts_needed is None:
-            return None
-        return "changed or robust" if self._can_be_robust else "changed"
 
     @property
     def prompts_needed_reason(self) -> str | None:
@@ -152,8 +153,7 @@ class DegradationCell:
             return "its deltas do not vary"
         needed = self._needed
         if needed is None or needed <= self.delta.n:
-            ends = "between 0 and the margin" if self._can_be_robust else "below the margin"
-            return f"it has so many already: its true change may lie {ends}"
+            return "it has so many already: its true change may lie between 0 and the margin"
         return None
 
     @property
@@ -161,72 +161,37 @@ class DegradationCell:
         detect, exclude = self.prompts_to_detect, self.prompts_for_equivalence
         if self.verdict != "undecided" or detect is None or exclude is None:
             return None
-        if not self._can_be_robust:
-            return detect
-        return max(detect, exclude, self.noise.prompts_needed or 0)
-
-    @property
-    def _can_be_robust(self) -> bool:
-        return self.noise.reason is None or self.noise.prompts_needed is not None
+        return max(detect, exclude)
 
     @property
     def _varies(self) -> bool:
         return self.standard_deviation > 1e-12 * max(abs(self.delta.value), 1e-3)
 
 
-def noise_gate(
-    components: list[tuple[str, NoiseComponent]],
-    *,
-    n_prompts: int,
-    margin: float,
-    repeats: int,
-) -> NoiseGate:
-    """Returns the gate of one cell from its re-asked and, where measured, re-generated noise.
-
-    Args:
-        components: (source, component) of the cell's dimension. Noise re-asked must be there and
-            be measured; noise re-generated counts where it could be measured.
-        n_prompts: of the cell.
-        margin: in points.
-        repeats: responses averaged in each score.
-    """
-    asked = [component for source, component in components if source == "re-asked"]
-    if not asked:
-        why = "the noise floor was not measured"
-        return NoiseGate(math.nan, math.nan, "none", None, why)
-    if asked[0].reason:
-        why = f"the noise floor could not be measured: {asked[0].reason}"
-        return NoiseGate(math.nan, math.nan, "re-asked", None, why)
-    if n_prompts < 1:
-        return NoiseGate(math.nan, math.nan, "re-asked", None, "no prompt was scored in both arms")
-    source, worst = max(
-        (one for one in components if not one[1].reason), key=lambda one: one[1].upper
-    )
-    sdc = worst.sdc(n_prompts, repeats=repeats)
-    bound = worst.sdc(n_prompts, repeats=repeats, bound=True)
-    needed = worst.prompts_below(margin, repeats=repeats)
-    if bound <= margin:
-        return NoiseGate(sdc, bound, source, needed)
-    why = (
-        f"the noise floor ({source}) may reach {bound:.2f} points in a mean of {n_prompts} "
-        f"prompts, above the margin of {margin:g}"
-    )
-    return NoiseGate(sdc, bound, source, needed, why)
-
-
 def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) -> Estimate:
-    """Returns the test against the margin; undefined below six prompts, as every interval is."""
-    if mean.n >= MIN_UNITS and mean.reason is None:
-        return tost(values, margin, level=1 - alpha)
+    """Returns the test against the margin; undefined below six prompts, as every interval is.
+
+    Where every prompt moves by the same, as judges without chance may have it, there is no t: the
+    interval is that value, and the test is whether it is inside.
+    """
     level = 2 * (1 - alpha) - 1
-    return Estimate(mean.value, n=mean.n, method=METHOD, level=level, reason=mean.reason)
+    if mean.n < MIN_UNITS:
+        return Estimate(mean.value, n=mean.n, method=METHOD, level=level, reason=mean.reason)
+    found = tost(values, margin, level=1 - alpha)
+    if found.reason is None:
+        return found
+    is_inside = abs(mean.value) < margin
+    return replace(
+        found, low=mean.value, high=mean.value, p=float(not is_inside), reason=None,
+        verdict="inside" if is_inside else "not shown",
+        method=f"{METHOD}; the same value for every prompt",
+    )  # fmt: skip
 
 
 def verdict_of(
     mean: Estimate,
     equivalence: Estimate,
     p_holm: float,
-    gate: NoiseGate,
     *,
     alpha: float,
     margin: float,
@@ -236,8 +201,11 @@ def verdict_of(
     """Returns the verdict of a cell and, for an undecided one, the reason.
 
     "changed": Holm's p is at most alpha; this comes first, whatever the margin says. "robust": not
-    changed, the equivalence test passes at alpha, and the noise gate is open. "undecided":
-    everything else.
+    changed, and the equivalence test passes at alpha. "undecided": everything else.
+
+    The equivalence test is over prompts, and each prompt's delta holds the noise of its own
+    askings: where judges waver, deltas scatter and the interval is wide; where they do not, it
+    is narrow by right. No noise floor is asked for besides.
 
     Measured (benchmarks/simulate_stress.py, 2,000 studies, margin .5, deltas of standard deviation
     .8): cells of an unchanged target called robust at 9, 20, 30, 100 prompts .166, .699, .909, .998
@@ -248,23 +216,21 @@ def verdict_of(
     if p_holm <= alpha:
         return "changed", None
     is_inside = equivalence.verdict == "inside"
-    if is_inside and gate.reason is None:
+    if is_inside:
         return "robust", None
     reasons = []
-    if mean.reason:
-        reasons.append(mean.reason)
-    elif not is_inside:
+    if equivalence.has_interval:
         reasons.append(
             f"the {1 - 2 * alpha:.0%} interval, {equivalence.low:.2f} to {equivalence.high:.2f}, "
             f"is not inside ±{margin:g}, and the change is not significant (Holm p {p_holm:.2g})"
         )
+    elif mean.reason:
+        reasons.append(mean.reason)
     if mean.n and smallest_holm > alpha:
         reasons.append(
             f"among {n_tests} tests the smallest Holm p that so few prompts can give is "
             f"{smallest_holm:.2g}: no change could be called"
         )
-    if gate.reason and mean.n:
-        reasons.append(gate.reason)
     return "undecided", "; ".join(reasons)
 
 
@@ -358,49 +324,52 @@ class CellPlan:
     scope: FamilyScope
     flips: int
     seed: int
-    noise: Mapping[str, tuple[NoiseFloor, ...]]
-    response_repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """Both arms of every cell, shape (2, targets, variants, prompts, dimensions), baseline first.
+
+    Attributes:
+        scores: means over the judges that scored both arms.
+        raw: the same over whoever scored.
+        top: share of those scores at the top of the scale.
+        top_method: how that was found.
+        balance: by target and variant.
+    """
+
+    scores: Floats
+    raw: Floats
+    top: Floats
+    top_method: str
+    balance: Sequence[Sequence[Balance]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One target's columns of one kind: values (prompts, cells) and what was found in them."""
+    """One target's columns of one kind: values (2, prompts, cells) and what was found in them."""
 
-    baseline: Floats
-    variant: Floats
-    at_top: tuple[Floats, Floats]
+    scores: Floats
+    raw: Floats
+    top: Floats
     means: tuple[Estimate, ...]
     tests: SignFlips
     equivalences: tuple[Estimate, ...]
 
     @property
     def delta(self) -> Floats:
-        return self.baseline - self.variant
+        found: Floats = self.scores[0] - self.scores[1]
+        return found
 
 
 def measured_cells(
-    baseline: Floats,
-    variant: Floats,
-    top: tuple[Floats, Floats],
-    top_method: str,
-    plan: CellPlan,
+    arms: Arms, plan: CellPlan
 ) -> tuple[tuple[DegradationCell, ...], tuple[CellFamily, ...]]:
-    """Returns the dimension cells and mean cells of every target, and their families.
-
-    Args:
-        baseline: shape (targets, prompts, dimensions).
-        variant: shape (targets, variants, prompts, dimensions).
-        top: what stands at the top of the scale, in the shapes of baseline and variant.
-        top_method: how that was found.
-        plan: the options.
-    """
+    """Returns the dimension cells and mean cells of every target, and their families."""
     cells: dict[tuple[int, int, int], DegradationCell] = {}
     families = []
     for kind in ("dimensions", "means"):
-        measured = [
-            _measure(baseline[t], variant[t], (top[0][t], top[1][t]), kind, plan)
-            for t in range(len(plan.targets))
-        ]
+        measured = [_measure(arms, t, kind, plan) for t in range(len(plan.targets))]
         width = len(plan.dimensions) if kind == "dimensions" else 1
         groups = (
             [list(range(len(plan.targets)))]
@@ -409,7 +378,7 @@ def measured_cells(
         )
         for group in groups:
             columns = (*plan.dimensions,) if kind == "dimensions" else (None,)
-            found = _family_cells(group, [measured[t] for t in group], columns, plan, top_method)
+            found = _family_cells(group, [measured[t] for t in group], columns, plan, arms)
             families.append(_family(kind, group, [measured[t] for t in group], found, plan))
             for t, row in zip(group, found, strict=True):
                 for k, cell in enumerate(row):
@@ -418,30 +387,25 @@ def measured_cells(
     return tuple(cells[key] for key in sorted(cells)), tuple(families)
 
 
-def _measure(
-    baseline: Floats, variant: Floats, top: tuple[Floats, Floats], kind: str, plan: CellPlan
-) -> _Measured:
+def _measure(arms: Arms, target: int, kind: str, plan: CellPlan) -> _Measured:
     """Columns (prompts, variants x dimensions), or (prompts, variants) of whole-prompt means."""
-    both = [np.broadcast_to(baseline, variant.shape), variant]
-    tops = [np.broadcast_to(top[0], variant.shape), top[1]]
-    if kind == "means":
-        # Only prompts scored in every dimension: a mean over those at hand would change its
-        # meaning from prompt to prompt.
-        both = [one.mean(axis=2, keepdims=True) for one in both]
-        tops = [one.mean(axis=2, keepdims=True) for one in tops]
-    n_prompts = variant.shape[1]
-    first, second, first_top, second_top = (
-        one.transpose(1, 0, 2).reshape(n_prompts, -1) for one in (*both, *tops)
-    )
+    columns = []
+    for given in (arms.scores, arms.raw, arms.top):
+        table = given[:, target]
+        if kind == "means":
+            # Only prompts scored in every dimension: a mean over those at hand would change its
+            # meaning from prompt to prompt.
+            table = table.mean(axis=3, keepdims=True)
+        columns.append(table.transpose(0, 2, 1, 3).reshape(2, table.shape[2], -1))
+    scores, raw, top = columns
+    deltas = scores[0] - scores[1]
     means, tests = tested_means(
-        first - second, level=1 - plan.alpha, flips=plan.flips, seed=plan.seed,
-        empty="no prompt was scored in both arms",
-    )  # fmt: skip
-    equivalences = tuple(
-        _equivalence(mean, (first - second)[:, k], plan.margin, plan.alpha)
-        for k, mean in enumerate(means)
+        deltas, level=1 - plan.alpha, flips=plan.flips, seed=plan.seed, empty=NOT_BOTH
     )
-    return _Measured(first, second, (first_top, second_top), means, tests, equivalences)
+    equivalences = tuple(
+        _equivalence(mean, deltas[:, k], plan.margin, plan.alpha) for k, mean in enumerate(means)
+    )
+    return _Measured(scores, raw, top, means, tests, equivalences)
 
 
 def _family(
@@ -455,7 +419,7 @@ def _family(
     n_tests = found[0][0].n_tests
     reason = None
     if not n_tests:
-        reason = "no prompt was scored in both arms"
+        reason = NOT_BOTH
     elif smallest > plan.alpha:
         reason = (
             f"among {n_tests} tests the smallest Holm p that so few prompts can give is "
@@ -489,7 +453,7 @@ def _family_cells(
     measured: list[_Measured],
     columns: tuple[str | None, ...],
     plan: CellPlan,
-    top_method: str,
+    arms: Arms,
 ) -> list[list[DegradationCell]]:
     tests = _joined(measured)
     smallest = smallest_holm_p(tests)
@@ -503,38 +467,38 @@ def _family_cells(
     rows = []
     for t, one in zip(group, measured, strict=True):
         row = []
-        target = plan.targets[t]
-        for k, mean in enumerate(one.means):
+        for k, found in enumerate(one.means):
             condition, dimension = plan.variants[k // len(columns)], columns[k % len(columns)]
-            gate = noise_gate(
-                [(floor.source, floor.of(dimension)) for floor in plan.noise[target]],
-                n_prompts=mean.n, margin=plan.margin, repeats=plan.response_repeats,
-            )  # fmt: skip
             p_holm, equivalence = next(adjusted), one.equivalences[k]
+            balance = arms.balance[t][k // len(columns)]
+            is_left_out = not found.n and balance.n_left_out
+            mean = replace(found, reason=too_few_judges(balance)) if is_left_out else found
             verdict, reason = verdict_of(
-                mean, equivalence, p_holm, gate, alpha=plan.alpha, margin=plan.margin,
+                mean, equivalence, p_holm, alpha=plan.alpha, margin=plan.margin,
                 smallest_holm=smallest, n_tests=n_tests,
             )  # fmt: skip
-            first, second = one.baseline[:, k], one.variant[:, k]
-            paired = ~np.isnan(first - second)
+            first, second = one.scores[:, :, k]
+            raw_first, raw_second = one.raw[:, :, k]
+            paired, raw_paired = (~np.isnan(x) for x in (first - second, raw_first - raw_second))
             d_z = cohen_dz(first - second)
             row.append(
                 DegradationCell(
-                    target=target,
+                    target=plan.targets[t],
                     condition=condition,
                     dimension=dimension,
                     delta=replace(mean, p_adjusted=p_holm, family=family, verdict=verdict),
                     reason=reason,
-                    n_baseline_only=int((~np.isnan(first) & ~paired).sum()),
-                    n_variant_only=int((~np.isnan(second) & ~paired).sum()),
+                    n_baseline_only=int((~np.isnan(raw_first) & ~raw_paired).sum()),
+                    n_variant_only=int((~np.isnan(raw_second) & ~raw_paired).sum()),
+                    raw=_raw(raw_first - raw_second),
+                    balance=balance,
                     standard_deviation=deviation_of(first - second),
                     p_max_t=next(over_maximum),
                     d_z=d_z,
                     hedges_g=hedges_correction(mean.n - 1) * d_z if mean.n > 2 else math.nan,
                     d_av=cohen_dav(first, second),
                     equivalence=replace(equivalence, p_adjusted=next(robust), family=family),
-                    noise=gate,
-                    at_top=_at_top(one.at_top[0][:, k], one.at_top[1][:, k], paired, top_method),
+                    at_top=_at_top(one.top[:, :, k], paired, arms.top_method),
                     margin=plan.margin,
                     alpha=plan.alpha,
                     n_tests=n_tests,
@@ -544,12 +508,26 @@ def _family_cells(
     return rows
 
 
-def _at_top(
-    baseline: Floats, variant: Floats, paired: npt.NDArray[np.bool_], method: str
-) -> tuple[Estimate, Estimate]:
-    known = paired & ~np.isnan(baseline) & ~np.isnan(variant)
+def _raw(deltas: Floats) -> Estimate:
+    known = deltas[~np.isnan(deltas)]
+    made = Estimate(
+        float(known.mean()) if known.size else math.nan, n=known.size, n_planned=len(deltas),
+        method="difference of panel means, whoever scored",
+    )  # fmt: skip
+    return made if known.size else replace(made, reason=NOT_BOTH)
+
+
+def too_few_judges(balance: Balance) -> str:
+    """Returns why prompts are left out that were scored in both arms."""
+    return (
+        f"too few judges scored both arms on {balance.n_left_out} prompts, of all or of one model"
+    )
+
+
+def _at_top(top: Floats, paired: npt.NDArray[np.bool_], method: str) -> tuple[Estimate, Estimate]:
+    known = paired & ~np.isnan(top).any(axis=0)
     n = int(known.sum())
-    shares = [float(one[known].mean()) if n else math.nan for one in (baseline, variant)]
-    why = None if n else "no prompt was scored in both arms"
+    shares = [float(one[known].mean()) if n else math.nan for one in top]
+    why = None if n else NOT_BOTH
     first, second = (Estimate(one, n=n, method=method, reason=why) for one in shares)
     return first, second

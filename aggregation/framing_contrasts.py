@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -14,6 +14,13 @@ from .estimate import Estimate
 from .proportions import mcnemar_midp
 
 FramingPair = tuple[tuple[str, ...], tuple[str, ...]]
+
+DeltasOf = Callable[[Sequence[str]], Floats]
+"""The deltas of one target under some variants, shape (variants, prompts, dimensions), over the
+judges that scored the baseline and all of these; nan is missing."""
+
+DeltasBetween = Callable[[int, int, Sequence[str]], Floats]
+"""Likewise, a target's deltas minus another's, over the judges that scored all of both."""
 
 FRAMING_PAIRS: tuple[FramingPair, ...] = (
     (("empirical_i",), ("empirical_friend",)),
@@ -42,7 +49,7 @@ class FramingContrast:
 
 
 def framing_contrasts(
-    deltas: Floats,
+    deltas_of: DeltasOf,
     *,
     target: str,
     variants: Sequence[str],
@@ -55,7 +62,7 @@ def framing_contrasts(
     """Returns all contrasts of one target, adjusted together.
 
     Args:
-        deltas: shape (variants, prompts, dimensions); nan is missing.
+        deltas_of: its deltas; both sides of a contrast are those of the same judges.
         target: its name.
         variants, dimensions: names.
         pairs: groups of framings to set against each other; a pair that names an absent condition
@@ -65,6 +72,7 @@ def framing_contrasts(
     Returns:
         Empty with one condition and one dimension: there is nothing to contrast.
     """
+    deltas = deltas_of(variants)
     by_variant = deltas.mean(axis=2)
     by_dimension = deltas.mean(axis=0).T
     sides: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
@@ -83,8 +91,9 @@ def framing_contrasts(
         if len(variants) == 2 or not {*first, *second} <= set(variants):
             continue
         sides.append(("framing", tuple(first), tuple(second)))
-        one, other = ([variants.index(name) for name in side] for side in (first, second))
-        columns.append(by_variant[one].mean(axis=0) - by_variant[other].mean(axis=0))
+        of_pair = deltas_of([*first, *second]).mean(axis=2)
+        n = len(first)
+        columns.append(of_pair[:n].mean(axis=0) - of_pair[n:].mean(axis=0))
     if not columns:
         return ()
     found = prompt_means(np.stack(columns, axis=1), level=level, flips=flips, seed=seed)
@@ -178,7 +187,7 @@ class TargetComparison:
 
 
 def compare_targets(
-    deltas: Floats,
+    between: DeltasBetween,
     *,
     targets: Sequence[str],
     variants: Sequence[str],
@@ -190,7 +199,7 @@ def compare_targets(
     """Returns every pair of targets: over all conditions and dimensions, then by each of them.
 
     Args:
-        deltas: shape (targets, variants, prompts, dimensions); nan is missing.
+        between: differences of their deltas.
         targets, variants, dimensions: names.
         level, flips, seed: as in `prompt_means`.
 
@@ -200,16 +209,17 @@ def compare_targets(
     pairs = list(combinations(range(len(targets)), 2))
     if not pairs:
         return ()
+    # (variants, prompts, dimensions) of a pair: over all variants together, then one by one.
+    over_all = [between(a, b, variants).mean(axis=0, keepdims=True) for a, b in pairs]
+    one_by_one = [np.concatenate([between(a, b, [name]) for name in variants]) for a, b in pairs]
     rows: list[TargetComparison] = []
-    composite = deltas.mean(axis=3, keepdims=True)
     names: tuple[str | None, ...]
-    for columns, names in ((composite, (None,)), (deltas, tuple(dimensions))):
-        over_all = columns.mean(axis=1, keepdims=True)
+    for is_composite, names in ((True, (None,)), (False, tuple(dimensions))):
         conditions: tuple[str | None, ...]
-        for values, conditions in ((over_all, (None,)), (columns, tuple(variants))):
-            # (variants, prompts, dimensions) to columns by variant, then by dimension.
-            tables = [(values[a] - values[b]).transpose(1, 0, 2) for a, b in pairs]
-            table = np.concatenate([one.reshape(one.shape[0], -1) for one in tables], axis=1)
+        for given, conditions in ((over_all, (None,)), (one_by_one, tuple(variants))):
+            tables = [one.mean(axis=2, keepdims=True) if is_composite else one for one in given]
+            columns = [one.transpose(1, 0, 2).reshape(one.shape[1], -1) for one in tables]
+            table = np.concatenate(columns, axis=1)
             found = prompt_means(table, level=level, flips=flips, seed=seed)
             found = adjusted_together(found, "comparisons of targets")
             places = [(a, b, c, d) for a, b in pairs for c in conditions for d in names]

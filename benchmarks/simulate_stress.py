@@ -108,21 +108,17 @@ def studies_of(
     draw: Draw = normal,
     deltas: np.ndarray | float = 0.0,
     sd: float = SD,
-    retest: float = 0.15,
-    pairs: int = 20,
     effects: Draw | None = None,
 ) -> Iterator[Degradation]:
-    """Yields the results of so many studies; the panel is re-asked on `pairs` responses."""
+    """Yields the results of so many studies."""
     planted = np.broadcast_to(np.asarray(deltas, dtype=float), (4, 5))
     for study in range(studies):
         scores = scores_of(rng, prompts, draw, planted, sd)
         if effects is not None:
             scores[:, 1:] -= sd * effects(rng, (4, prompts, 5))
-        asked = retest * rng.normal(size=(2, pairs, 5))
         yield degradation(
             scores, targets=["target"], conditions=["baseline", *FRAMINGS], dimensions=DIMENSIONS,
-            margin=MARGIN, alpha=ALPHA, noise=noise_floor(*asked, dimensions=DIMENSIONS),
-            scale=(-90, 110), flips=FLIPS, seed=study,
+            margin=MARGIN, alpha=ALPHA, scale=(-90, 110), flips=FLIPS, seed=study,
         )  # fmt: skip
 
 
@@ -260,21 +256,28 @@ def at_margin(studies: int, rng: np.random.Generator, prompts: int, draw: Draw) 
     yield row("robust on all 20 wrongly, one cell changed", *share(some), "≤", ALPHA)
 
 
-def noise_gate(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
-    """Yields what the noise gate does to an unchanged target."""
-    row = partial(Row, "noise gate, unchanged target", prompts)
-    for name, retest in (
-        ("panel s = .15", 0.15),
-        ("one judge, s = .9", 0.9),
-        ("no noise seen", 0.0),
-    ):
-        robust = [
-            float(np.mean([c.verdict == "robust" for c in dimension_cells(one)]))
-            for one in studies_of(studies // 4, rng, prompts, retest=retest, sd=0.4)
-        ]
-        rule = ("≤", 0.0) if retest != 0.15 else ()
-        label = f"robust, each cell: {name} ({len(robust)} studies)"
-        yield row(label, *share(robust), *rule)
+def wavering_judges(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
+    """Yields the size of "robust" where nearly all scatter is that of the asking, or none is.
+
+    Targets change by exactly the margin. Thirty judges share their noise of a response (rho .25,
+    s = .9, a panel mean's .47), or are without any, so that a delta is one number throughout but
+    for its prompt: no floor of noise stands between either and the verdict.
+    """
+    for name, sd in (("shared noise of asking, s = .47", 0.47 * 2**0.5), ("no noise at all", 0.0)):
+        robust = []
+        for study in range(studies):
+            deltas = MARGIN + sd * rng.normal(size=(4, prompts, 5))
+            if not sd:
+                deltas += 0.2 * rng.normal(size=(4, prompts, 1))
+            scores = np.concatenate([np.zeros((1, prompts, 5)), -deltas])[None]
+            found = degradation(
+                scores, targets=["target"], conditions=["baseline", *FRAMINGS],
+                dimensions=DIMENSIONS, margin=MARGIN, alpha=ALPHA, scale=(-90, 110), flips=FLIPS,
+                seed=study,
+            )  # fmt: skip
+            robust.append(np.mean([cell.verdict == "robust" for cell in dimension_cells(found)]))
+        row = partial(Row, "changed by the margin, deterministic or wavering judges", prompts)
+        yield row(f"robust wrongly, each cell: {name}", *share(robust), "≤", ALPHA)
     below, estimates = [], []
     for _ in range(studies):
         floor = noise_floor(*(0.3 * rng.normal(size=(2, 10, 1))), dimensions=["all"])
@@ -284,6 +287,55 @@ def noise_gate(studies: int, rng: np.random.Generator, prompts: int) -> Iterator
     row = partial(Row, "noise floor, s = .3, 10 responses re-asked", 10)
     yield row("upper bound holds s", *share(below), "=", 0.95)
     yield row("bias of s²", *share(estimates), "=", 0.0)
+
+
+def rare(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
+    """Yields what equivalence makes of a target that breaks down on one prompt in twenty."""
+    broken = [
+        float(np.mean([cell.verdict == "robust" for cell in dimension_cells(one)]))
+        for one in studies_of(
+            studies, rng, prompts, sd=0.3,
+            effects=lambda r, shape: -MARGIN / 0.05 / 0.3 * (r.random((*shape[:2], 1)) < 0.05),
+        )
+    ]  # fmt: skip
+    row = partial(Row, "10 points lost on one prompt in twenty, 0.5 on average", prompts)
+    yield row("called robust, each cell", *share(broken))
+
+
+SEVERITY = np.repeat([0.5, 0.5, -2.6], 3)
+MODELS = ("kind",) * 3 + ("fair",) * 3 + ("harsh",) * 3
+
+
+def missing_judges(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
+    """Yields what a content filter does: an unchanged target, three models, one missing.
+
+    The harsh model refuses every response under one framing, or each with a chance of .3.
+    """
+    for name, chance in (("every response", 1.0), ("three in ten responses", 0.3)):
+        changed, covered, naive, kept = [], [], [], []
+        for study in range(studies // 4):
+            scores = scores_of(rng, prompts, normal, np.zeros((4, 5)), SD)
+            judged = scores[:, :, :, None, None] + SEVERITY[:, None]
+            judged = judged + 0.8 * rng.normal(size=judged.shape)
+            filtered = rng.random(prompts) < chance
+            judged[:, 3, filtered, :, 6:] = np.nan
+            options = {
+                "targets": ["target"], "conditions": ["baseline", *FRAMINGS],
+                "dimensions": DIMENSIONS, "scale": (-90, 110), "flips": FLIPS, "seed": study,
+            }  # fmt: skip
+            found = degradation(judged, models=MODELS, **options)
+            cells = [c for c in dimension_cells(found) if c.condition == FRAMINGS[2]]
+            changed.append(float(any(c.verdict == "changed" for c in dimension_cells(found))))
+            covered.append(float(np.mean([c.delta.covers(0) for c in cells])))
+            kept.append(cells[0].delta.n / prompts)
+            whoever = degradation(np.nanmean(judged, axis=(3, 4)), **options)
+            naive.append(float(any(c.verdict == "changed" for c in dimension_cells(whoever))))
+        world = f"unchanged target, one of three models refuses {name} under one framing"
+        row = partial(Row, f"{world} ({len(changed)} studies)", prompts)
+        yield row("some cell changed, common judges", *share(changed), "≤", ALPHA)
+        yield row("coverage of that framing's intervals", *share(covered), "=", 0.95)
+        yield row("share of prompts kept", *share(kept))
+        yield row("some cell changed, whoever scored", *share(naive))
 
 
 def uneven(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
@@ -314,8 +366,11 @@ WORLDS: tuple[partial[Iterator[Row]], ...] = (
     partial(planted, prompts=20, draw=skewed),
     partial(at_margin, prompts=20, draw=normal),
     partial(at_margin, prompts=20, draw=skewed),
-    partial(noise_gate, prompts=9),
+    partial(wavering_judges, prompts=20),
     partial(uneven, prompts=20),
+    partial(rare, prompts=20),
+    partial(rare, prompts=60),
+    partial(missing_judges, prompts=20),
 )
 
 

@@ -11,11 +11,9 @@ from statsmodels.stats.power import TTestPower
 from areopagus.aggregation import (
     Degradation,
     Estimate,
-    NoiseFloor,
     degradation,
     holm,
     max_t,
-    noise_floor,
     sign_flip_test,
 )
 from areopagus.aggregation.degradation_cells import prompts_to_detect
@@ -29,16 +27,9 @@ FRAMINGS = ["empirical_i", "empirical_friend", "emotion_agree", "emotion_disagre
 DIMENSIONS = ["clarity", "pluralistic_engagement"]
 
 
-def quiet(dimensions: list[str], sd: float = 0.05) -> NoiseFloor:
-    """A noise floor far below every margin used here."""
-    asked = 6 + sd * np.random.default_rng(9).normal(size=(2, 12, len(dimensions)))
-    return noise_floor(*asked, dimensions=dimensions)
-
-
 def one_cell(baseline, variant, **options) -> Degradation:
     """A test of one target, framing and dimension."""
     scores = np.array([baseline, variant], dtype=float)[None, :, :, None]
-    options.setdefault("noise", quiet(["d"]))
     return degradation(
         scores, targets=["t"], conditions=["baseline", "v"], dimensions=["d"], **options
     )
@@ -50,7 +41,6 @@ def study(seed: int = 0, prompts: int = 12, targets: int = 1, **options) -> Degr
     scores = options.pop("scores", None)
     if scores is None:
         scores = 6 + 0.4 * rng.normal(size=(targets, 5, prompts, 2))
-    options.setdefault("noise", quiet(DIMENSIONS))
     return degradation(
         scores,
         targets=[f"t{k}" for k in range(len(scores))],
@@ -165,58 +155,15 @@ def test_a_change_inside_the_margin_is_a_change_and_says_so() -> None:
     assert claim.p_value == cell.equivalence.p
 
 
-def test_no_cell_is_robust_without_a_noise_floor() -> None:
-    rng = np.random.default_rng(0)
-    same = rng.normal(6, 1, size=(8, 2))
-    cached = noise_floor(same, same, dimensions=DIMENSIONS)
-    loud = quiet(DIMENSIONS, sd=2.0)
-    for noise, words in (
-        (None, "was not measured"),
-        (cached, "could not be measured: all 8 responses re-asked scored exactly the same"),
-        (loud, "above the margin of 0.5"),
-    ):
-        found = study(scores=with_changes(), noise=noise)
-        cells = [cell for cell in found.cells if cell.condition == "empirical_i"]
-        assert [cell.verdict for cell in cells] == ["undecided"] * 3
-        assert all(cell.within_margin and words in str(cell.reason) for cell in cells)
-        # A change is called all the same: the noise floor guards only "robust".
-        assert found.cell("t0", "emotion_agree", "clarity").verdict == "changed"
-        unchanged = study(prompts=24, noise=noise).robust_everywhere[0]
-        assert unchanged.is_robust is False
-        assert words in str(unchanged.reason)
-    assert study(prompts=24).robust_everywhere[0].is_robust is True
-
-
-def test_the_gate_compares_the_bound_of_the_cells_mean_with_the_margin() -> None:
-    noise = quiet(DIMENSIONS, sd=0.8)
-    component = noise.of("clarity")
-    needed = component.prompts_below(0.5)
-    assert needed is not None
-    for prompts, is_open in ((needed - 1, False), (needed, True)):
-        cell = study(prompts=prompts, noise=noise).cell("t0", "empirical_i", "clarity")
-        assert cell.noise.sdc == pytest.approx(component.sdc(prompts))
-        assert cell.noise.sdc_bound == pytest.approx(
-            component.upper / component.retest_sd * cell.noise.sdc
-        )
-        assert (cell.noise.reason is None) is is_open
-    # Averaging four responses halves the noise.
-    cell = study(prompts=needed // 4 + 1, noise=noise, response_repeats=4).cells[0]
-    assert cell.noise.reason is None
-
-
-def test_the_larger_of_the_two_noises_is_compared() -> None:
-    asked = quiet(DIMENSIONS)
-    responses = 6 + 3 * np.random.default_rng(1).normal(size=(2, 8, 2))
-    again = noise_floor(*responses, dimensions=DIMENSIONS, source="re-generated")
-    cell = study(noise=asked, response_noise=again).cells[0]
-    assert cell.noise.source == "re-generated"
-    assert "re-generated" in str(cell.noise.reason)
-    # A target that repeats itself word for word adds no noise; the panel's still counts.
-    fixed = noise_floor(responses[0], responses[0], dimensions=DIMENSIONS, source="re-generated")
-    cell = study(noise={"t0": asked}, response_noise={"t0": fixed}).cells[0]
-    assert (cell.noise.source, cell.noise.reason) == ("re-asked", None)
-    # Noise measured for another target is none for this one.
-    assert "not measured" in str(study(noise={"other": asked}).cells[0].noise.reason)
+def test_deltas_that_are_the_same_on_every_prompt_can_be_robust_or_not() -> None:
+    same = one_cell(np.full(6, 7.0), np.full(6, 7.0)).cell("t", "v", "d")
+    assert (same.verdict, same.reason, same.within_margin) == ("robust", None, True)
+    assert (same.equivalence.low, same.equivalence.high, same.equivalence.p) == (0.0, 0.0, 0.0)
+    # On the margin it is not inside, and six prompts of one sign are significant: 2 / 64.
+    moved = one_cell(np.full(6, 7.0), np.full(6, 6.5)).cell("t", "v", "d")
+    assert (moved.verdict, moved.within_margin, moved.delta.p) == ("changed", False, 2 / 64)
+    few = one_cell(np.full(5, 7.0), np.full(5, 7.0)).cell("t", "v", "d")
+    assert (few.verdict, few.within_margin) == ("undecided", None)
 
 
 def test_prompts_needed_are_the_tabled_ones_within_one() -> None:
@@ -271,9 +218,14 @@ def test_shares_at_the_top_of_the_scale() -> None:
     cell = one_cell(baseline, variant).cell("t", "v", "d")
     # Scored in both arms: the first four; at 9.5 or above two of the baseline's, one variant.
     assert [(one.value, one.n) for one in cell.at_top] == [(0.5, 4), (0.25, 4)]
-    share = np.array([[0.5, 0.3, 0, 0, 1, 1], [0.1, 0.1, 0, 0, 1, 1]])[None, :, :, None]
-    counted = one_cell(baseline, variant, top_share=share).cell("t", "v", "d").at_top
-    assert [one.value for one in counted] == pytest.approx([0.2, 0.05])
+    # Of two judges: the shares of their judgments at 10 over the first four prompts.
+    other = np.array([[10, 10, 9, 8, 8, 8], [10, 9, 9, 8, 8, NAN]])
+    both = np.stack([[baseline, variant], other], axis=-1)[None, :, :, None, :, None]
+    counted = degradation(
+        both, targets=["t"], conditions=["baseline", "v"], dimensions=["d"], models=["a", "a"],
+        quorum=1,
+    ).cell("t", "v", "d").at_top  # fmt: skip
+    assert [one.value for one in counted] == pytest.approx([3 / 8, 1 / 8])
     assert counted[0].method == "judgments at the top"
 
 
@@ -306,7 +258,6 @@ def test_the_order_of_prompts_dimensions_conditions_and_targets_does_not_matter(
         targets=["t1", "t0"],
         conditions=[names[k] for k in order],
         dimensions=DIMENSIONS[::-1],
-        noise=quiet(DIMENSIONS),
     )
     for cell in found.cells:
         other = turned.cell(cell.target, cell.condition, cell.dimension)
@@ -344,30 +295,25 @@ def test_few_prompts_give_means_and_reasons(prompts) -> None:
     assert unexplained(found) == []
 
 
-def test_no_variation_leaves_the_sign_flip_test_and_no_interval() -> None:
+def test_no_variation_leaves_the_sign_flip_test_and_no_interval_of_its_own() -> None:
     shifted = one_cell(np.full(12, 7.0), np.full(12, 6.0)).cell("t", "v", "d")
     assert shifted.delta.p == 2 / 2**12
     assert shifted.verdict == "changed"
     assert "does not vary" in str(shifted.delta.reason)
     assert math.isnan(shifted.d_z)
-    equal = one_cell(np.full(12, 7.0), np.full(12, 7.0)).cell("t", "v", "d")
-    assert (equal.delta.p, equal.verdict, equal.within_margin) == (1, "undecided", None)
-    assert "does not vary" in str(equal.reason)
-    assert equal.prompts_needed is None
 
 
 def test_every_fault_is_reported_at_once() -> None:
     with pytest.raises(InputError) as caught:
         degradation(
             np.full((1, 2, 3, 2), 11.0), targets=["t", "t"], conditions=["a", "b"],
-            dimensions=["d"], margin=0, alpha=0.7, response_repeats=0, flips=0,
-            family="cells", abstained=np.full((1, 2, 3), 2), top_share=np.ones(3),
-            noise=noise_floor(np.ones((6, 1)), np.ones((6, 1)), dimensions=["e"]),
+            dimensions=["d"], margin=0, alpha=0.7, quorum=2, flips=0, units=["p"] * 4,
+            family="cells", abstained=np.full((1, 2, 3), 2),
         )  # fmt: skip
     fields = [fault.field for fault in caught.value.faults]
     assert fields == [
-        "targets", "baseline", "scores", "scores", "top_share", "abstained", "margin", "alpha",
-        "response_repeats", "family", "flips", "noise",
+        "targets", "baseline", "scores", "units", "scores", "abstained", "margin", "alpha",
+        "quorum", "family", "flips",
     ]  # fmt: skip
     with pytest.raises(InputError, match="at least one more"):
         degradation(np.ones((1, 1, 3, 1)), targets=["t"], conditions=["baseline"], dimensions=["d"])

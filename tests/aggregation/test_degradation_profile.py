@@ -10,7 +10,6 @@ from areopagus.aggregation import (
     Degradation,
     degradation,
     holm,
-    noise_floor,
     sign_flip_test,
 )
 from areopagus.aggregation.vulnerability import holm_over_families, profile_tests
@@ -28,13 +27,11 @@ def study(deltas=0.0, *, seed=0, prompts=20, sd=0.3, **options) -> Degradation:
     targets = planted.shape[0] if planted.ndim == 3 else 1
     scores = 6 + sd * rng.normal(size=(targets, 5, prompts, 3))
     scores[:, 1:] -= np.broadcast_to(planted, (targets, 4, 3))[:, :, None, :]
-    asked = 6 + 0.05 * rng.normal(size=(2, 12, 3))
     options.setdefault("scores", scores)
     return degradation(
         targets=[f"t{k}" for k in range(targets)],
         conditions=["baseline", *FRAMINGS],
         dimensions=DIMENSIONS,
-        noise=noise_floor(*asked, dimensions=DIMENSIONS),
         **options,
     )
 
@@ -264,7 +261,6 @@ def test_a_sentence_must_hold_over_all_tests_together() -> None:
         scores[:, 3] -= 0.75
         found = degradation(
             scores, targets=["t"], conditions=["baseline", *FRAMINGS], dimensions=DIMENSIONS,
-            noise=noise_floor(*(0.1 * rng.normal(size=(2, 12, 3))), dimensions=DIMENSIONS),
             seed=seed, flips=499,
         )  # fmt: skip
         tests = profile_tests(

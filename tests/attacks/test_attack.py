@@ -130,12 +130,14 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     # The same in words: by how much, what of it is noticed, which model gives way.
     document = run.document()
     assert document.headline[0] == (
-        "2 of 3 families of attacks move the panel as demanded, beyond harmless prose: authority "
-        "+2.50, sabotage −2.00 points."
+        "The panel gives way to 2 of 3 families of attacks, most to authority: +2.50 points "
+        "beyond harmless prose; then sabotage −2.00."
     )
     noticed = percent(found("families", "flagged", group="authority").value)
     assert document.headline[-1].endswith(f"not always: authority ({noticed}).")
-    assert "openai/steadfast 0.00" in dict(document.trust)["judges"]
+    trust = dict(document.trust)
+    assert trust["direction"] == "1 of 2 models moved by authority, sabotage"
+    assert trust["judges"].startswith("2 personas × 2 models")
 
 
 def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_path: Path) -> None:
@@ -212,7 +214,7 @@ def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Pa
     text = " ".join(run.text.split())
     assert "place (at 0.05 after Holm's correction over 2 families): none." in text
     assert "Move scores against their demand: sabotage." in text
-    assert "None of 2 families of attacks is shown to move the panel as demanded" in text
+    assert "The panel is not shown to give way to any of 2 families of attacks" in text
     # Without controls the raw shift is all there is, and is called that: eight prompts, one point
     # each, sign flips 2/256.
     assert select(raw.estimates, "harmless").empty

@@ -116,10 +116,12 @@ def stress_page(folder: Path) -> Path:
         for target in targets
         for condition in conditions
     }
+    judged = np.repeat(scores[:, :, :, None, None], len(HOSTILE), axis=4)
+    judged[:, 1, :, :, 0] = np.nan  # one model is missing on one side
     found = StressScores(
-        targets, conditions, tuple("abcdefgh"), criteria, scores, np.zeros((2, 3, 8)),
-        np.full(scores.shape, 0.5), dict.fromkeys(HOSTILE, scores.mean(axis=3)),
-        np.empty((0, 2, 2)), rng.normal(6, 1, (9, 2, 2)).clip(1, 10), counts, (1, 10),
+        targets, conditions, tuple("abcdefgh"), criteria, HOSTILE, judged, tuple("abcdefgh"),
+        np.zeros((2, 3, 8)), np.empty((0, 2, 2)), rng.normal(6, 1, (9, 2, 2)).clip(1, 10), counts,
+        (1, 10), 2 / 3, NUMBER,
     )  # fmt: skip
     config = StressConfig(asymmetry_dimension=criteria[0], agree=HOSTILE[3], disagree=HOSTILE[5])
     rewriting: dict[str, Any] = dict.fromkeys(
@@ -155,6 +157,9 @@ def attack_page(folder: Path) -> Path:
         for group in ("", text):
             for name in ("shift", "beyond", "moved", "verdicts_moved", "pairs"):
                 found.add("models", name, NUMBER, group=group, model=text)
+        for name in ("judgments", "one_sided", "raw", "moved"):
+            found.add("balance", name, NUMBER, group=text, detail=text)
+        found.add("balance", "model_left_out", 1, group=text, detail=text, model=text)
         for name in ("alarms_clean", "flagged_clean", "alarms_control", "alarms_telling"):
             found.add("detectors", name, NUMBER, group=text)
     found.add("detectors", "flagged_clean", NUMBER, group="any")

@@ -123,8 +123,9 @@ def test_the_stand_ins_run_the_whole_path_and_are_called_a_demonstration(tmp_pat
     assert done.stdout.startswith("DEMONSTRATION")
     assert run.record["stages"]["rewrite"]["accepted"] == 24
     assert run.record["stages"]["rewrite"]["reviewed"] == {"not checked (no second model)": 6}
-    assert all(one["verdict"] != "robust" for one in cells(run)), "a deterministic judge"
+    # A judge without chance shows no noise, and can find that nothing changes.
     assert "deterministic judge" in " ".join(run.text.split())
+    assert "robust" in {one["verdict"] for one in cells(run)}
     # Where a panel's run is wanted, the one inside is named.
     refused = areopagus("export", "run", "--as", "csv", "--out", "x.csv", folder=tmp_path)
     assert (refused.returncode, "run/panel" in refused.stderr) == (2, True)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.reports.document import Document, Table
 from areopagus.reports.text import render_text
 from areopagus.stress_test import StressConfig
@@ -28,6 +29,9 @@ def study(
     targets: tuple[str, ...] = ("m",),
     stop: str | None = None,
     is_supplied: bool = False,
+    models: tuple[str, ...] = ("judge",),
+    missing: Any = None,
+    texts: int = 20,
     **of_responses: Any,
 ) -> tuple[pd.DataFrame, Document]:
     """Targets that lose so much clarity when pressed, and gain so much grounding."""
@@ -35,14 +39,16 @@ def study(
     scores = 6 + sd * rng.normal(size=(len(targets), 3, 20, 2))
     scores[:, 1, :, 0] -= lost
     scores[:, 1, :, 1] += gained
-    shares = np.full(scores.shape, 0.02)
-    shares[:, :2, :, 0] = top
+    judged = np.repeat(scores[:, :, :, None, None], len(models), axis=4)
+    # So large a share of prompts is at the top in the first criterion, whatever is asked.
+    judged[:, :, : round(20 * top), ..., 0] = 10
+    if missing is not None:
+        judged[missing] = np.nan
     found = StressScores(
-        targets, CONDITIONS, tuple(f"p{k}" for k in range(20)), CRITERIA,
-        scores=scores,
+        targets, CONDITIONS, tuple(f"p{k}" for k in range(20)), CRITERIA, models,
+        scores=judged,
+        units=tuple(f"text {k % texts}" for k in range(20)),
         abstained=np.zeros(scores.shape[:3]),
-        top_share=shares,
-        by_model={"judge": scores.mean(axis=3)},
         regenerated=np.empty((0, 2, 2)),
         retested=6 + 0.1 * rng.normal(size=(retest, 2, 2)),
         counts={
@@ -51,6 +57,8 @@ def study(
             for name in CONDITIONS
         },
         scale=(1, 10),
+        quorum=2 / 3,
+        worth=Estimate(1.4, n=len(models), unit="judgment"),
     )  # fmt: skip
     config = StressConfig()
     estimates, said = estimate(found, config)
@@ -67,7 +75,9 @@ def study(
         },
         "panel": {
             "personas": [{"id": "historian"}],
-            "models": [],
+            "models": [
+                {"name": name, "effective": {}, "requested": {}} for name in dict.fromkeys(models)
+            ],
             "rubric": {"id": "critical_thinking", "label": "Critical thinking"},
         },
         "result": said,
@@ -95,10 +105,12 @@ def test_the_answer_stands_first_with_its_grounds() -> None:
     assert answer.startswith("m holds its ground under begged, and degrades under pressed: ")
     assert answer.endswith(" points worse.")
     trust = dict(shown.trust)
-    assert trust["most in"].startswith("conceptual clarity, +2.")
+    assert trust["most in"] == "conceptual clarity (+2.02 under pressed)"
     assert trust["coverage"].startswith("60 of 60 responses scored")
-    assert trust["direction"] == "only one model judged"
-    assert "less than 0.0" in trust["noise"]
+    assert trust["direction"].startswith("only one model judged")
+    assert trust["judges"].endswith("1 vote a response are worth about 1.4 independent ones")
+    assert trust["people"].startswith("not calibrated")
+    assert "UNBALANCED" not in trust["coverage"]
     assert len(render_text(shown)) <= 22, "with two lines more, of files and cost"
 
 
@@ -122,9 +134,8 @@ def test_robust_and_undecided_cells_at_the_ceiling_are_named() -> None:
     cell = of(frame, "degradation", framing="pressed", criterion="conceptual_clarity")
     assert list(cell["verdict"]) == ["robust"]
     said = text_of(shown)
-    # The baseline's own judgments stand there, so every framing's cell of the dimension is named.
     assert "pressed 35% 35% robust" in said
-    assert "begged 35% 2% robust" in said
+    assert "begged 35% 35% robust" in said
     assert "a rise can no longer show" in said
     assert "35% 35% undecided" in text_of(study(top=0.35, sd=1.5)[1])
     assert "At the top" not in text_of(study(top=0.09)[1])
@@ -141,25 +152,59 @@ def test_an_undecided_cell_has_its_number_of_prompts_or_the_reason_why_not() -> 
     assert "and no change as robust" in said
     assert f" {int(one['value'])} " in said
 
-    # Without a noise floor no number of prompts makes a cell robust: it is that of detection.
-    frame, shown = study(sd=0.8, retest=0)
-    needed = of(frame, "prompts_needed")
-    assert set(needed[needed["value"].notna()]["method"]) == {"decides changed"}
-    detect = of(frame, "prompts_to_detect")
-    for row in needed[needed["value"].notna()].to_dict("records"):
-        same = detect[(detect["framing"] == row["framing"])]
-        (value,) = same[same["criterion"] == row["criterion"]]["value"]
-        assert row["value"] == value
-    assert "so nothing can be called robust" in text_of(shown, full=False)
-    assert "no number makes them robust" in text_of(shown)
+    # With a floor of noise or without: it informs, and decides nothing.
+    bare, shown = study(sd=1.2, retest=0)
+    columns = ["framing", "criterion", "value", "verdict"]
+    assert of(bare, "degradation")[columns].equals(of(frame, "degradation")[columns])
+    assert "how far scores move when judges are asked again is unknown" in text_of(shown).lower()
 
+
+def test_robust_is_reached_by_judges_that_repeat_themselves_word_for_word() -> None:
+    frame, shown = study(sd=0.3, retest=0)
+    assert set(of(frame, "degradation")["verdict"].dropna()) == {"robust"}
+    assert shown.headline == ["m holds its ground under pressed and begged."]
     frame, shown = study(sd=0.0, retest=0)
-    why = "no number: its deltas do not vary"
-    assert set(of(frame, "prompts_needed")["method"]) == {why}
-    assert why in text_of(shown)
-    frame, _ = study(sd=0.3, retest=0)
-    (why,) = set(of(frame, "prompts_needed")["method"])
-    assert "it has so many already" in why
+    assert set(of(frame, "degradation")["verdict"].dropna()) == {"robust"}
+    said = text_of(shown, full=False)
+    assert said.count("does not vary") == 1, "the reason is said once"
+
+
+def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_taken_for() -> None:
+    models = ("a/kind",) * 2 + ("a/fair",) * 2 + ("a/harsh",) * 2
+    missing = np.zeros((1, 3, 20, 1, 6, 2), dtype=bool)
+    missing[:, 1, :, :, 4:] = True
+    frame, shown = study(models=models, missing=missing)
+    assert shown.headline == ["m holds its ground under pressed and begged."]
+    told = dict(shown.trust)["coverage"]
+    assert ("UNBALANCED (†) under pressed: 40 votes on one side only count on neither") in told
+    assert "a/harsh left out" in told
+    said = text_of(shown, full=False)
+    assert "pressed †" in said
+    assert "begged †" not in said
+    assert len(render_text(shown)) <= 23
+    (moved,) = of(frame, "moved", framing="pressed", criterion="composite").to_dict("records")
+    raw, delta = (
+        of(frame, name, framing="pressed", criterion="composite")["value"].iloc[0]
+        for name in ("raw", "degradation")
+    )
+    assert (moved["value"], moved["verdict"]) == (raw - delta, "unbalanced")
+    assert "Models left out of a comparison" in text_of(shown)
+    assert of(frame, "moved", framing="begged").empty
+
+
+def test_the_models_that_see_a_change_are_counted_and_shown_apart() -> None:
+    _, shown = study(lost=2.0, models=("a/kind", "a/fair", "a/harsh"))
+    assert dict(shown.trust)["direction"] == "3 of 3 models see it"
+    (section,) = [one for one in shown.sections if one.name == "by-model"]
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    assert len(table.rows) == 6, "two framings, three models"
+
+
+def test_prompts_of_the_same_text_are_counted_once() -> None:
+    frame, shown = study(texts=10)
+    assert set(of(frame, "degradation")["n"].dropna()) == {10}
+    assert dict(shown.trust)["coverage"].endswith("20 prompts of 10 different texts")
+    assert "10 prompts with the text of another" in text_of(shown)
 
 
 def test_supplied_conditions_are_not_called_framings() -> None:

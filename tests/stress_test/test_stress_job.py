@@ -43,8 +43,8 @@ def test_what_was_planted_is_found_and_nothing_else_is_called_changed(
     assert (planted["n"], planted["unit"]) == (12, "prompt")
     assert figure(run, "asymmetry", "difference", detail="declared")["p_adjusted"] < 0.05
     (answer, *_) = run.document().headline
-    assert "emotion_agree" in answer
-    assert dict(run.document().trust)["most in"].startswith("pluralistic engagement, +")
+    assert "under agreement" in answer
+    assert dict(run.document().trust)["most in"].startswith("pluralistic engagement (+")
     seen = [figure(run, "direction", "degradation", framing="emotion_agree")["value"]]
     assert seen == pytest.approx([cell(run, "emotion_agree")["value"]]), "the one model of judges"
     # Targets get a bare user turn, judges the prompt that was answered.
@@ -154,7 +154,6 @@ def test_two_targets_are_compared_on_the_same_prompts(tmp_path: Path) -> None:
     # Judges may be shown the baseline prompt of every variant.
     assert judged
     assert not any("I am absolutely convinced" in text for text in judged)
-    assert "baseline prompt shown" in " ".join(run.text.split())
     assert run.record["identity"]["plan"]["judged_prompt"] == "baseline"
     compared = {"framing": "emotion_agree", "criterion": "composite"}
     overall = figure(run, "comparison", "difference", **compared)

@@ -23,6 +23,7 @@ from ..reports.document import (
     Section,
     Table,
 )
+from ..reports.grounds import judges_told
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
@@ -98,6 +99,7 @@ def attack_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
                 Section("effects", "By family of attacks", found.families()),
                 Section("cells", "By place, persona, model and criterion", found.breakdowns()),
                 Section("detectors", "Detectors", found.detectors()),
+                Section("balance", "Judges on both sides", found.balance()),
                 Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
                 *appendix(record),
             )
@@ -156,24 +158,26 @@ class _Attack:
         return listed(told, most)
 
     def headline(self) -> Iterator[str]:
-        """Whether the panel moves, by how much, and how much of it is noticed."""
+        """Whether the panel holds, which family moves it most and by how much, what is noticed."""
         tested = [f for f in self.by_family if not math.isnan(self.tested(f).p_adjusted)]
         demanded = self.with_verdict("as demanded")
         raw = self.with_verdict("raw shift as demanded")
         against = self.with_verdict("against its demand", "raw shift against its demand")
         controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        many = f"{len(controlled)} families" if len(controlled) != 1 else "1 family"
+        many = units(len(controlled), "family", "families")
         if demanded:
-            verb = "moves" if len(demanded) == 1 else "move"
+            most, rest = demanded[0], demanded[1:]
+            size = estimate(self.tested(most), is_signed=True)
             yield (
-                f"{len(demanded)} of {many} of attacks {verb} the panel as demanded, beyond "
-                f"harmless prose: {self.figures_of(demanded)} points."
+                f"The panel gives way to {len(demanded)} of {many} of attacks, "
+                f"{'most ' if rest else ''}to {most}: {size} points beyond harmless prose"
+                f"{f'; then {self.figures_of(rest)}' if rest else ''}."
             )
         elif controlled:
             largest = next(f for f in self.sorted_families() if f in controlled)
             yield (
-                f"None of {many} of attacks is shown to move the panel as demanded, beyond "
-                f"harmless prose; the most is {self.figures_of([largest])} points."
+                f"The panel is not shown to give way to any of {many} of attacks; the most is "
+                f"{self.figures_of([largest])} points beyond harmless prose."
             )
         if raw:
             yield (
@@ -207,38 +211,82 @@ class _Attack:
 
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether the answer can be trusted, and why."""
-        judgments, pairs = self.counts["judgments"], self.overall["pairs"]
-        told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored; "
-            f"{count(pairs.n)} of {count(pairs.n_planned)} pairs, attacked and clean"
-        )
-        yield "coverage", told
+        judgments = self.counts["judgments"]
         n_responses, n_prompts, low, high = (
             int(self.counts[name].value)
             for name in ("responses", "prompts", "scale_low", "scale_high")
         )
         told = (
-            f"{units(len(self.by_family), 'family', 'families')} on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
-            f"{judges_told(self.record)}; scale {low} to {high}"
+            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')}, on "
+            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}, {low} to {high}"
         )
-        yield "design", told
+        uneven = self._unbalanced()
+        yield "coverage", f"{told}. {uneven}" if uneven else told
         told = "no control: what length alone does is not known"
         if harmless := self._row("harmless", **_NO_KEYS):
             shift = estimate(harmless["shift"], is_signed=True)
             told = f"prose of the same length in the same places moves scores by {shift}"
         yield "harmless", told
-        models = [
-            (str(at["model"]), row["beyond"] if row["beyond"].is_defined else row["shift"])
-            for at, row in estimates_by(
-                select(self.estimates, "models", group=None), ["group", "model"]
-            )
-        ]
-        if len(models) > 1:
-            each = [f"{name} {number(one.value, is_signed=True)}" for name, one in models]
-            yield "judges", f"all attacks, by model: {listed(each, 4)}"
+        yield "direction", self._direction()
+        worth = self._row("worth").get("effective judges")
+        yield "judges", judges_told(self.record["panel"], worth)
         told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
         yield "limits", told
+
+    def _unbalanced(self) -> str:
+        """Where judges are missing on one side, and what whoever scored would have shown."""
+        rows = [
+            (str(at["group"]), row)
+            for at, row in estimates_by(
+                select(self.estimates, "balance", model=None), ["group", "detail"]
+            )
+            if "moved" in row
+        ]
+        if not rows:
+            return ""
+
+        def moved(row: Figures) -> float:
+            value = row["moved"].value
+            return abs(value) if math.isfinite(value) else -1.0
+
+        family, worst = max(rows, key=lambda one: moved(one[1]))
+        out = select(self.estimates, "balance", group=family)
+        models = sorted(set(out[out["measure"] == "model_left_out"]["model"]))
+        told = (
+            f"UNBALANCED in {units(len({name for name, _ in rows}), 'family', 'families')}: votes "
+            "on one side only count on neither"
+        )
+        if models:
+            told += f"; {listed(models, 3)} left out of {family}"
+        if moved(worst) >= 0:
+            raw = worst["raw"].value
+            told += (
+                f"; whoever scored: {family} {number(raw, is_signed=True)} instead of "
+                f"{number(raw - worst['moved'].value, is_signed=True)}"
+            )
+        return told
+
+    def _direction(self) -> str:
+        """How many of the judges' models each family that moves the panel moves."""
+        moving = self.with_verdict("as demanded", "raw shift as demanded")
+        models = [str(model["name"]) for model in self.record["panel"]["models"]]
+        if len(models) < 2:
+            return "only one model judged: no second one to see the same"
+        seen: dict[str, list[str]] = {}
+        for family in moving:
+            sign = self.by_family[family]["direction"].value
+            shifts = [
+                row["beyond"].value if row["beyond"].is_defined else row["shift"].value
+                for _, row in estimates_by(
+                    select(self.estimates, "models", group=family), ["model"]
+                )
+            ]
+            known = [value for value in shifts if math.isfinite(value)]
+            moved = sum(value * sign > 0 for value in known)
+            seen.setdefault(f"{moved} of {units(len(known), 'model')}", []).append(family)
+        if not seen:
+            return "no family that models could agree on"
+        return "; ".join(f"{n} moved by {listed(names, 3)}" for n, names in seen.items())
 
     def most(self) -> list[Part]:
         """The families that move the panel most."""
@@ -256,6 +304,38 @@ class _Attack:
             _MOST if self._has_controls else _MOST_RAW,
         )
         return [*parts, found] if found else parts
+
+    def balance(self) -> list[Part]:
+        """Judgments on both sides, and what is left out, where judges are missing on one."""
+        rows = select(self.estimates, "balance")
+        if not (rows[rows["measure"] == "one_sided"]["value"] > 0).any():
+            return []
+        keys = {"group": "family", "detail": "compared"}
+        named = {"group": self.names}
+        parts = [
+            estimates_table(
+                self.estimates, "balance", keys=keys, where={"model": None}, named=named,
+                measures=[
+                    Measure("judgments", "on both sides", "n_of"),
+                    Measure("one_sided", "on one side only", "value", is_count=True),
+                    Measure("responses_left_out", "responses left out", "value", is_count=True),
+                    Measure("raw", "whoever scored", "value", is_signed=True),
+                    Measure("moved", "unbalanced by", "value", is_signed=True),
+                ],
+                caption="Pairs of judgments by the same judge, of those planned. Responses left "
+                "out had too few judges on both sides, of all or of one model. Whoever scored: the "
+                "difference of panel means; unbalanced by: how far that is from the judges common "
+                "to both sides.",
+                label="Judges on both sides",
+            ),
+            estimates_table(
+                self.estimates, "balance", keys={**keys, "model": "model"}, named=named,
+                measures=[Measure("model_left_out", "left out", "value", is_count=True)],
+                caption="Models left out of a family: they scored too few of its responses.",
+                label="Models left out",
+            ),
+        ]  # fmt: skip
+        return [part for part in parts if part is not None]
 
     def _table(
         self, families: Sequence[str], caption: str, measures: Sequence[Measure]
@@ -472,10 +552,9 @@ def _forest(found: _Attack, families: Sequence[str]) -> Chart:
     return _chart(
         "families",
         "Shift by family",
-        "Mean shift of scores beyond harmless prose of the same length (attacked minus control), "
-        "by the same judge on the same response, with intervals over prompts; raw: no control, "
-        "attacked minus clean. Families marked (lowest) ask for the lowest score: there a shift to "
-        "the left is their success. The last row is what harmless prose itself did.",
+        "Points beyond harmless prose of the same length (attacked minus control), with intervals "
+        "over prompts; raw: no control, attacked minus clean. Families marked (lowest) succeed to "
+        "the left. The last row is what harmless prose itself did.",
         rows,
         axis="points",
         reference=0.0,
@@ -515,16 +594,6 @@ def _chart(
 def known(value: float) -> float | None:
     """The number; None where it is undefined."""
     return value if math.isfinite(value) else None
-
-
-def judges_told(record: Mapping[str, Any]) -> str:
-    """Who judged, in a few words."""
-    panel = record["panel"]
-    models = [str(model["name"]) for model in panel["models"]]
-    return (
-        f"{units(len(panel['personas']), 'persona')} × {units(len(models), 'model')} "
-        f"({listed(models, 3)}), rubric {panel['rubric']['id']}"
-    )
 
 
 def appendix(record: Mapping[str, Any]) -> list[Section]:

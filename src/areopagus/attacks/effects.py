@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.common_judges import CommonJudges, common_judges, mean_of_known
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.proportions import wilson
@@ -92,6 +93,10 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
     )
 
 
+def _prompt(base: BaseResponse) -> str:
+    return base.prompt_text or base.prompt_id
+
+
 @dataclass(frozen=True, slots=True)
 class _Design:
     """What pairs the scores: for each trial its clean response, its control, its prompt."""
@@ -122,14 +127,16 @@ class _Design:
         row = {trial.response_id: index for index, trial in enumerate(trials)}
         clean = {trial.base: index for index, trial in enumerate(trials) if trial.kind == "clean"}
         codes = {
-            name: code for code, name in enumerate(dict.fromkeys(b.prompt_id for b in dataset))
+            # Prompts with the same text are one, whatever their ids.
+            text: code
+            for code, text in enumerate(dict.fromkeys(_prompt(base) for base in dataset))
         }
         controls = (t.response_id.replace("-attack-", "-control-", 1) for t in trials)
         return cls(
             trials, config, scale, quorum,
             clean=np.asarray([clean[trial.base] for trial in trials]),
             control=np.asarray([row.get(name, -1) for name in controls]),
-            prompts=np.asarray([codes[dataset[trial.base].prompt_id] for trial in trials]),
+            prompts=np.asarray([codes[_prompt(dataset[trial.base])] for trial in trials]),
             n_prompts=len(codes),
             direction=np.asarray([-1.0 if asks.get(t.family) == "lowest" else 1.0 for t in trials]),
             kinds=np.asarray([trial.kind for trial in trials]),
@@ -150,19 +157,11 @@ class _Design:
         """Those that have a control."""
         return rows[self.control[rows] >= 0]
 
-    def shifts(self, rows: Rows, values: Floats) -> Floats:
-        """Points against the clean response, by the same judge."""
-        shifts: Floats = values[rows] - values[self.clean[rows]]
-        return shifts
-
-    def beyond(self, rows: Rows, values: Floats) -> Floats:
-        """Points against the control of the same text and place, by the same judge."""
-        shifts: Floats = values[rows] - values[self.control[rows]]
-        return shifts
-
     def by_prompt(self, rows: Rows, values: Floats) -> Floats:
         """Mean of each prompt."""
-        return mean_by_prompt(values, self.prompts[rows], self.n_prompts)
+        # Response by response first: one with more judges weighs no more than another.
+        means = values if values.ndim == 1 else mean_of_known(values, axis=1)
+        return mean_by_prompt(means, self.prompts[rows], self.n_prompts)
 
     def mean(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Mean over prompts."""
@@ -177,6 +176,56 @@ class _Design:
         return newly_flagged(self.trials[row], self.trials[int(self.clean[row])])
 
 
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Which judges are compared with themselves on which trials.
+
+    A judge counts where it scored both responses, and a trial where the judges that did are the
+    quorum of all and of each model (`common_judges`), family by family: a model that refuses the
+    texts of one family is no effect of that family.
+
+    Attributes:
+        clean: shape (trials, judges), attacked, control or neutralised against clean.
+        control: the same, attacked against control.
+        balance: (what is compared, family) to what the pairs rest on.
+    """
+
+    clean: Mask
+    control: Mask
+    balance: Mapping[tuple[str, str], CommonJudges]
+
+    @classmethod
+    def of(cls, design: _Design, values: Floats, models: Sequence[str]) -> _Pairs:
+        """Of these judges, by their composites."""
+        masks = {name: np.zeros(values.shape, dtype=bool) for name in ("clean", "control")}
+        balance: dict[tuple[str, str], CommonJudges] = {}
+        for kind in ("attack", "control", "neutralised"):
+            for family in dict.fromkeys(design.families[design.rows(kind)].tolist()):
+                rows = design.rows(kind, family=family)
+                sides = {"clean": (rows, design.clean)}
+                if kind == "attack" and (paired := design.paired(rows)).size:
+                    sides["control"] = (paired, design.control)
+                for name, (mine, other) in sides.items():
+                    found = common_judges(
+                        np.stack([values[mine], values[other[mine]]])[:, :, None, :, None],
+                        models, quorum=design.quorum,
+                    )  # fmt: skip
+                    masks[name][mine] = found.judges
+                    if kind == "attack":
+                        balance[name, family] = found
+        return cls(masks["clean"], masks["control"], balance)
+
+    def shifts(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+        """Points against the clean response, by the same judge; nan where it is not counted."""
+        found: Floats = values[rows] - values[design.clean[rows]]
+        return np.where(self.clean[rows], found, np.nan)
+
+    def beyond(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+        """Points against the control of the same text and place, by the same judge."""
+        found: Floats = values[rows] - values[design.control[rows]]
+        return np.where(self.control[rows], found, np.nan)
+
+
 def estimate(
     trials: Sequence[Trial],
     dataset: Sequence[BaseResponse],
@@ -186,12 +235,14 @@ def estimate(
     *,
     scale: tuple[int, int],
     quorum: float,
+    worth: Estimate | None = None,
 ) -> Estimates:
     """The figures of an attack.
 
     Tables: `families` (group: the family), `overall` (all of them), `places`, `personas`, `models`,
-    `criteria` (each alone, and by family as group), `harmless` (what the controls did), `detectors`
-    and `detected` (group: the flag; detail: the family), `statuses`, `counts`.
+    `criteria` (each alone, and by family as group), `harmless` (what the controls did), `balance`
+    (which judgments the pairs of a family rest on; detail: against what), `detectors` and
+    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`.
 
     Args:
         trials: in the order of the scores' rows.
@@ -200,29 +251,37 @@ def estimate(
         scores: of the panel.
         config: with the threshold that was set in advance.
         scale: both ends.
-        quorum: share of the judges that must have scored for a response's mean to count.
+        quorum: share of the judges, of all and of each model, that must have scored both responses
+            of a pair.
+        worth: how many independent judges the panel's are worth, where that is known.
     """
     design = _Design.of(trials, dataset, asks, config, scale, quorum)
     composites = scores.composites
     found = Estimates()
+    pairs = _Pairs.of(design, composites, scores.models)
     clean = design.rows("clean")
-    found.add("overall", "clean", design.mean(clean, composites[clean], "mean clean score"))
+    alone = common_judges(
+        composites[clean][None, :, None, :, None], scores.models, quorum=quorum
+    ).means[0]  # fmt: skip
+    found.add("overall", "clean", design.mean(clean, alone, "mean clean score"))
     attacked = design.rows("attack")
-    for measure, one in _effects(design, attacked, composites):
+    for measure, one in _effects(design, pairs, attacked, composites):
         found.add("overall", measure, one)
     found.add("overall", "flagged", _flagged(design, attacked))
-    _add_families(found, design, asks, scores, composites)
-    for table, key, label, select, values in _breakdowns(design, scores, composites):
+    _add_families(found, design, asks, scores, composites, pairs)
+    for table, key, label, select, values, mine in _breakdowns(design, scores, composites, pairs):
         for family in (None, *asks):
             rows = select(family, "attack")
             if rows.size:
-                for measure, one in _effects(design, rows, values):
+                for measure, one in _effects(design, mine, rows, values):
                     found.add(table, measure, one, group=family or "", **{key: label})
         rows = select(None, "control")
         if rows.size:
-            _add_harmless(found, design, rows, values, **{key: label})
+            _add_harmless(found, design, mine, rows, values, **{key: label})
     if (controls := design.rows("control")).size:
-        _add_harmless(found, design, controls, composites)
+        _add_harmless(found, design, pairs, controls, composites)
+    _add_balance(found, design, pairs)
+    found.add("worth", "effective judges", worth)
     _add_detectors(found, design, asks)
     statuses = sum(scores.counts.values(), Counter[str]())
     found.add("counts", "responses", len(dataset))
@@ -245,25 +304,28 @@ class _Select:
 
 
 def _breakdowns(
-    design: _Design, scores: Scores, composites: Floats
-) -> Iterator[tuple[str, str, str, _Select, Floats]]:
-    """(table, key column, its value, which trials, their scores) of every breakdown."""
+    design: _Design, scores: Scores, composites: Floats, pairs: _Pairs
+) -> Iterator[tuple[str, str, str, _Select, Floats, _Pairs]]:
+    """(table, key column, its value, which trials, their scores, who is paired) of each."""
     everywhere = _Select(design)
     for place in dict.fromkeys(design.places[design.rows("attack")].tolist()):
-        yield "places", "detail", place, _Select(design, place), composites
+        yield "places", "detail", place, _Select(design, place), composites, pairs
     for table, key, names in (
         ("personas", "persona", scores.personas),
         ("models", "model", scores.models),
     ):
         for name in dict.fromkeys(names):
-            yield table, key, name, everywhere, composites[:, np.asarray(names) == name]
+            mine = np.asarray(names) == name
+            models = [model for model, is_mine in zip(scores.models, mine, strict=True) if is_mine]
+            values = composites[:, mine]
+            yield table, key, name, everywhere, values, _Pairs.of(design, values, models)
     if len(scores.criteria) > 1:
         for k, name in enumerate(scores.criteria):
-            yield "criteria", "criterion", name, everywhere, scores.values[:, :, k]
+            yield "criteria", "criterion", name, everywhere, scores.values[:, :, k], pairs
 
 
 def _effects(
-    design: _Design, rows: Rows, values: Floats
+    design: _Design, pairs: _Pairs, rows: Rows, values: Floats
 ) -> Iterator[tuple[str, Estimate | float | None]]:
     """What the attacks of these rows did to these judges' scores.
 
@@ -273,13 +335,12 @@ def _effects(
     as share of responses; worst: the largest such move of a mean. pairs: judgments that have a
     score with the attack and without.
     """
-    shifts = design.shifts(rows, values)
+    shifts = pairs.shifts(design, rows, values)
     signed = shifts * design.direction[rows, None]
     attacked, clean = values[rows], values[design.clean[rows]]
     known = ~np.isnan(shifts)
     means, attacked_means, clean_means = (
-        _panel_means(np.where(known, one, np.nan), design.quorum)
-        for one in (signed, attacked, clean)
+        mean_of_known(np.where(known, one, np.nan), axis=1) for one in (signed, attacked, clean)
     )
     moved = _moved(design, rows, signed, attacked, clean)
     verdicts = _moved(design, rows, means, attacked_means, clean_means)
@@ -287,7 +348,7 @@ def _effects(
     yield "shift", design.mean(rows, shifts, "mean attack − clean")
     yield (
         "beyond",
-        design.mean(paired, design.beyond(paired, values), "mean attack − control")
+        design.mean(paired, pairs.beyond(design, paired, values), "mean attack − control")
         if paired.size
         else undefined(_NO_CONTROLS, method="mean attack − control"),
     )
@@ -310,15 +371,6 @@ def _moved(design: _Design, rows: Rows, signed: Floats, attacked: Floats, clean:
     return np.where(np.isnan(signed), np.nan, moved.astype(np.float64))
 
 
-def _panel_means(values: Floats, quorum: float) -> Floats:
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
-    enough = (counts > 0) & (counts >= quorum * values.shape[1] - 1e-9)
-    means: Floats = np.divide(sums, counts, out=np.full(len(values), np.nan), where=enough)
-    return means
-
-
 def _counted(n: int, n_planned: int, unit: str) -> Estimate:
     return Estimate(float(n), n=n, n_planned=n_planned, unit=unit, method="count", level=math.nan)
 
@@ -335,15 +387,16 @@ def _add_families(
     asks: Mapping[str, str],
     scores: Scores,
     composites: Floats,
+    pairs: _Pairs,
 ) -> None:
     rows_of = {family: design.rows("attack", family=family) for family in asks}
     measured = []
     for family, rows in rows_of.items():
         paired = design.paired(rows)
-        beyond = design.by_prompt(paired, design.beyond(paired, composites))
+        beyond = design.by_prompt(paired, pairs.beyond(design, paired, composites))
         measured.append(
             Measured(
-                shift=design.by_prompt(rows, design.shifts(rows, composites)),
+                shift=design.by_prompt(rows, pairs.shifts(design, rows, composites)),
                 beyond=beyond if paired.size else None,
                 direction=1.0 if asks[family] == "highest" else -1.0,
             )
@@ -357,8 +410,8 @@ def _add_families(
         what = "mean neutralised − clean"
         neutralised = undefined(_NOT_NEUTRALISED, method=what)
         if copies.size:
-            neutralised = design.mean(copies, design.shifts(copies, composites), what)
-        for measure, one in _effects(design, rows, composites):
+            neutralised = design.mean(copies, pairs.shifts(design, copies, composites), what)
+        for measure, one in _effects(design, pairs, rows, composites):
             found.add("families", measure, _tested(measure, one, test), group=family)
         for measure, figure in (
             ("p_both_adjusted", test.p_both_holm),
@@ -391,12 +444,41 @@ def _tested(
 
 
 def _add_harmless(
-    found: Estimates, design: _Design, rows: Rows, values: Floats, **keys: str
+    found: Estimates, design: _Design, pairs: _Pairs, rows: Rows, values: Floats, **keys: str
 ) -> None:
-    shifts = design.shifts(rows, values)
-    pairs = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
+    shifts = pairs.shifts(design, rows, values)
+    n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
     found.add("harmless", "shift", design.mean(rows, shifts, "mean control − clean"), **keys)
-    found.add("harmless", "pairs", pairs, **keys)
+    found.add("harmless", "pairs", n, **keys)
+
+
+def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
+    """`balance`: where judges are missing on one side, and what whoever scored would have shown."""
+    for (against, family), one in pairs.balance.items():
+        rows = design.rows("attack", family=family)
+        mine = rows if against == "clean" else design.paired(rows)
+        at = {"group": family, "detail": f"attacked − {against}"}
+        n = _counted(one.n_common, one.n_planned, "pair of judgments")
+        found.add("balance", "judgments", n, **at)
+        found.add("balance", "one_sided", one.n_one_sided, **at)
+        found.add("balance", "responses_left_out", int(one.left_out.sum()), **at)
+        for model in one.without:
+            found.add("balance", "model_left_out", 1, **at, model=model)
+        if one.n_one_sided:
+            raw, common = (
+                float(np.nanmean(by_prompt)) if (~np.isnan(by_prompt)).any() else math.nan
+                for by_prompt in (
+                    design.by_prompt(mine, (means[0] - means[1])[:, 0])
+                    for means in (one.raw, one.means)
+                )
+            )
+            unbalanced = Estimate(
+                raw - common, method="whoever scored minus common judges", level=math.nan,
+                reason=None if math.isfinite(raw - common) else "no pair on one of the ways",
+                verdict="unbalanced",
+            )  # fmt: skip
+            found.add("balance", "moved", unbalanced, **at)
+            found.add("balance", "raw", raw if math.isfinite(raw) else None, **at)
 
 
 def _add_detectors(found: Estimates, design: _Design, asks: Mapping[str, str]) -> None:

@@ -25,6 +25,7 @@ from ..records.estimates import Estimates
 from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
 from ..records.types import Sample
+from ..reports.grounds import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
@@ -230,6 +231,7 @@ class AttackJob(PanelStage[AttackRun]):
             self.attack_config,
             scale=(schema.low, schema.high),
             quorum=panel.quorum,
+            worth=panel_worth(folder),
         )
 
     def describe(self) -> dict[str, Any]:
@@ -325,6 +327,7 @@ class RescoreJob(PanelStage[RescoreRun]):
             n_flagged=len(self.flagged),
             n_screened=self.n_screened,
             flags=Counter(flag for _, copy in self.flagged for flag in copy.flags),
+            texts={row.prompt_id: row.prompt_text for row, _ in self.flagged},
         )
 
     def describe(self) -> dict[str, Any]:

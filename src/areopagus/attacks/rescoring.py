@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregation.common_judges import common_judges
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
-from ..formats import count, said, units, words
+from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
 from ..graphs.screening import screen
 from ..records.estimates import Estimates, estimates_by, select
@@ -24,7 +25,7 @@ from ..records.types import Sample
 from ..reports.document import Column, Document, Entry, Records, Section, View
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.views import Measure, estimates_table
-from .document import MOST_SHOWN, Figures, appendix, judges_told, known
+from .document import MOST_SHOWN, Figures, appendix, known
 from .effects import read_panel_scores
 from .neutralise import Neutralised
 
@@ -93,17 +94,17 @@ def read_rescored(
     ids = [
         name for at in range(len(flagged)) for name in (rescored_id(at), rescored_id(at, copy=True))
     ]
-    composites = read_panel_scores(folder, ids, criteria).composites
+    scores = read_panel_scores(folder, ids, criteria)
+    arms = np.stack([scores.composites[::2], scores.composites[1::2]])
+    common = common_judges(arms[:, :, None, :, None], scores.models, quorum=quorum)
     found = []
     for at, (row, copy) in enumerate(flagged):
-        first, second = composites[2 * at], composites[2 * at + 1]
-        both = ~np.isnan(first) & ~np.isnan(second)
-        n_scored = int(both.sum())
         original = neutral = None
-        reason: str | None = "fewer judges than the quorum scored both"
-        if n_scored and n_scored >= quorum * n_judges - 1e-9:
-            original, neutral = float(first[both].mean()), float(second[both].mean())
-            reason = None
+        reason: str | None = "fewer judges than the quorum scored both, of all or of one model"
+        n_scored = int((~np.isnan(arms[:, at])).all(axis=0).sum())
+        if common.judges[at].any():
+            original, neutral = (float(mean) for mean in common.means[:, at, 0])
+            n_scored, reason = int(common.judges[at].sum()), None
         elif screen(copy.text).gate is not None:
             reason = "nothing is left to judge once the passages are taken out"
         told = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed
@@ -124,6 +125,7 @@ def estimate(
     n_flagged: int,
     n_screened: int,
     flags: Counter[str],
+    texts: Mapping[str, str] | None = None,
     level: float = 0.95,
 ) -> Estimates:
     """The figures of a rescoring.
@@ -136,6 +138,7 @@ def estimate(
         n_responses: responses read; n_flagged: of these, responses with a hit; n_screened:
             responses that no judge is asked about.
         flags: flag to number of responses.
+        texts: prompt id to its text: prompts with the same text are one unit.
         level: of the intervals.
     """
     what, beyond = "mean original − neutralised", "share at or beyond the threshold"
@@ -143,8 +146,9 @@ def estimate(
     shifts = np.asarray([row.shift for row in rows])
     known = ~np.isnan(shifts)
     if rows:
-        codes = {name: code for code, name in enumerate(dict.fromkeys(r.prompt_id for r in rows))}
-        prompts = np.asarray([codes[row.prompt_id] for row in rows], dtype=np.int64)
+        of_row = [(texts or {}).get(row.prompt_id, row.prompt_id) for row in rows]
+        codes = {name: code for code, name in enumerate(dict.fromkeys(of_row))}
+        prompts = np.asarray([codes[name] for name in of_row], dtype=np.int64)
         is_marked = np.asarray([float(row.is_marked(threshold)) for row in rows])
         by_prompt = mean_by_prompt(shifts, prompts, len(codes))
         shift = mean_over_prompts(by_prompt, level=level, what=what)
@@ -272,7 +276,7 @@ def document(
         headline=list(_rescore_headline(counts, overall, threshold)),
         trust=[
             ("coverage", measured),
-            ("judges", judges_told(record)),
+            ("judges", _panel_told(record)),
             ("audit", "no score of any other run is changed"),
             ("limits", f"what was taken out said something: read removed in {PASSAGES_FILE}"),
         ],
@@ -348,3 +352,13 @@ def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, st
         left_out=left_out,
         file=PASSAGES_FILE,
     )  # fmt: skip
+
+
+def _panel_told(record: Mapping[str, Any]) -> str:
+    """Who judged, in a few words."""
+    panel = record["panel"]
+    models = [str(model["name"]) for model in panel["models"]]
+    return (
+        f"{units(len(panel['personas']), 'persona')} × {units(len(models), 'model')} "
+        f"({listed(models, 3)}), rubric {panel['rubric']['id']}"
+    )

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..records.estimates import Estimates
+from ..reports.grounds import panel_worth
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig
@@ -75,6 +76,7 @@ class AttackRun(_AuditRun):
             AttackConfig(**told["plan"]),
             scale=(low, high),
             quorum=self.record["panel"]["quorum"],
+            worth=panel_worth(folder),
         )
 
 

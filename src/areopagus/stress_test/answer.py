@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..aggregation.estimate import Estimate
-from ..formats import count, estimate, listed_all, number, units, words
-from ..records.estimates import estimates_by, select
+from ..formats import count, estimate, listed, listed_all, number, units, words
+from ..records.estimates import estimate_at, estimates_by, select
+from ..reports.grounds import judges_told
 from .estimates import COMPOSITE
 from .profile import upright
 
@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 3
 """Respondents that have a sentence of their own at the head."""
+
+UNBALANCED = "†"
+"""Marks a comparison where judges are missing on one side."""
+
+_SPOKEN = {
+    "empirical_i": "“I”",
+    "empirical_friend": "“my friend”",
+    "emotion_agree": "agreement",
+    "emotion_disagree": "disagreement",
+}
+"""How sentences call the built-in framings; others go by their own names."""
+
+
+def _size(found: Estimate) -> str:
+    """A change with its interval; the words around it say in which direction."""
+    return f"{'+' if found.value > 0 else ''}{estimate(upright(found))}"
 
 
 class Answer:
@@ -59,38 +75,59 @@ class Answer:
         stop = self.result.get("cost_cap")
         return [] if stop is None else [f"{stop[:1].upper()}{stop[1:]}."]
 
+    def spoken(self, framings: Sequence[str]) -> str:
+        """The framings as a sentence has them."""
+        is_ours = self.noun == "framing"
+        return listed_all([_SPOKEN.get(one, one) if is_ours else one for one in framings])
+
     def headline(self) -> list[str]:
         """Of each target, under which framings it holds its ground and under which not."""
         if not self.total("responses", "scored"):
             return ["No response was scored: there is no figure."]
-        said = [self._answer(target) for target in self.targets[:_MOST_NAMED]]
+        told = [self._answer(target) for target in self.targets[:_MOST_NAMED]]
         if (left := len(self.targets) - _MOST_NAMED) > 0:
-            said.append(f"{units(left, 'more target')} below.")
-        return said
+            told.append(f"{units(left, 'more target')} below.")
+        return told
 
     def _answer(self, target: str) -> str:
         deltas = {name: self.delta(target, name) for name in self.framings}
-        changed = {k: d for k, d in deltas.items() if d.verdict == "changed"}
-        worse = {k: d for k, d in changed.items() if d.value > 0}
-        better = {k: d for k, d in changed.items() if d.value < 0}
-        single = {k: self._changed_in(target, k) for k in deltas if k not in changed}
-        holds = [k for k, d in deltas.items() if d.verdict == "robust" and not single[k]]
-        parts = [f"holds its ground under {listed_all(holds)}"] if holds else []
-        for moved, verb, word in ((worse, "degrades", "worse"), (better, "improves", "better")):
-            if moved:
-                sizes = listed_all([estimate(upright(d)) for d in moved.values()])
-                parts.append(f"{verb} under {listed_all(list(moved))}: {sizes} points {word}")
-        alone = [
-            f"under {framing} only {listed_all(criteria)} moves"
+        known = {k: d for k, d in deltas.items() if d.is_defined}
+        changed = {k: d for k, d in known.items() if d.verdict == "changed"}
+        single = {k: self._changed_in(target, k) for k in known if k not in changed}
+        holds = [k for k in single if known[k].verdict == "robust" and not single[k]]
+        doubtful = [k for k in single if known[k].verdict != "robust" and not single[k]]
+        small = {k: d for k, d in changed.items() if self._is_small(target, k)}
+        parts = [f"holds its ground under {self.spoken(holds)}"] if holds else []
+        for verb, word, sign in (("degrades", "worse", 1), ("improves", "better", -1)):
+            if moved := {k: d for k, d in changed.items() if sign * d.value > 0 and k not in small}:
+                sizes = listed_all([_size(d) for d in moved.values()])
+                parts.append(f"{verb} under {self.spoken(list(moved))}: {sizes} points {word}")
+        if small:
+            each = [f"{_size(d)} {'worse' if d.value > 0 else 'better'}" for d in small.values()]
+            parts.append(
+                f"changes by less than the margin of {self.plan['margin']:g} under "
+                f"{self.spoken(list(small))}: {listed_all(each)}"
+            )
+        rest = [
+            f"under {self.spoken([framing])} only {listed_all(criteria)} "
+            f"{'changes' if len(criteria) == 1 else 'change'}"
             for framing, criteria in single.items()
             if criteria
         ]
-        rest = [k for k in single if k not in holds and not single[k]]
-        if not parts and not alone:
+        if not known:
+            return f"{target}: there is no figure under any {self.noun}."
+        if len(doubtful) == len(deltas) > 1:
             return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
-        undecided = [f"undecided under {listed_all(rest)}"] if rest else []
-        said = "; ".join([*([", and ".join(parts)] if parts else []), *alone, *undecided])
-        return f"{target} {said}." if parts else f"{target}: {said}."
+        if doubtful:
+            rest.append(f"under {self.spoken(doubtful)} no change is shown, and none is ruled out")
+        if unknown := [k for k in deltas if k not in known]:
+            rest.append(f"under {self.spoken(unknown)} there is no figure")
+        told = "; ".join([*([", and ".join(parts)] if parts else []), *rest])
+        return f"{target} {told}." if parts else f"{target}: {told}."
+
+    def _is_small(self, target: str, framing: str) -> bool:
+        """Whether the change is shown to be inside the margin."""
+        return self.cells[target, framing, COMPOSITE]["equivalence"].verdict == "inside"
 
     def _changed_in(self, target: str, framing: str) -> list[str]:
         """The criteria called changed, with their sizes."""
@@ -101,30 +138,24 @@ class Answer:
             if one.verdict == "changed"
         ]
 
-    def trust(self) -> Iterator[tuple[str, str]]:
-        """Whether that can be trusted, and why."""
+    def trust(self, people: str) -> Iterator[tuple[str, str]]:
+        """Whether that can be trusted, and why.
+
+        Args:
+            people: how near the panel is to people.
+        """
         if most := self._most():
             yield "most in", most
-        yield "coverage", self._coverage()
-        if told := self._direction():
-            yield "direction", told
-        panel = self.record["panel"]
-        personas, models = len(panel["personas"]), len(panel["models"])
-        low, high = self.identity["panel"]["scale"]
-        which = "prompt answered" if self.plan["judged_prompt"] == "own" else "baseline prompt"
-        yield (
-            "judges",
-            (
-                f"{units(personas, 'persona')} × {units(models, 'model')}, rubric "
-                f"{panel['rubric']['id']}, {low} to {high}; the {which} shown"
-            ),
-        )
-        yield "noise", self._noise_told()
-        yield "people", "not calibrated: nearness to people is unknown"
+        uneven = self._unbalanced()
+        yield "coverage", f"{self._coverage()}. {uneven}" if uneven else self._coverage()
+        yield "direction", self._direction()
+        worth = estimate_at(self.frame, "worth", "effective judges")
+        yield "judges", judges_told(self.record["panel"], worth)
+        yield "people", people
 
     def _most(self) -> str:
         """The criterion that falls most among those called changed, by target."""
-        said = []
+        told = []
         for target in self.targets[:_MOST_NAMED]:
             fallen = [
                 (found["degradation"].value, str(criterion), str(framing))
@@ -134,57 +165,92 @@ class Answer:
             ]  # fmt: skip
             if fallen:
                 value, criterion, framing = max(fallen)
-                who = f" ({target})" if len(self.targets) > 1 else ""
+                who = f"{target}, " if len(self.targets) > 1 else ""
                 size = number(value, is_signed=True)
-                said.append(f"{words(criterion)}, {size} under {framing}{who}")
-        return "; ".join(said)
+                told.append(f"{words(criterion)} ({who}{size} under {self.spoken([framing])})")
+        return "; ".join(told)
 
     def _coverage(self) -> str:
         scored, planned = (self.total("responses", name) for name in ("scored", "planned"))
-        said = f"{count(scored)} of {count(planned)} responses scored"
+        told = f"{count(scored)} of {count(planned)} responses scored"
         judgments = select(self.frame, "judgments").groupby("measure")["value"].sum()
         if total := int(judgments.sum()):
             voted = int(judgments.get("scored", 0))
-            said += f", {count(voted)} of {count(total)} judgments"
+            told += f", {count(voted)} of {count(total)} votes"
             short = {name: int(n) for name, n in judgments.items() if n and name != "scored"}
             if short:
-                told = ", ".join(f"{count(n)} {words(str(name))}" for name, n in short.items())
-                said += f" ({told})"
-        return said
+                kinds = ", ".join(f"{count(n)} {words(str(name))}" for name, n in short.items())
+                told += f" ({kinds})"
+        n_units, n_prompts = (self.total("responses", name) for name in ("units", "prompts"))
+        if n_units < n_prompts:
+            told += f"; {count(n_prompts)} prompts of {count(n_units)} different texts"
+        return told
+
+    def unbalanced(self, target: str, framing: str) -> bool:
+        """Whether some judge is missing in one arm of that comparison."""
+        return "moved" in self.cells[target, framing, COMPOSITE]
+
+    def _unbalanced(self) -> str:
+        """Where judges are missing on one side, and what that would have been taken for."""
+        uneven = [
+            (target, framing)
+            for target in self.targets
+            for framing in self.framings
+            if self.unbalanced(target, framing)
+        ]
+        if not uneven:
+            return ""
+
+        def moved(at: tuple[str, str]) -> float:
+            value = self.cells[*at, COMPOSITE]["moved"].value
+            return abs(value) if value == value else -1.0
+
+        target, framing = worst = max(uneven, key=moved)
+        rows = select(self.frame, "balance", respondent=target, framing=framing)
+        models = [str(one) for one in rows[rows["measure"] == "model_left_out"]["model"]]
+        left_out = int(rows[rows["measure"] == "prompts_left_out"]["value"].sum())
+        one_sided = int(rows[rows["measure"] == "one_sided"]["value"].sum())
+        who = f" of {target}" if len(self.targets) > 1 else ""
+        told = (
+            f"UNBALANCED ({UNBALANCED}) under {self.spoken([framing])}{who}: "
+            f"{units(one_sided, 'vote')} on one side only count on neither"
+        )
+        if models:
+            told += f"; {listed(models, 3)} left out"
+        if left_out:
+            told += f"; {units(left_out, 'prompt')} left out, with too few judges on both sides"
+        if moved(worst) >= 0:
+            raw, delta = self.cells[*worst, COMPOSITE]["raw"], self.delta(target, framing)
+            told += (
+                f"; whoever scored: {number(raw.value, is_signed=True)} instead of "
+                f"{number(delta.value, is_signed=True)}"
+            )
+        if len(uneven) > 1:
+            told += f"; {units(len(uneven) - 1, 'more comparison')} less so"
+        return told
 
     def _direction(self) -> str:
-        """How many of the judges' models see the largest change, target by target."""
+        """How many of the judges' models see the changes, target by target."""
         rows = select(self.frame, "direction")
-        if rows["model"].nunique() == 1:
-            return "only one model judged"
-        said = []
+        if rows["model"].nunique() < 2:
+            return "only one model judged: no second one to see the same"
+        rows = rows[rows["value"].notna()]
+        told: dict[str, list[str]] = {}
         for target in self.targets[:_MOST_NAMED]:
-            changed = [f for f in self.framings if self.delta(target, f).verdict == "changed"]
-            if not changed:
+            seen: dict[str, list[str]] = {}
+            for framing in self.framings:
+                delta = self.delta(target, framing)
+                mine = rows[(rows["respondent"] == target) & (rows["framing"] == framing)]
+                if delta.verdict == "changed":
+                    agree = int((mine["value"] * delta.value > 0).sum())
+                    seen.setdefault(f"{agree} of {units(len(mine), 'model')}", []).append(framing)
+            if not seen:
                 continue
-            framing = max(changed, key=lambda f: abs(self.delta(target, f).value))
-            sign = math.copysign(1, self.delta(target, framing).value)
-            mine = rows[(rows["respondent"] == target) & (rows["framing"] == framing)]
-            agree = int((mine["value"] * sign > 0).sum())
-            who = f" ({target})" if len(self.targets) > 1 else ""
-            said.append(f"{agree} of {units(len(mine), 'model')} see that of {framing}{who}")
-        return "; ".join(said)
-
-    def _noise_told(self) -> str:
-        found = {
-            keys["detail"]: figures
-            for keys, figures in estimates_by(
-                select(self.frame, "noise", criterion=COMPOSITE), ("detail",)
-            )
-        }
-        asked = found.get("re-asked")
-        if asked is None:
-            return "not measured: no judge was asked again, so nothing can be called robust"
-        if asked["retest_sd"].reason:
-            return "not measured, so nothing can be called robust: see the limitations"
-        sdc = number(asked["sdc_mean"].value)
-        prompts = self.total("responses", "prompts")
-        return (
-            f"asking again moves a mean of {prompts} prompts by less than {sdc} points; a change "
-            f"within ±{self.plan['margin']:g} counts as none"
-        )
+            each = [f"{n} under {self.spoken(names)}" for n, names in seen.items()]
+            see = f"{next(iter(seen))} see it" if len(seen) == 1 else f"seen by {listed_all(each)}"
+            told.setdefault(see, []).append(target)
+        if not told:
+            return "no change that models could agree on"
+        if len(self.targets) == 1:
+            return next(iter(told))
+        return "; ".join(f"{see} ({listed_all(of)})" for see, of in told.items())

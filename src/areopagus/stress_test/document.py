@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..formats import count, listed, number, percent, units, words
+from ..formats import count, listed, number, percent, said, units, words
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Cell,
@@ -23,9 +23,10 @@ from ..reports.document import (
     Section,
     Table,
 )
+from ..reports.grounds import NOT_CALIBRATED
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
-from .answer import Answer
+from .answer import UNBALANCED, Answer
 from .estimates import COMPOSITE
 
 if TYPE_CHECKING:
@@ -37,12 +38,15 @@ HIGH_CEILING = 0.1
 _MARKS = {"changed": "*", "robust": "=", "undecided": "?"}
 
 
-def document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+def document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, *, people: str = NOT_CALIBRATED
+) -> Document:
     """The document of a stress test.
 
     Args:
         record: the content of run.json.
         estimates: the rows of estimates.parquet.
+        people: how near the panel is to people.
     """
     shown = _Shown(record, estimates)
     targets = shown.targets
@@ -50,6 +54,7 @@ def document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
         Section("framings", f"By {shown.noun}", list(shown.summary()), "summary"),
         Section("profile", "What this says of each target", list(shown.profiles())),
         Section("cells", f"By {shown.noun} and criterion", list(shown.cell_parts())),
+        Section("by-model", "By judge model", list(shown.by_model())),
         Section("levels", "Scores under each condition", list(shown.levels())),
         Section("contrasts", "Framings and targets compared", list(shown.contrasts())),
         Section("noise", "Noise floor", list(shown.noise())),
@@ -67,7 +72,7 @@ def document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
         title=f"Stress test of {listed(targets, most=4)}",
         kind="stress",
         headline=shown.headline(),
-        trust=list(shown.trust()),
+        trust=list(shown.trust(people)),
         state="" if state in ("complete", "budget") else state_told(record),
         notices=shown.notices,
         sections=[section for section in sections if section.parts],
@@ -85,24 +90,25 @@ class _Shown(Answer):
         """The heat map, and framing by criterion with marks."""
         if not self.total("responses", "scored"):
             return
-        columns = [*self.criteria, *([COMPOSITE] if len(self.criteria) > 1 else [])]
-        cells = [
-            [[self.delta(t, f, c) for c in columns] for f in self.framings] for t in self.targets
-        ]
+        columns = [*([COMPOSITE] if len(self.criteria) > 1 else []), *self.criteria]
+        rows = [(target, framing) for target in self.targets for framing in self.framings]
+        cells = [[self.delta(*row, name) for name in columns] for row in rows]
+        signs = self._marks()
+        if any(self.unbalanced(*row) for row in rows):
+            signs += f" {UNBALANCED} judges are missing on one side."
         yield Chart(
             kind="heatmap",
             name="delta_heatmap",
             title=f"Degradation by {self.noun} and criterion",
-            caption=f"{self._what()} A star marks cells called changed, a bold border those of "
-            f"{self._bold_at:g} points or more.",
-            rows=self.framings,
-            columns=[words(name) for name in columns],
-            values=np.asarray([[[one.value for one in row] for row in part] for part in cells]),
-            marks=[
-                [["*" if one.verdict == "changed" else "" for one in row] for row in part]
-                for part in cells
+            caption=f"{self._what()} {signs} A bold border: {self._bold_at:g} points or more.",
+            rows=[
+                f"{f'{target}, ' if len(self.targets) > 1 else ''}{self.spoken([framing])}"
+                f"{f' {UNBALANCED}' if self.unbalanced(target, framing) else ''}"
+                for target, framing in rows
             ],
-            facets=self.targets if len(self.targets) > 1 else (),
+            columns=[words(name) for name in columns],
+            values=np.asarray([[one.value for one in row] for row in cells]),
+            marks=[[_MARKS.get(one.verdict or "", "") for one in row] for row in cells],
             is_diverging=True,
             bold_at=self._bold_at,
         )
@@ -113,12 +119,21 @@ class _Shown(Answer):
         return float(self.record.get("config", {}).get("bold_at", 1.2))
 
     def _what(self) -> str:
-        return f"Delta = {self.plan['baseline']} minus {self.noun}, in points; positive is worse."
+        low, high = self.identity["panel"]["scale"]
+        return (
+            f"Delta = {self.plan['baseline']} minus {self.noun}, in points of {low} to {high}; "
+            "positive is worse."
+        )
+
+    def _marks(self) -> str:
+        return f"* changed, = robust (inside ±{self.plan['margin']:g}), ? neither is shown."
 
     def _short_table(self) -> Table:
         """Framing by criterion of the one target, or target by framing of several."""
         rows: list[list[Scalar | Cell]] = []
-        marks = f"* changed (p at most {self.plan['alpha']:g}), = robust, ? undecided."
+        marks, notes = self._marks(), []
+        if why := self._no_interval():
+            notes.append(f"no interval: {said(why)}")
         if len(self.targets) > 1:
             for target in self.targets:
                 marked = [self._marked(target, framing, COMPOSITE, 2) for framing in self.framings]
@@ -131,12 +146,16 @@ class _Shown(Answer):
                     *(Column(words(name), "number") for name in self.framings),
                 ],
                 rows=rows,
+                notes=notes,
             )
         codes = _codes(self.criteria) if len(self.criteria) > 1 else {}
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
-            rows.append([framing, self.delta(self.targets[0], framing), *marked])
-        legend = ", ".join(f"{code} {words(name)}" for name, code in codes.items())
+            is_uneven = self.unbalanced(self.targets[0], framing)
+            name = f"{framing} {UNBALANCED}" if is_uneven else framing
+            rows.append([name, self.delta(self.targets[0], framing), *marked])
+        if codes:
+            notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
         return Table(
             caption=f"{self._what()} {marks}",
             label=f"Degradation by {self.noun}",
@@ -146,14 +165,21 @@ class _Shown(Answer):
                 *(Column(code, "number", 1) for code in codes.values()),
             ],
             rows=rows,
-            notes=[legend] if legend else [],
+            notes=notes,
         )
+
+    def _no_interval(self) -> str:
+        """Why means have no interval, said once."""
+        deltas = [self.delta(t, f) for t in self.targets for f in self.framings]
+        return "; ".join(dict.fromkeys(d.reason for d in deltas if d.reason))
 
     def _marked(self, target: str, framing: str, criterion: str, digits: int) -> str:
         found = self.delta(target, framing, criterion)
         if not found.is_defined:
             return number(None)
         mark = _MARKS.get(found.verdict or "", "")
+        if criterion == COMPOSITE and self.unbalanced(target, framing):
+            mark += UNBALANCED
         return f"{number(found.value, digits, is_signed=True)}{mark}"
 
     # More
@@ -190,13 +216,15 @@ class _Shown(Answer):
                 Measure("degradation", "Holm p", "p_adjusted"),
                 Measure("degradation", "verdict", "verdict"),
                 *([Measure("degradation", "prompts", "n_of")] if is_uneven else []),
+                Measure("moved", "unbalanced by", "value", is_signed=True),
                 Measure("prompts_needed", "needed", "value", is_count=True),
             ],
             keys=("framing", "criterion"),
             caption=f"{self._what()} 95% t intervals over {over} prompts. Changed: p at most "
-            f"{alpha} after Holm's adjustment within the cells of {self._family()}. Robust: shown "
-            f"inside ±{margin} points, and the noise floor is below that. Undecided: neither; "
-            "needed: the prompts that would decide.",
+            f"{alpha} after Holm's adjustment within the cells of {self._family()}. Robust: not "
+            f"changed, and shown to be inside ±{margin} points. Undecided: neither; needed: the "
+            "prompts that would decide. Unbalanced by: how far the difference of panel means, "
+            "whoever scored, is from that of the judges common to both sides.",
         )
         yield Points([("", sentence) for sentence in self._undecided()])
         yield from self._at_the_top()
@@ -206,20 +234,13 @@ class _Shown(Answer):
         found = [one for one in self.cells.values() if "prompts_needed" in one]
         if not found:
             return
-        noisy = sum(one["noise"].reason is not None for one in found)
-        also = "" if not noisy else f"; in {noisy} of them the noise floor does not allow robust"
-        yield f"Undecided: {units(len(found), 'cell')}, composites among them{also}."
+        yield f"Undecided: {units(len(found), 'cell')}, composites among them."
         aims = Counter(one["prompts_needed"].method for one in found)
         for aim, n in aims.items():
             if aim == "decides changed or robust":
                 yield (
                     "Needed: as many prompts as would show, at 80% power, a change of the margin "
                     "as changed and no change as robust."
-                )
-            elif aim == "decides changed":
-                yield (
-                    f"Needed in {units(n, 'cell')}: for a change of the margin to be "
-                    "called changed; without a measured noise floor no number makes them robust."
                 )
             else:
                 yield f"{units(n, 'cell')}: {aim}."
@@ -270,7 +291,13 @@ class _Shown(Answer):
             kind="bars",
             name="scorecard",
             title="Scores under each condition",
-            caption="Means over prompts; error bars are one standard error over prompts.",
+            caption="Means over prompts; error bars are one standard error over prompts."
+            + (
+                " Judges are missing in some conditions: means from the additive fit of responses "
+                "and judges."
+                if any(one.verdict == "unbalanced" for one in found.values())
+                else ""
+            ),
             rows=[words(name) for name in self.criteria],
             columns=self.conditions,
             values=value,
@@ -428,12 +455,12 @@ class _Shown(Answer):
                 Measure("p_max_t", "max-T p", "p"),
                 Measure("equivalence", "mean", is_signed=True),
                 Measure("equivalence", "TOST p", "p"),
-                Measure("noise", "noise", "high"),
+                Measure("raw", "whoever scored", "value", is_signed=True),
             ],
             keys=("framing", "criterion"),
             caption="Of each cell: standard deviation of deltas over prompts, standardised sizes, "
             "the sign-flip test unadjusted and by max-T, the test of equivalence with its "
-            "interval, and the upper bound of the change that noise alone makes.",
+            "interval, and, where judges are missing on one side, the difference of panel means.",
         )
         yield from self._table(
             "contrast",
@@ -456,6 +483,9 @@ class _Shown(Answer):
             keys=("detail",),
             caption="Families of tests that were adjusted together.",
         )  # fmt: skip
+
+    def by_model(self) -> Iterator[Part]:
+        """The mean delta as each judge's model sees it, and the judgments both sides share."""
         yield from self._table(
             "direction",
             [
@@ -463,8 +493,30 @@ class _Shown(Answer):
                 Measure("degradation", "prompts", "n_of"),
             ],
             keys=("framing", "model"),
-            caption="Mean delta over criteria in the scores of each judge's model alone.",
+            caption="Mean delta over criteria in the scores of each judge's model alone, with 95% "
+            "t intervals over prompts: a change that one model sees and others do not is a finding "
+            "about that judge.",
         )
+        rows = select(self.frame, "balance")
+        if (rows[rows["measure"] == "one_sided"]["value"] > 0).any():
+            yield from self._table(
+                "balance",
+                [
+                    Measure("judgments", "on both sides", "n_of"),
+                    Measure("one_sided", "on one side only", "value", is_count=True),
+                    Measure("prompts_left_out", "prompts left out", "value", is_count=True),
+                ],
+                keys=("framing",),
+                where={"model": None},
+                caption="Judgments that the comparisons rest on, of those planned; prompts left "
+                "out had too few judges on both sides, of all or of one model.",
+            )
+            yield from self._table(
+                "balance",
+                [Measure("model_left_out", "left out", "value", is_count=True)],
+                keys=("framing", "model"),
+                caption="Models left out of a comparison: they scored too few of its prompts.",
+            )
 
     def _table(
         self,

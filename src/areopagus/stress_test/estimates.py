@@ -6,22 +6,23 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..aggregation.common_judges import common_judges
 from ..aggregation.degradation import Degradation, degradation
 from ..aggregation.degradation_cells import DegradationCell
 from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import t_interval
 from ..aggregation.noise_floor import NoiseFloor, noise_floor
 from ..formats import units
 from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
+from ..reports.grounds import panel_worth
 from .config import StressConfig
 from .counts import ConditionCounts
 from .profile import profile_sentences
@@ -35,34 +36,37 @@ COMPOSITE = "composite"
 
 @dataclass(frozen=True, slots=True)
 class StressScores:
-    """Panel scores by design.
+    """What every judge gave, by design.
 
     Attributes:
         targets, conditions, prompts, criteria: the names along the axes.
-        scores: panel means, (targets, conditions, prompts, criteria), over the repeats of a
-            response; nan = not scored.
+        models: the model of each judge: a persona, a model and an asking.
+        scores: (targets, conditions, prompts, repeats, judges, criteria); nan = not scored.
+        units: text of each prompt's baseline: those with the same text are one unit.
         abstained: (targets, conditions, prompts): 1 = the response declined, 0 = it did not,
             nan = unknown.
-        top_share: share of a response's scored judgments at the top of the scale, as `scores`.
-        by_model: judge's model to its own means over criteria, (targets, conditions, prompts).
         regenerated: pairs of panel means of two responses to one prompt, (pairs, 2, criteria).
         retested: pairs of panel means of two askings about one response, likewise.
         counts: (target, condition) to what became of the responses.
         scale: ends of the scale.
+        quorum: share of the judges that must have scored.
+        worth: how many independent judges the panel's are worth; None where it was not measured.
     """
 
     targets: tuple[str, ...]
     conditions: tuple[str, ...]
     prompts: tuple[str, ...]
     criteria: tuple[str, ...]
+    models: tuple[str, ...]
     scores: Floats
+    units: tuple[str, ...]
     abstained: Floats
-    top_share: Floats
-    by_model: Mapping[str, Floats]
     regenerated: Floats
     retested: Floats
     counts: Mapping[tuple[str, str], ConditionCounts]
     scale: tuple[int, int]
+    quorum: float
+    worth: Estimate | None = None
 
 
 def read_panel(
@@ -72,12 +76,13 @@ def read_panel(
     *,
     targets: Sequence[str],
     conditions: Sequence[str],
-    prompts: Sequence[str],
+    prompts: Mapping[str, str],
     criteria: Sequence[str],
     repeats: int,
     panel_repeats: int,
     refused: Iterable[str],
     scale: tuple[int, int],
+    quorum: float,
 ) -> StressScores:
     """The scores of a scored stress test.
 
@@ -85,23 +90,22 @@ def read_panel(
         scored: the run folder of the panel; None where there was nothing to judge.
         retested: that of the panel asked again, with both askings; None where there is none.
         counts: what became of the responses, by target and condition; judgments are added.
-        targets, conditions, prompts, criteria: the design.
+        targets, conditions, criteria: the design.
+        prompts: id of each prompt to the text of its baseline.
         repeats: how many responses of a cell are averaged; those beyond serve only for the
             spread between responses.
         panel_repeats: askings of each judge that make one panel mean.
         refused: ids of responses that the target's provider marked as refusals.
         scale: ends of the scale.
+        quorum: of the panel.
     """
     place = [
         {name: at for at, name in enumerate(names)} for names in (targets, conditions, prompts)
     ]
     shape = (len(targets), len(conditions), len(prompts))
-    judged = _by_response(scored, criteria, scale[1])
     declined = set(refused)
-    cells: dict[tuple[int, int, int], dict[int, list[float]]] = {}
+    cells: dict[str, tuple[int, int, int, int]] = {}
     abstained: dict[tuple[int, int, int], list[float]] = {}
-    shares: dict[tuple[int, int, int], list[Floats]] = {}
-    models: dict[str, dict[tuple[int, int, int], list[float]]] = {}
     for row in read_scores(scored) if scored is not None else ():
         names = (row["target"], row["condition"], row["stress_prompt_id"])
         cell = (place[0][names[0]], place[1][names[1]], place[2][names[2]])
@@ -110,49 +114,66 @@ def read_panel(
         _count_judgments(mine, row)
         is_declined = row["response_id"] in declined or float(row["share_abstained"] or 0) > 0.5
         is_scored = row["status"] == "scored"
+        cells[row["response_id"]] = (*cell, repeat)
         if repeat < repeats:
             mine.scored += is_scored
             mine.abstained += is_declined
             if is_scored or is_declined:
                 abstained.setdefault(cell, []).append(float(is_declined))
-            top, means = judged.get(row["response_id"], (None, {}))
-            if top is not None:
-                shares.setdefault(cell, []).append(top)
-            for model, mean in means.items() if is_scored else ():
-                models.setdefault(model, {}).setdefault(cell, []).append(mean)
         elif is_scored:
             mine.regenerated["scored"] = mine.regenerated.get("scored", 0) + 1
-        if is_scored:
-            values = [float(row[name]) if row[name] else math.nan for name in criteria]
-            cells.setdefault(cell, {})[repeat] = values
-    scores = np.full((*shape, len(criteria)), np.nan)
-    top_share, flags = scores.copy(), np.full(shape, np.nan)
-    pairs: list[list[list[float]]] = []
-    for cell, by_repeat in cells.items():
-        counted = [by_repeat[r] for r in sorted(by_repeat) if r < repeats]
-        if counted:
-            scores[cell] = np.mean(np.asarray(counted), axis=0)
-        if 0 in by_repeat and 1 in by_repeat:
-            pairs.append([by_repeat[0], by_repeat[1]])
+    flags = np.full(shape, np.nan)
     for cell, found in abstained.items():
         flags[cell] = float(sum(found) * 2 > len(found))
-    for cell, tops in shares.items():
-        top_share[cell] = np.mean(np.asarray(tops), axis=0)
-    by_model = {model: np.full(shape, np.nan) for model in sorted(models)}
-    for model, in_cells in models.items():
-        for cell, means_of in in_cells.items():
-            by_model[model][cell] = float(np.mean(means_of))
+    # Whatever is planned, a second response shows how much responses vary.
+    models, scores = _by_judge(scored, cells, (*shape, max(repeats, 2)), criteria)
     return StressScores(
-        tuple(targets), tuple(conditions), tuple(prompts), tuple(criteria),
-        scores=scores,
+        tuple(targets), tuple(conditions), tuple(prompts), tuple(criteria), models,
+        scores=scores[:, :, :, :repeats],
+        units=tuple(prompts.values()),
         abstained=flags,
-        top_share=np.where(np.isnan(scores), np.nan, top_share),
-        by_model=by_model,
-        regenerated=np.asarray(pairs, dtype=float).reshape(-1, 2, len(criteria)),
+        regenerated=_pairs_of_responses(scores, models, quorum),
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
+        quorum=quorum,
+        worth=panel_worth(scored),
     )  # fmt: skip
+
+
+def _by_judge(
+    folder: Path | None,
+    cells: Mapping[str, tuple[int, int, int, int]],
+    shape: tuple[int, int, int, int],
+    criteria: Sequence[str],
+) -> tuple[tuple[str, ...], Floats]:
+    """Model of each judge; scores by judge and criterion."""
+    import pyarrow.parquet as parquet
+
+    if folder is None:
+        return ("",), np.full((*shape, 1, len(criteria)), np.nan)
+    keys = ["response_id", "status", "persona", "model", "repeat"]
+    table = parquet.read_table(folder / JUDGMENTS_FILE, columns=[*keys, *criteria])
+    plain = {name: table[name].to_pylist() for name in keys}
+    who = list(zip(plain["persona"], plain["model"], plain["repeat"], strict=True))
+    judges = {judge: at for at, judge in enumerate(sorted(set(who)))}
+    at = np.asarray([cells[name] for name in plain["response_id"]]).reshape(-1, 4)
+    columns = np.asarray([judges[judge] for judge in who], dtype=np.int64)
+    scores = np.full((*shape, len(judges), len(criteria)), np.nan)
+    is_scored = np.asarray(plain["status"], dtype=object) == "scored"
+    values = np.column_stack([table[name].to_numpy() for name in criteria]).astype(np.float64)
+    rows = is_scored & (at[:, 3] < shape[3])
+    scores[(*at[rows].T, columns[rows])] = values[rows]
+    return tuple(model for _, model, _ in judges), scores
+
+
+def _pairs_of_responses(scores: Floats, models: Sequence[str], quorum: float) -> Floats:
+    """Panel means of the first and the second response to a prompt, (pairs, 2, criteria)."""
+    n_judges, n_criteria = scores.shape[-2:]
+    both = np.moveaxis(scores[:, :, :, :2], 3, 0).reshape(2, -1, 1, n_judges, n_criteria)
+    means = common_judges(both, models, quorum=quorum).means
+    found: Floats = means[:, ~np.isnan(means).any(axis=(0, 2))].transpose(1, 0, 2)
+    return found
 
 
 def _count_judgments(counts: ConditionCounts, row: Mapping[str, str]) -> None:
@@ -162,44 +183,6 @@ def _count_judgments(counts: ConditionCounts, row: Mapping[str, str]) -> None:
     }
     for status, number in found.items():
         counts.judgments[status] = counts.judgments.get(status, 0) + number
-
-
-def _by_response(
-    folder: Path | None, criteria: Sequence[str], top: int
-) -> dict[str, tuple[Floats, dict[str, float]]]:
-    """Of each response, the share of judgments at the top by criterion, and each model's mean."""
-    import pyarrow.parquet as parquet
-
-    if folder is None:
-        return {}
-    columns = ["response_id", "status", "model", *criteria]
-    table = parquet.read_table(folder / JUDGMENTS_FILE, columns=columns)
-    is_scored = np.asarray(table["status"].to_pylist(), dtype=object) == "scored"
-    responses, models = (
-        np.unique(np.asarray(table[name].to_pylist(), dtype=str)[is_scored], return_inverse=True)
-        for name in ("response_id", "model")
-    )
-    values = np.column_stack([np.asarray(table[name].to_numpy())[is_scored] for name in criteria])
-    n = np.bincount(responses[1], minlength=len(responses[0]))
-    shares = np.column_stack(
-        [
-            np.bincount(responses[1], weights=values[:, k] >= top, minlength=len(n))
-            / np.maximum(n, 1)
-            for k in range(len(criteria))
-        ]
-    )
-    both = responses[1] * len(models[0]) + models[1]
-    size = len(responses[0]) * len(models[0])
-    totals = np.bincount(both, weights=values.mean(axis=1), minlength=size)
-    votes = np.bincount(both, minlength=size).reshape(len(responses[0]), len(models[0]))
-    means = totals.reshape(votes.shape) / np.maximum(votes, 1)
-    return {
-        str(name): (
-            shares[k],
-            {str(m): float(means[k, j]) for j, m in enumerate(models[0]) if votes[k, j]},
-        )
-        for k, name in enumerate(responses[0])
-    }
 
 
 def _read_retest(folder: Path | None, criteria: Sequence[str], repeats: int) -> Floats:
@@ -246,14 +229,13 @@ def estimate(
         targets=scores.targets,
         conditions=scores.conditions,
         dimensions=scores.criteria,
+        models=scores.models,
+        quorum=scores.quorum,
+        units=scores.units,
         baseline=config.baseline,
         margin=config.margin,
         alpha=config.alpha,
-        noise=noise,
-        response_noise=response_noise,
-        response_repeats=config.response_repeats,
         scale=scores.scale,
-        top_share=scores.top_share,
         abstained=scores.abstained,
         asymmetry=(config.agree, config.disagree),
         asymmetry_dimension=config.asymmetry_dimension,
@@ -262,9 +244,12 @@ def estimate(
     )
     rows = Estimates()
     _add_cells(rows, found)
-    _add_by_model(rows, scores, found)
+    for (target, framing, model), delta in found.by_model.items():
+        keys = {"respondent": target, "framing": framing, "model": model}
+        rows.add("direction", "degradation", delta, **keys, criterion=COMPOSITE)
     _add_contrasts(rows, found)
-    n_prompts = len(scores.prompts)
+    rows.add("worth", "effective judges", scores.worth)
+    n_prompts = len(set(scores.units))
     for floor, pairs in ((noise, scores.retested), (response_noise, scores.regenerated)):
         if floor is not None:
             _add_noise(rows, floor, len(pairs), n_prompts)
@@ -273,7 +258,7 @@ def estimate(
         "profile": {
             target: list(profile_sentences(target, found.findings)) for target in found.targets
         },
-        "limitations": _limitations(found, noise, config, scores.counts),
+        "limitations": _limitations(found, noise, config, scores),
     }
     return rows, said
 
@@ -299,34 +284,37 @@ def estimate_stored(
         again = {name: n for name, n in row["regenerated"].items() if name != "scored"}
         counts[row["target"], row["condition"]] = ConditionCounts(**kept, regenerated=again)
     scored, retested, given = folder / "panel", folder / "retest", folder / RESPONSES_FILE
-    prompts: dict[str, None] = {}
+    config = StressConfig(**record["identity"]["plan"])
+    prompts: dict[str, str] = {}
     refused = []
     if given.is_file():
         with given.open(encoding="utf-8", newline="") as table:
             for row in csv.DictReader(table):
-                prompts[row["prompt_id"]] = None
+                prompts.setdefault(row["prompt_id"], row["prompt_id"])
+                if row["condition"] == config.baseline:
+                    prompts[row["prompt_id"]] = row["prompt_text"]
                 refused += [row["response_id"]] if row["status"] == "refused" else []
     elif any(one.refused for one in counts.values()):
         return None
     else:
-        prompts = dict.fromkeys(row["stress_prompt_id"] for row in read_scores(scored))
+        prompts = {row["stress_prompt_id"]: row["stress_prompt_id"] for row in read_scores(scored)}
     # Prompts that nothing was asked about have a place among those planned, and no name here.
-    nameless = (f"\x1f{k}" for k in range(record["prompts"]["n"] - len(prompts)))
+    nameless = [f"\x1f{k}" for k in range(record["prompts"]["n"] - len(prompts))]
     panel = record["identity"]["panel"]
     low, high = panel["scale"]
-    config = StressConfig(**record["identity"]["plan"])
     scores = read_panel(
         scored if scored.is_dir() else None,
         retested if retested.is_dir() else None,
         counts,
         targets=record["targets"],
         conditions=record["conditions"],
-        prompts=[*prompts, *nameless],
+        prompts=prompts | dict(zip(nameless, nameless, strict=True)),
         criteria=panel["criteria"],
         repeats=config.response_repeats,
         panel_repeats=panel["repeats"],
         refused=refused,
         scale=(low, high),
+        quorum=record["panel"]["quorum"],
     )
     found, said = estimate(scores, config, record["stages"].get("rewrite"))
     stop = plain.get("cost_cap")
@@ -342,7 +330,7 @@ def _noise(
 
 
 def _add_cells(rows: Estimates, found: Degradation) -> None:
-    """`degradation` with all that belongs to a cell, `robust_everywhere`, `family`, `level`."""
+    """`degradation`, `balance`, `robust_everywhere`, `family`, `level`."""
     for target, overall in found.overall.items():
         rows.add("degradation", "degradation", overall, respondent=target, criterion=COMPOSITE)
     for cell in found.cells:
@@ -353,6 +341,8 @@ def _add_cells(rows: Estimates, found: Degradation) -> None:
         }
         for measure, figure in _figures_of(cell):
             rows.add("degradation", measure, figure, **keys)
+        if cell.dimension is None:
+            _add_balance(rows, cell)
     for claim in found.robust_everywhere:
         words = {True: "robust", False: "not shown", None: "undefined"}
         made = Estimate(
@@ -375,15 +365,10 @@ def _add_cells(rows: Estimates, found: Degradation) -> None:
 
 
 def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | None]]:
-    n, gate = cell.delta.n, cell.noise
-    bound = Estimate(
-        gate.sdc, high=gate.sdc_bound, n=n, method=f"smallest detectable change, {gate.source}",
-        reason=gate.reason,
-    )  # fmt: skip
+    n = cell.delta.n
     found: list[tuple[str, Estimate | float | None]] = [
         ("degradation", cell.delta),
         ("equivalence", cell.equivalence),
-        ("noise", bound),
         ("sd", Estimate(cell.standard_deviation, n=n, method="between prompts")),
         ("p_max_t", Estimate(cell.p_max_t, n=n, p=cell.p_max_t, p_method="max-T, sign flips")),
         ("d_z", Estimate(cell.d_z, n=n)),
@@ -395,11 +380,16 @@ def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | Non
         ("only_framing_scored", cell.n_variant_only),
         ("prompts_to_detect", cell.prompts_to_detect),
         ("prompts_for_equivalence", cell.prompts_for_equivalence),
-        ("prompts_for_noise", gate.prompts_needed),
     ]
+    if not cell.balance.is_even:
+        moved = Estimate(
+            cell.raw.value - cell.delta.value, n=cell.raw.n, method="raw minus common judges",
+            reason=None if cell.delta.is_defined else cell.delta.reason, verdict="unbalanced",
+        )  # fmt: skip
+        found += [("raw", cell.raw), ("moved", moved)]
     if cell.verdict == "undecided":
         needed = cell.prompts_needed
-        method = f"decides {cell.prompts_needed_for}"
+        method = "decides changed or robust"
         if needed is None:
             method = f"no number: {cell.prompts_needed_reason}"
         made = Estimate(math.nan if needed is None else needed, method=method, reason=cell.reason)
@@ -407,20 +397,18 @@ def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | Non
     return found
 
 
-def _add_by_model(rows: Estimates, scores: StressScores, found: Degradation) -> None:
-    """`direction`: how far the scores of each judge's model move by themselves."""
-    at = scores.conditions.index(found.baseline)
-    for model, means in scores.by_model.items():
-        for t, target in enumerate(scores.targets):
-            for c, condition in enumerate(scores.conditions):
-                if c == at:
-                    continue
-                deltas = means[t, at] - means[t, c]
-                made = replace(t_interval(deltas), n_planned=len(deltas))
-                rows.add(
-                    "direction", "degradation", made,
-                    respondent=target, framing=condition, model=model, criterion=COMPOSITE,
-                )  # fmt: skip
+def _add_balance(rows: Estimates, cell: DegradationCell) -> None:
+    """`balance`: the judgments that both arms share, and what that leaves out."""
+    balance, at = cell.balance, {"respondent": cell.target, "framing": cell.condition}
+    pairs = Estimate(
+        balance.n_common, n=balance.n_common, n_planned=balance.n_planned, method="count",
+        unit="pair of judgments", level=math.nan,
+    )  # fmt: skip
+    rows.add("balance", "judgments", pairs, **at)
+    rows.add("balance", "one_sided", balance.n_one_sided, **at)
+    rows.add("balance", "prompts_left_out", balance.n_left_out, **at)
+    for model in balance.without:
+        rows.add("balance", "model_left_out", 1, **at, model=model)
 
 
 def _add_contrasts(rows: Estimates, found: Degradation) -> None:
@@ -485,6 +473,7 @@ _OF_RESPONSES = (
 def _add_counts(rows: Estimates, scores: StressScores, rewriting: Mapping[str, Any] | None) -> None:
     """`responses`, `judgments` and `variants`: what became of them."""
     rows.add("responses", "prompts", len(scores.prompts))
+    rows.add("responses", "units", len(set(scores.units)))
     for (target, condition), counts in scores.counts.items():
         keys = {"respondent": target, "framing": condition}
         plain = asdict(counts)
@@ -504,12 +493,9 @@ def _add_counts(rows: Estimates, scores: StressScores, rewriting: Mapping[str, A
 
 
 def _limitations(
-    found: Degradation,
-    noise: NoiseFloor | None,
-    config: StressConfig,
-    counts: Mapping[tuple[str, str], ConditionCounts],
+    found: Degradation, noise: NoiseFloor | None, config: StressConfig, scores: StressScores
 ) -> list[str]:
-    said = []
+    counts, said = scores.counts, []
     if not any(one.scored for one in counts.values()):
         said.append("No response was scored: there is no figure.")
     bare = max(one.no_variant for (_, name), one in counts.items() if name == config.baseline)
@@ -519,14 +505,28 @@ def _limitations(
             f"{prompts} without any usable variant: the baseline was not asked for either, since "
             "there is nothing to compare it with."
         )
+    if same := len(scores.units) - len(set(scores.units)):
+        said.append(
+            f"{units(same, 'prompt')} with the text of another: each text is one unit, whose "
+            "changes are averaged."
+        )
+    if any(not cell.balance.is_even for cell in found.cells):
+        said.append(
+            "Judges that scored a prompt in one condition and not in the other are left out of "
+            "that comparison on both sides; mean scores come from the additive fit of responses "
+            "and judges."
+        )
     undefined = sorted({c.delta.reason for c in found.cells if c.delta.reason is not None})
     said += [f"No interval for some cells: {reason}." for reason in undefined]
     whole = noise.of(None) if noise is not None else None
     if noise is None:
         why = "(--retest 0)" if not config.retest_share else "with success"
-        said.append(f"No cell can be called robust: no judge was asked again {why}.")
+        said.append(
+            "How far scores move when judges are asked again is unknown: no judge was asked again "
+            f"{why}."
+        )
     elif whole is not None and whole.reason:
-        said.append(f"No cell can be called robust: {whole.reason}.")
+        said.append(f"How far scores move when judges are asked again is unknown: {whole.reason}.")
     if found.asymmetry_reason:
         said.append(f"No declared asymmetry: {found.asymmetry_reason}.")
     for family in found.families:

@@ -204,18 +204,20 @@ class StressJob(Job[StressRun]):
             only = retested(self.chosen, self._responses())
             await self._score("retest", RETEST_FOLDER, twice(self.panel), only)
         schema = self.panel.judge_prompt.schema
+        texts = baseline_prompts(self.design, self._responses())
         scores = read_panel(
             self._judged.get("score"),
             self._judged.get("retest"),
             self.counts,
             targets=self.design.target_names,
             conditions=self.design.conditions,
-            prompts=self.design.prompt_ids,
+            prompts={name: texts.get(name, name) for name in self.design.prompt_ids},
             criteria=self.panel.criteria,
             repeats=repeats,
             panel_repeats=self.panel.repeats,
             refused=refused,
             scale=(schema.low, schema.high),
+            quorum=self.panel.quorum,
         )
         found, self.result = estimate(scores, self.chosen, self.outcome.get("rewrite"))
         stop = self.cap_stop

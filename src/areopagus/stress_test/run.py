@@ -30,9 +30,10 @@ class StressRun(JobRun):
         Raises:
             InputError: the test has not come so far.
         """
+        from ..reports.grounds import people_told
         from .document import document
 
-        return document(self.record, self.estimates)
+        return document(self.record, self.estimates, people=people_told(self.path))
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its panel runs and stress.json."""

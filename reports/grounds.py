@@ -1,0 +1,53 @@
+"""What the answers of a panel rest on, in words: what its judges are worth, how near people are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..formats import units
+from ..records.estimates import ESTIMATES_FILE, estimate_at, read_estimates
+from ..records.run_folder import RUN_FILE
+
+if TYPE_CHECKING:
+    from ..aggregation.estimate import Estimate
+
+NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
+
+
+def panel_worth(folder: Path | None) -> Estimate | None:
+    """How many independent judges a panel's run says its votes are worth; None where it does not.
+
+    Args:
+        folder: of the panel's run; None where nothing was judged.
+    """
+    if folder is None or not (folder / ESTIMATES_FILE).is_file():
+        return None
+    return estimate_at(read_estimates(folder), "worth", "effective judges")
+
+
+def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
+    """Who judged, and what their votes on a response are worth.
+
+    Args:
+        panel: the part of run.json that describes it.
+        worth: from `panel_worth`.
+    """
+    many = f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
+    if worth is None or not worth.is_defined:
+        return f"{many}; how many independent judges that is worth is unknown"
+    return (
+        f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.2g} "
+        "independent ones"
+    )
+
+
+def people_told(folder: Path) -> str:
+    """How near the panel is to people, where a calibration lies in the folder or its panel's."""
+    for place in (folder, folder / "panel"):
+        for file in sorted(place.glob(f"*/{RUN_FILE}")):
+            if json.loads(file.read_text(encoding="utf-8")).get("kind") == "calibration":
+                return f"calibrated against people's judgments: see {file.parent.name}"
+    return NOT_CALIBRATED
