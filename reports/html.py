@@ -22,7 +22,7 @@ from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, interval
 from ..records.run_folder import replaced
 from .charts import draw
-from .document import Cell, Chart, Column, Document, Figure, Records
+from .document import Cell, Chart, Column, Document, Figure, Records, View
 from .inline_svg import inline_svg
 from .narrow import fold_of
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
@@ -67,7 +67,8 @@ def _pieces(
     document: Document, long_tables: Sequence[Records], charts: Path | None
 ) -> Iterator[str]:
     environment = _environment()
-    share = MOST_PACKED_CHARS // max(1, len(long_tables))
+    with_views = [table for table in long_tables if isinstance(table.view, View)]
+    share = MOST_PACKED_CHARS // max(1, len(with_views))
     data: dict[str, PackedRecords] = {
         table.name: pack_records(table, most_chars=share) for table in long_tables
     }
@@ -100,7 +101,10 @@ def _pieces(
 
 def _script() -> str:
     """The page's script: its files in a function of their own, so that nothing is global."""
-    names = ("page_text.js", "page_sorting.js", "page_records.js", "page_start.js")
+    names = (
+        "page_text.js", "page_markdown.js", "page_sorting.js", "page_beside.js",
+        "page_records.js", "page_start.js",
+    )  # fmt: skip
     return "(() => {\n" + "\n".join(_source(name) for name in names) + "})();"
 
 

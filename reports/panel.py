@@ -15,6 +15,7 @@ from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
 from .panel_responses import all_responses, divided_responses, set_apart
+from .prompt_view import all_prompts, compared_prompts, where_they_differ
 from .run_sections import cost_section, panel_asked, state_told
 from .views import Measure, estimates_table
 
@@ -57,7 +58,7 @@ def panel_document(
         InputError: a table of the folder cannot be read.
     """
     view = _View(record, estimates, step)
-    criteria = tuple(record["identity"]["criteria"])
+    prompts = compared_prompts(scores, folder, record)
     notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
     return Document(
         title=f"Panel run of {units(record['responses']['n'], 'response')}",
@@ -69,6 +70,7 @@ def panel_document(
         notices=notices,
         sections=[
             Section("respondents", "Respondents", _respondents(view), "summary"),
+            *where_they_differ(prompts),
             Section("criteria", "By criterion", _criteria(view, scores)),
             Section("spread", "Ranking and spread", _ranking(view, scores)),
             Section("judges", "Judges", _judges(view)),
@@ -80,11 +82,12 @@ def panel_document(
                     *_axes(view, scores),
                 ],
             ),
+            all_prompts(prompts),
             set_apart(scores, view.counts("flags")),
             all_responses(
                 scores,
                 folder=folder,
-                criteria=criteria,
+                table=prompts.table,
                 heads=[view.heads[name] for name in view.criteria[1:] or view.criteria],
                 axes=view.axes,
                 scale=view.scale,
