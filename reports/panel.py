@@ -101,6 +101,14 @@ def panel_document(
     )
 
 
+def panel_answer(
+    record: Mapping[str, Any], estimates: pd.DataFrame
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Headline and trust of a panel run, of run.json and its estimates alone."""
+    view = _View(record, estimates, 1)
+    return view.headline(), view.trust()
+
+
 class _View:
     """A run's estimates, as its sections look at them."""
 
