@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from .errors import AreopagusError, InputError, InputFault
 
@@ -46,7 +47,6 @@ HEADERS: Final = {
 """What every answer carries, unless it has a header of that name already."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 
 
 def json_answer(content: Any, status: int = 200) -> web.Response:

@@ -357,4 +357,5 @@ def unreadable(place: Path, error: Exception) -> str:
 
 def _without(place: Path, text: str) -> str:
     """A message without the place of the folder, which is no business of a published page."""
-    return text.replace(f"{place}/", "").replace(str(place), "the folder")
+    text = text.replace(f"{place}/", "").replace(str(place), "the folder")
+    return " ".join(text.split())

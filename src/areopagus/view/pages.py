@@ -6,6 +6,7 @@ A page that lies in a run's folder is not served: it may be old, or somebody els
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -28,15 +29,13 @@ class Pages:
 
     def of_run(self, run: ListedRun) -> Path:
         """The file of a run's page; one that says why where it cannot be made."""
-        return self._made(
-            f"run-{run.id}", [run], lambda: run_of(self._listing.place(run)).document()
-        )
+        return self._made(f"run-{run.id}", [run], partial(run_document, self._listing, run))
 
     def of_comparison(self, first: ListedRun, second: ListedRun) -> Path:
         """The file of the page that holds the second run against the first."""
         places = [self._listing.place(run) for run in (first, second)]
         name = f"compare-{first.id}-{second.id}"
-        return self._made(name, [first, second], lambda: comparison_document(places))
+        return self._made(name, [first, second], partial(comparison_document, places))
 
     def _made(self, name: str, runs: list[ListedRun], document: Callable[[], Document]) -> Path:
         stamp = "-".join(str(abs(hash(self._listing.stamp(run)))) for run in runs)
@@ -47,6 +46,15 @@ class Pages:
                     old.unlink()
                 write_page(path, runs, self._listing, document, charts=self._cache / name)
         return path
+
+
+def run_document(listing: Listing, run: ListedRun) -> Document:
+    """What is shown of a run.
+
+    Raises:
+        InputError: its files cannot be read.
+    """
+    return run_of(listing.place(run)).document()
 
 
 def write_page(

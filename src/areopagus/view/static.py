@@ -8,16 +8,16 @@ import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ..any_report import run_of
 from ..errors import InputError, InputFault
 from ..records.run_folder import TEXTS_FILE, replaced, unwritable
 from ..reports.comparison import comparison_document
 from .index import index_file
 from .listing import ListedRun, Listing
-from .pages import write_page
+from .pages import run_document, write_page
 
 LIST_FILE: Final = "runs.json"
 _FORMAT: Final = "areopagus view 1"
@@ -72,18 +72,15 @@ def write_view(
             for run in listing.runs:
                 if run.has_page:
                     path = target / "runs" / f"{run.id}.html"
+                    shown = partial(run_document, listing, run)
                     pages[run.id] = write_page(
-                        path, [run], listing, lambda run=run: run_of(listing.place(run)).document(),
-                        charts=Path(charts) / run.id,
-                    )  # fmt: skip
+                        path, [run], listing, shown, charts=Path(charts) / run.id
+                    )
                     written.add(path)
             for pair in pairs:
                 path = target / "compare" / f"{pair[0].id}-{pair[1].id}.html"
-                places = [listing.place(run) for run in pair]
-                write_page(
-                    path, list(pair), listing, lambda at=places: comparison_document(at),
-                    charts=Path(charts) / path.stem,
-                )  # fmt: skip
+                compared = partial(comparison_document, [listing.place(run) for run in pair])
+                write_page(path, list(pair), listing, compared, charts=Path(charts) / path.stem)
                 written.add(path)
         data = _data(listing, pairs)
         for name, text in (
