@@ -97,7 +97,7 @@ def test_a_run_at_work_says_how_far_it_is(world: Path) -> None:
         "stage": "score",
         "number": 2,
         "stages": 3,
-        "unit": "judgment",
+        "unit": "judgments",
         "done": 40,
         "total": 160,
         "troubled": 1,

@@ -64,7 +64,7 @@ function progressOf(run) {
   const lines = [];
   if (stage) {
     const place = stages > 1 ? `stage ${number} of ${stages}, ` : "";
-    const what = total ? `${whole(done)} of ${whole(total)} ${unit}s` : `${whole(done)} ${unit}s`;
+    const what = total ? `${whole(done)} of ${whole(total)} ${unit}` : `${whole(done)} ${unit}`;
     lines.push(make("progress", total ? { max: total, value: done, "aria-label": "done" } : { "aria-label": "at work" }));
     lines.push(make("p", { class: "small", "data-progress": done }, visible(`${place}${stage}: ${what}${troubled ? `, ${whole(troubled)} came to nothing` : ""}`)));
   }
@@ -164,7 +164,9 @@ function draw() {
   }
   const n = runs.filter((run) => !run.within).length;
   const hidden = runs.length - n;
-  const count = `${whole(shownRuns.length)} of ${whole(parts.checked ? runs.length : n)} runs`;
+  const total = parts.checked ? runs.length : n;
+  const noun = total === 1 ? "run" : "runs";
+  const count = shownRuns.length === total ? `${whole(total)} ${noun}` : `${whole(shownRuns.length)} of ${whole(total)} ${noun}`;
   told.textContent = [
     isAway ? "The server is not there any more; this is what it last said." : "",
     runs.length ? `${count}.` : "No run is here.",
