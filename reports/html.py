@@ -95,7 +95,7 @@ def _pieces(
         page=document,
         style=_raw(style),
         script=_raw(script),
-        policy=content_policy(style, script),
+        policy=_raw(content_policy(style, script)),
         home=home,
         data=data,
         drawing=drawing,
