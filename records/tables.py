@@ -384,17 +384,20 @@ def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[
     path = Path(folder) / TEXTS_FILE
     if not path.is_file():
         return {}
-    ids = set(wanted)
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    ids = pa.array(list(set(wanted)), pa.string())
     found: dict[str, tuple[str, str]] = {}
     prompts: dict[str, str] = {}
     try:
         with _opened(path) as file:
             for batch in file.iter_batches(batch_size=1024, columns=list(TEXT_COLUMNS)):
-                columns: dict[str, list[Any]] = batch.to_pydict()
+                kept = batch.filter(compute.is_in(batch.column("response_id"), value_set=ids))
+                columns: dict[str, list[Any]] = kept.to_pydict()
                 for name, prompt, response in zip(*columns.values(), strict=True):
-                    if name in ids:
-                        # One string for all the responses to a prompt.
-                        found[name] = (prompts.setdefault(prompt, prompt), response)
+                    # One string for all the responses to a prompt.
+                    found[name] = (prompts.setdefault(prompt, prompt), response)
     except (OSError, ValueError, KeyError) as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
     return found

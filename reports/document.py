@@ -280,6 +280,26 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The view of each record: rows of another long table of the page, side by side.
+
+    Attributes:
+        records: name of the other table, whose `View` has two texts: what was asked, and an answer.
+        rows: places of its rows, for each row of this table; all of them answer the same.
+        named, value, low, high: its columns that say who answered, and the figure with its limits.
+        has_texts: whether there are texts to search in.
+    """
+
+    records: str
+    rows: Sequence[Sequence[int]]
+    named: int
+    value: int
+    low: int
+    high: int
+    has_texts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """A long table that the page's script sorts, filters and searches, with a view of each row.
 
@@ -293,6 +313,7 @@ class Records:
         rows: values, no cells.
         filters: places of the columns that are offered as a choice of their values.
         view: what a row's view shows beside the row itself, or None.
+        title: place of the column that names a row's view.
         left_out: rows that the page does not carry.
         file: where all rows stand.
     """
@@ -303,12 +324,49 @@ class Records:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Scalar]]
     filters: Sequence[int] = ()
-    view: View | None = None
+    view: View | SideBySide | None = None
+    title: int = 0
     left_out: int = 0
     file: str = "the tables in the folder"
 
 
-Part = Paragraph | Points | Tiles | Table | Chart | Figure | Records
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """How a text begins, what it scored, and one reason for that.
+
+    Attributes:
+        who: wrote it.
+        figure: its score, as it is written.
+        text: its beginning; "" where it is not known.
+        reason: what a judge said of it, or "".
+        by: that judge, and its own score.
+    """
+
+    who: str
+    figure: str
+    text: str = ""
+    reason: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """Beginnings of texts that answer the same, side by side.
+
+    Attributes:
+        title: what they answer.
+        note: how far they are apart.
+        sides: one each.
+        record: (name of a `Records` part, row) that has all of it, or None.
+    """
+
+    title: str
+    note: str
+    sides: Sequence[Excerpt]
+    record: tuple[str, int] | None = None
+
+
+Part = Paragraph | Points | Tiles | Table | Chart | Figure | Records | Excerpts
 
 
 @dataclass(frozen=True, slots=True)

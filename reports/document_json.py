@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from ..aggregation.estimate import Estimate
-from .document import Cell, Chart, Document, Figure, Paragraph, Part, Points, Records, Table, Tiles
+from .document import (
+    Cell,
+    Chart,
+    Document,
+    Excerpts,
+    Figure,
+    Paragraph,
+    Part,
+    Points,
+    Records,
+    Table,
+    Tiles,
+)
 
 
 def to_json(document: Document) -> dict[str, Any]:
@@ -55,6 +68,13 @@ def _part(part: Part) -> dict[str, Any]:
             return {"kind": "chart", "name": part.name, "title": part.title}
         case Figure():
             return {"kind": "figure", "name": part.path.stem, "title": part.title}
+        case Excerpts():
+            return {
+                "kind": "excerpts",
+                "title": part.title,
+                "note": part.note,
+                "sides": [asdict(side) for side in part.sides],
+            }
         case Records():
             return {
                 "kind": "records",

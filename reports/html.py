@@ -22,7 +22,7 @@ from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, interval
 from ..records.run_folder import replaced
 from .charts import draw
-from .document import Cell, Chart, Column, Document, Figure, Records
+from .document import Cell, Chart, Column, Document, Figure, Records, View
 from .inline_svg import inline_svg
 from .narrow import fold_of
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def write_html(path: str | Path, document: Document, *, charts: Path | None = None) -> Path:
+def write_html(
+    path: str | Path, document: Document, *, charts: Path | None = None, home: str = ""
+) -> Path:
     """Writes the page, at once or not at all, and returns its path.
 
     Args:
@@ -41,6 +43,7 @@ def write_html(path: str | Path, document: Document, *, charts: Path | None = No
         document: what it shows.
         charts: the folder into which its charts are drawn, as PNG and SVG; None = none are drawn,
             and the page says so in their place.
+        home: relative address of a page that lists this one among others; "" where there is none.
 
     Raises:
         ValueError: two sections or records have the same name, or one is no name.
@@ -58,20 +61,21 @@ def write_html(path: str | Path, document: Document, *, charts: Path | None = No
     if not path.parent.exists():
         path.parent.mkdir(mode=0o700, parents=True)
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="replace") as handle:
-        for piece in _pieces(document, long_tables, charts):
+        for piece in _pieces(document, long_tables, charts, home):
             handle.write(piece)
     return path
 
 
 def _pieces(
-    document: Document, long_tables: Sequence[Records], charts: Path | None
+    document: Document, long_tables: Sequence[Records], charts: Path | None, home: str
 ) -> Iterator[str]:
     environment = _environment()
-    share = MOST_PACKED_CHARS // max(1, len(long_tables))
+    with_views = [table for table in long_tables if isinstance(table.view, View)]
+    share = MOST_PACKED_CHARS // max(1, len(with_views))
     data: dict[str, PackedRecords] = {
         table.name: pack_records(table, most_chars=share) for table in long_tables
     }
-    style, script = _source("html.css"), _script()
+    style, script = page_style(), _script()
     keys = iter(range(1, 1_000_000))
 
     def drawing(figure: Chart | Figure) -> Markup | None:
@@ -91,16 +95,43 @@ def _pieces(
         page=document,
         style=_raw(style),
         script=_raw(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        policy=_raw(content_policy(style, script)),
+        home=home,
         data=data,
         drawing=drawing,
     )
 
 
+def page_style() -> str:
+    """The style of every page."""
+    return _source("html.css")
+
+
+def page_policy() -> str:
+    """The content policy of every page that `write_html` writes."""
+    return content_policy(page_style(), _script())
+
+
+def content_policy(style: str, script: str) -> str:
+    """The policy of a page that carries its style and script, named by their hashes."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def text_script() -> str:
+    """What a script of another page needs to put text into it safely: `make`, `visible`, …"""
+    return _source("page_text.js")
+
+
 def _script() -> str:
     """The page's script: its files in a function of their own, so that nothing is global."""
-    names = ("page_text.js", "page_sorting.js", "page_records.js", "page_start.js")
+    names = (
+        "page_text.js", "page_markdown.js", "page_sorting.js", "page_beside.js",
+        "page_records.js", "page_start.js",
+    )  # fmt: skip
     return "(() => {\n" + "\n".join(_source(name) for name in names) + "})();"
 
 

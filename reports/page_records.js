@@ -68,12 +68,12 @@ class Records {
   }
 
   tools() {
-    const { columns, filters, view } = this.table;
+    const { columns, filters, view, beside } = this.table;
     const bar = make("form", { class: "records-tools", role: "search", "aria-label": visible(this.table.label).textContent });
     bar.addEventListener("submit", (event) => event.preventDefault());
     this.query = make("input", { type: "search", autocomplete: "off", spellcheck: "false" });
     bar.append(make("label", {}, "search", this.query));
-    if (view && this.table.kept.texts) {
+    if ((view && this.table.kept.texts) || beside?.hasTexts) {
       this.inTexts = make("input", { type: "checkbox" });
       bar.append(make("label", { class: "check" }, this.inTexts, "in the texts too"));
       this.inTexts.addEventListener("change", () => this.loadTexts());
@@ -169,14 +169,25 @@ class Records {
   async loadTexts() {
     if (this.inTexts.checked && this.texts === null) {
       this.status.textContent = "Unpacking the texts \u2026";
-      const texts = [];
-      for (let place = 0; place < this.table.starts.texts.length; place += 1) {
-        const chunk = await this.chunk("texts", place);
-        for (const item of chunk) texts.push(item.filter((text) => text !== null).join("\n").toLowerCase());
-      }
-      this.texts = texts;
+      this.texts = await this.allTexts();
     }
     this.update();
+  }
+
+  /* The texts of every row in small letters, to search in; of answers side by side, all of them. */
+  async allTexts() {
+    const { beside, starts } = this.table;
+    if (beside) {
+      const other = all.get(beside.records);
+      const texts = other ? await other.allTexts() : [];
+      return beside.rows.map((rows) => rows.map((row) => texts[row] ?? "").join("\n"));
+    }
+    const texts = [];
+    for (let place = 0; place < starts.texts.length; place += 1) {
+      const chunk = await this.chunk("texts", place);
+      for (const item of chunk) texts.push(item.filter((text) => text !== null).join("\n").toLowerCase());
+    }
+    return texts;
   }
 
   haystack(row) {
@@ -279,9 +290,9 @@ class Records {
   }
 
   async open(row) {
-    const { columns, view } = this.table;
+    const { columns, view, beside } = this.table;
     const [scores, texts, reasons] = await Promise.all(["scores", "texts", "rationales"].map((s) => this.item(s, row)));
-    const title = make("h2", { id: "record-title", tabindex: "-1" }, visible(columns[0].values[row], { most: 200 }));
+    const title = make("h2", { id: "record-title", tabindex: "-1" }, visible(columns[this.table.title].values[row], { most: 200 }));
     const place = this.order.indexOf(row);
     const step = (by, label) => {
       const next = place < 0 ? undefined : this.order[place + by];
@@ -292,12 +303,20 @@ class Records {
     const close = make("button", { type: "button", class: "button" }, "close");
     close.addEventListener("click", () => dialog.close());
     const facts = make("dl", { class: "facts" });
-    columns.slice(1).forEach((column) => {
+    columns.forEach((column, at) => {
       const value = column.values[row];
-      if (value === "" || value === null) return;
+      if (at === 0 || at === this.table.title || value === "" || value === null) return;
       facts.append(make("div", {}, make("dt", {}, visible(column.title)), make("dd", {}, content(value, column))));
     });
     const parts = [make("div", { class: "record-bar" }, title, step(-1, "previous"), step(1, "next"), close), facts];
+    if (beside) {
+      parts.push(...await besideParts(all.get(beside.records), beside.rows[row], beside));
+      dialog.classList.add("beside");
+    } else {
+      dialog.classList.remove("beside");
+      const link = besideLink(this.name, row);
+      if (link) parts.push(link);
+    }
     if (view && texts) {
       view.texts.forEach((name, at) => {
         if (texts[at] === null) return;

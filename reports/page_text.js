@@ -37,26 +37,33 @@ function breakable(text) {
   return text.split(/(?<=_)/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
 }
 
-function visible(value, { isProse = false, isName = false, most = Infinity } = {}) {
-  let text = String(value);
-  const tail = Math.min(20, Math.ceil(most / 2));
-  if (text.length > most) text = `${text.slice(0, most - tail - 1)}\u2026${text.slice(-tail)}`;
-  if (isProse) text = text.replaceAll("\r\n", "\n");
-  const shown = make("bdi", { class: "text", dir: "auto" });
+/* A text's nodes: hidden characters are codes, all else is text. */
+function shown(text, { isProse = false, isName = false } = {}) {
+  const nodes = [];
   const parts = (plain) => (isName ? breakable(plain) : [plain]);
   let end = 0;
   for (const match of text.matchAll(SPECIAL)) {
     const found = match[0];
     if (isPlain(found, text.slice(Math.max(0, match.index - 2), match.index), isProse)) continue;
-    shown.append(...parts(text.slice(end, match.index)));
+    nodes.push(...parts(text.slice(end, match.index)));
     for (const character of found) {
       const code = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-      shown.append(make("span", { class: "code", title: "hidden character" }, `U+${code}`));
+      nodes.push(make("span", { class: "code", title: "hidden character" }, `U+${code}`));
     }
     end = match.index + found.length;
   }
-  shown.append(...parts(text.slice(end)));
-  return shown;
+  nodes.push(...parts(text.slice(end)));
+  return nodes;
+}
+
+function visible(value, { isProse = false, isName = false, most = Infinity } = {}) {
+  let text = String(value);
+  const tail = Math.min(20, Math.ceil(most / 2));
+  if (text.length > most) text = `${text.slice(0, most - tail - 1)}\u2026${text.slice(-tail)}`;
+  if (isProse) text = text.replaceAll("\r\n", "\n");
+  const made = make("bdi", { class: "text", dir: "auto" });
+  for (const node of shown(text, { isProse, isName })) made.append(node);
+  return made;
 }
 
 function numberText(value, column) {

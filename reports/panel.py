@@ -17,6 +17,7 @@ from ..records.sources import HUMAN, sources
 from .differences import Differences
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
 from .panel_responses import all_responses, divided_responses, set_apart
+from .prompt_view import all_prompts, compared_prompts, where_they_differ
 from .run_sections import cost_section, panel_asked, state_told
 from .views import Measure, estimates_table
 
@@ -59,7 +60,7 @@ def panel_document(
         InputError: a table of the folder cannot be read.
     """
     view = _View(record, estimates, step)
-    criteria = tuple(record["identity"]["criteria"])
+    prompts = compared_prompts(scores, folder, record)
     notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
     return Document(
         title=f"Panel run of {units(record['responses']['n'], 'response')}",
@@ -83,6 +84,7 @@ def panel_document(
                 else []
             ),
             Section("respondents", "Respondents", _respondents(view), "summary"),
+            *where_they_differ(prompts),
             *(
                 [
                     Section(
@@ -107,11 +109,12 @@ def panel_document(
                     *_axes(view, scores),
                 ],
             ),
+            all_prompts(prompts),
             set_apart(scores, view.counts("flags")),
             all_responses(
                 scores,
                 folder=folder,
-                criteria=criteria,
+                table=prompts.table,
                 heads=[view.heads[name] for name in view.criteria[1:] or view.criteria],
                 axes=view.axes,
                 scale=view.scale,
@@ -123,6 +126,14 @@ def panel_document(
             panel_asked(record),
         ],
     )
+
+
+def panel_answer(
+    record: Mapping[str, Any], estimates: pd.DataFrame
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Headline and trust of a panel run, of run.json and its estimates alone."""
+    view = _View(record, estimates, 1)
+    return view.headline(), view.trust()
 
 
 class _View:

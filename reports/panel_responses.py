@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..formats import count, number, words
-from ..records.judgments import JudgmentTable, read_judgment_table, read_said
+from ..records.judgments import JudgmentTable, read_said
 from ..records.tables import read_texts
 from .document import Cell, Column, Entry, Paragraph, Part, Records, Scalar, Section, Table, View
 
@@ -174,7 +174,7 @@ def all_responses(
     scores: Rows,
     *,
     folder: Path,
-    criteria: Sequence[str],
+    table: JudgmentTable,
     heads: Sequence[str],
     axes: Sequence[str],
     scale: tuple[float, float],
@@ -184,14 +184,15 @@ def all_responses(
     Args:
         scores: rows of scores.csv.
         folder: where judgments.parquet and maybe texts.parquet lie.
-        criteria, heads: what judges score, and what it is called.
+        table: its judgments.
+        heads: what the criteria are called.
         axes: the personas' axes.
         scale: ends of the rubric's scale.
 
     Raises:
         InputError: a table of the folder cannot be read.
     """
-    table = read_judgment_table(folder, criteria)
+    criteria = table.criteria
     shown = scores[:MOST_ROWS]
     rows = [_row(row, criteria, axes) for row in shown]
     columns = _columns(heads, axes)

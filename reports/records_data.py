@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from .document import Records, View
+from .document import Records, SideBySide, View
 from .packing import ChunkedStream, elements, packed, rounded
 
 MOST_PACKED_CHARS: Final = 22_000_000
@@ -55,8 +55,9 @@ def pack_records(records: Records, *, most_chars: int) -> PackedRecords:
             }
         )
     streams: dict[str, ChunkedStream] = {}
-    if records.view is not None:
-        streams = _view_streams(records.view, len(records.rows), most_chars)
+    view = records.view
+    if isinstance(view, View):
+        streams = _view_streams(view, len(records.rows), most_chars)
     # A stream that holds nothing of its kind is empty, and is not cut.
     n_rows = len(records.rows)
     cut = [n for n in ("texts", "rationales") if n in streams and streams[n].is_cut(n_rows)]
@@ -66,7 +67,9 @@ def pack_records(records: Records, *, most_chars: int) -> PackedRecords:
             "file": records.file,
             "columns": columns,
             "filters": list(records.filters),
-            "view": None if records.view is None else _view_heads(records.view),
+            "title": records.title,
+            "view": _view_heads(view) if isinstance(view, View) else None,
+            "beside": _beside(view) if isinstance(view, SideBySide) else None,
             "starts": {name: stream.starts for name, stream in streams.items()},
             "kept": {name: stream.n_kept for name, stream in streams.items()},
             "cut": cut,
@@ -89,6 +92,18 @@ def _view_heads(view: View) -> dict[str, Any]:
         "judges": [list(labels) for labels in view.judges],
         "scores": list(view.scores),
         "scale": list(view.scale),
+    }
+
+
+def _beside(view: SideBySide) -> dict[str, Any]:
+    return {
+        "records": view.records,
+        "rows": [list(places) for places in view.rows],
+        "named": view.named,
+        "value": view.value,
+        "low": view.low,
+        "high": view.high,
+        "hasTexts": view.has_texts,
     }
 
 

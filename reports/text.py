@@ -14,6 +14,7 @@ from .document import (
     Chart,
     Column,
     Document,
+    Excerpts,
     Figure,
     Paragraph,
     Part,
@@ -99,6 +100,12 @@ def _part(part: Part, width: int) -> Iterator[str]:
             yield from table_lines(part, width)
             for note in part.notes:
                 yield from _wrap(f"– {note}", width)
+        case Excerpts():
+            yield from ["", *_wrap(f"{part.title} ({part.note})", width)]
+            for side in part.sides:
+                yield from _wrap(f"{side.who} {side.figure}: {side.text}".rstrip(": "), width, "  ")
+                if side.reason:
+                    yield from _wrap(f"“{side.reason}” ({side.by})", width, "    ")
         case Records():
             yield from _wrap(f"{part.label}: {units(len(part.rows), 'row')} in {part.file}", width)
         case Chart() | Figure():

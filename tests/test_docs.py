@@ -37,7 +37,7 @@ EXPECTED_PAGES = {
     "architecture", "attack", "audits", "audits_hidden_bias", "audits_samaritan",
     "audits_silverspoon", "batch", "calibration", "costs", "measurement", "models",
     "offline-judge", "personas", "prompts", "quickstart", "responses",
-    "results", "rubrics", "scaling", "stress", "study", "templates", "testing",
+    "results", "rubrics", "scaling", "stress", "study", "templates", "testing", "view",
 }  # fmt: skip
 
 _FENCE = re.compile(r"^```(\w*)\s*$")

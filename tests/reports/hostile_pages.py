@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report_runs import HOSTILE, make_hostile_run
+from report_runs import HOSTILE, make_hostile_run, make_run, panel_votes, verdict, write_texts
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.any_report import run_of, write_any_report
@@ -214,7 +214,49 @@ def calibration_page(folder: Path) -> Path:
     return write_any_report(out)
 
 
+MARKDOWN = {
+    "script": "<script>document.title = 'taken'</script>\n\n<img src=x onerror=alert(1)>",
+    "links": "[here](javascript:document.title='taken') <https://example.invalid/a> "
+    '[there](https://example.invalid/b "said") [data](data:text/html,<script>alert(1)</script>)',
+    "pictures": "![seen](https://example.invalid/c.png) ![x](data:image/svg+xml;base64,PHN2Zz4=) "
+    "[![both](https://example.invalid/d.png)](https://example.invalid/e)",
+    "html": "<iframe src='https://example.invalid'></iframe><a href='javascript:alert(1)'>a</a>\n\n"
+    "<style>* { display: none }</style><form action=x><input autofocus onfocus=alert(1)></form>",
+    "fence": "```<script>alert(1)</script>\n</code></pre><script>alert(2)</script>",
+    "table": "| a | <b onmouseover=alert(1)> |\n|---|---|\n| `|` \\| | [x](javascript:alert(1)) |",
+    "hidden": "**a\u202eb** `c\u200bd` \u2066[e\u2069](f\u202a)\n\n> g\u0007h\n\n- i\u200bj",
+    "deep": "> " * 5000 + "x\n" + "- " * 5000 + "y\n" + "[" * 20000 + "*" * 20001 + "_a" * 5000,
+    "line": "*a* **b " * 150_000,
+    "marks": "`" * 3 + "\n" + "``` `` ` " * 100_000 + "\u0300" * 1000,
+    "lines": "- a\n  - b\n\n" * 30_000,
+    "lone": "half a pair \ud83d **and** the other \ude00",
+}
+"""Answers that a reader of Markdown could take for markup, or could choke on."""
+
+
+def panel_page(folder: Path) -> Path:
+    """A run whose prompts are attacks, and whose answers are attacks by way of Markdown."""
+    verdicts, texts = [], {}
+    for k, (name, text) in enumerate(MARKDOWN.items()):
+        for who in (HOSTILE[0], HOSTILE[4], "plain"):
+            votes = panel_votes(f"{name} {who}", name, who, 4 + k % 3 + (who == "plain"))
+            votes = [replace(vote, rationale=f"{HOSTILE[0]} {text[:300]}") for vote in votes]
+            verdicts.append(verdict(votes))
+            answer = "A **plain** answer." if who == "plain" else text
+            texts[f"{name} {who}"] = (f"{HOSTILE[0]} {text[:300]}", answer)
+    run = make_run(folder / "run", verdicts)
+    write_texts(
+        run,
+        {
+            one: tuple(text.encode("utf-8", "replace").decode() for text in both)
+            for one, both in texts.items()
+        },
+    )
+    return write_any_report(run)
+
+
 PAGES = {
+    "panel": panel_page,
     "comparison": comparison_page,
     "stress": stress_page,
     "audit": audit_page,

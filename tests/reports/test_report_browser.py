@@ -23,15 +23,17 @@ pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="no Chromium on this machine"),
 ]
 
-ROWS = "[...document.querySelectorAll('.records-view tbody tr[data-row]')]"
-FIRST = "document.querySelector('.records-view tbody tr[data-row] th').textContent"
+ROWS = "[...document.querySelectorAll('#responses-records .records-view tbody tr[data-row]')]"
+FIRST = (
+    "document.querySelector('#responses-records .records-view tbody tr[data-row] th').textContent"
+)
 UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true; })"
-COUNT = "document.querySelector('.records-count').textContent"
+COUNT = "document.querySelector('#responses-records .records-count').textContent"
 
 
 def head(title: str) -> str:
     """The button of a column of the long table."""
-    found = "[...document.querySelectorAll('.records-view thead button')]"
+    found = "[...document.querySelectorAll('#responses-records .records-view thead button')]"
     return f"{found}.find((button) => button.textContent === '{title}')"
 
 
@@ -67,18 +69,20 @@ def test_ten_thousand_rows_open_sort_filter_and_search(
     assert lowest == sorted(lowest)
     assert lowest[0] < highest[0]
 
-    browser.run("document.querySelector('.records-view').scrollTop = 1e9")
+    browser.run("document.querySelector('#responses-records .records-view').scrollTop = 1e9")
     browser.wait_for(f"{ROWS}.at(-1).getAttribute('aria-rowindex') === '10001'")
 
     browser.run(
-        "(() => { const select = document.querySelectorAll('.records-tools select')[0];"
+        "(() => { const select = document.querySelector('#responses-records select');"
         "select.selectedIndex = 1; select.dispatchEvent(new Event('change')); })()"
     )
     assert browser.run(COUNT) == "2,000 of 10,000 rows"
-    browser.run("document.querySelector('.records-tools button[type=reset]').click()")
+    browser.run(
+        "document.querySelector('#responses-records .records-tools button[type=reset]').click()"
+    )
     browser.wait_for(f"{COUNT}.endsWith('000 rows') && !{COUNT}.includes('of')")
 
-    browser.type(".records-tools input[type=search]", "response-04321")
+    browser.type("#responses-records .records-tools input[type=search]", "response-04321")
     browser.wait_for(f"{COUNT}.startsWith('1 of')")
     assert browser.run(FIRST) == "response-04321"
     assert browser.complaints == []
@@ -100,9 +104,11 @@ def test_a_view_holds_the_texts_and_every_judges_scores(
     word = browser.run(
         "document.querySelectorAll('dialog .prose')[1].textContent.split(' ').slice(0, 3).join(' ')"
     )
-    browser.run("document.querySelector('.records-tools input[type=checkbox]').click()")
+    browser.run(
+        "document.querySelector('#responses-records .records-tools input[type=checkbox]').click()"
+    )
     browser.wait_for(f"!{COUNT}.startsWith('Unpacking')")
-    browser.type(".records-tools input[type=search]", word)
+    browser.type("#responses-records .records-tools input[type=search]", word)
     browser.wait_for(f"{COUNT}.includes(' of ')")
     assert browser.run(f"{ROWS}.some((row) => row.dataset.row === '9999')")
     assert browser.complaints == []
@@ -232,7 +238,7 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
     browser.press("Escape")
 
     browser.resize(1280, 900)  # turned: the columns are laid out anew
-    heads = "[...document.querySelectorAll('.records-view thead th')].map((one) => one.textContent)"
+    heads = "[...document.querySelectorAll('#responses-records th')].map((one) => one.textContent)"
     browser.wait_for(f"{heads}[1] === 'respondent'")
     assert browser.run(f"{table}.innerText") == "historian"
     assert browser.complaints == []
@@ -298,11 +304,11 @@ def test_print_has_heads_on_every_page_and_says_how_many_rows_it_holds(
 
     browser.send("Emulation.setEmulatedMedia", media="print")
     shown = "getComputedStyle(document.querySelector('%s')).display"
-    assert browser.run(shown % ".records-tools") == "none"
-    assert browser.run(shown % ".records-view thead th.minor") == "none"
+    assert browser.run(shown % "#responses-records .records-tools") == "none"
+    assert browser.run(shown % "#responses-records .records-view thead th.minor") == "none"
     # A button would be painted on the first page of its table only.
     assert browser.run(shown % "thead th button") == "contents"
-    assert browser.run("document.querySelector('.records .print-only').innerText") == note
+    assert browser.run("document.querySelector('#responses-records .print-only').innerText") == note
     browser.send("Emulation.setEmulatedMedia", media="screen")
     assert browser.run(shown % ".records .print-only") == "none"
 

@@ -27,7 +27,8 @@ from areopagus.study import (
     open_app,
     read_packets,
 )
-from areopagus.study.serving import Address, run_app
+from areopagus.study.serving import run_app
+from areopagus.web_server import Address
 
 SWAPPED = {"human": "model", "model": "human"}
 

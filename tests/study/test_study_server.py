@@ -31,8 +31,8 @@ from areopagus.study import (
     open_app,
     serve_study,
 )
-from areopagus.study.app import HEADERS
 from areopagus.study.serving import run_app
+from areopagus.web_server import HEADERS
 
 Client = TestClient[Any, Any]
 

@@ -71,6 +71,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "rubrics": ("personas", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
+    "view": ("view", "view", "Show all runs under a folder on a page."),
     "export": ("report", "export", "Export the judgments of a run."),
     "calibrate": ("calibrate", "calibrate", "Compare a panel with human judgments."),
     "agreement": ("calibrate", "agreement", "Say how far people agree with each other."),

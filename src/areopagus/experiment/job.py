@@ -19,7 +19,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -80,6 +80,9 @@ class Progress:
     repeated: int = 0
     spent_usd: float = 0.0
     unknown_price_calls: int = 0
+
+
+_TOLD = ("stage", "number", "stages", "unit", "done", "total", "troubled")
 
 
 class Job(ABC, Generic[Result]):
@@ -318,6 +321,11 @@ class Job(ABC, Generic[Result]):
         progress.stage_sent = progress.sent - self._sent_before
         self._on_progress(progress)
 
+    def progress_told(self) -> dict[str, Any]:
+        """What run.json says of the stage at work, for as long as there is one."""
+        told = asdict(self.progress)
+        return {name: told[name] for name in _TOLD}
+
     @property
     def spending(self) -> UsageSnapshot:
         """What this job has sent and paid since it began."""
@@ -350,7 +358,13 @@ class Job(ABC, Generic[Result]):
         client = self._client or Client(self.ledger, budget=self._budget, on_change=self.tell)
         self._client, self._spent_before = client, client.spending()
         if folder is not None:
-            self._record = RunRecord(folder, client, self._describe, session=self.session_name)
+            self._record = RunRecord(
+                folder,
+                client,
+                self._describe,
+                session=self.session_name,
+                progress=self.progress_told,
+            )
         return client
 
     def _describe(self) -> dict[str, Any]:

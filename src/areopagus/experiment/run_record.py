@@ -39,6 +39,7 @@ class RunRecord:
         describe: Callable[[], Mapping[str, Any]],
         *,
         session: str | None = None,
+        progress: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         """Begins a session on the folder; nothing is written yet.
 
@@ -47,9 +48,10 @@ class RunRecord:
             client: whose calls and money are this session's, from now on.
             describe: what the record says beside state, cost and sessions.
             session: the session's name, where a run has several to a process.
+            progress: how far it is, said for as long as it is at work.
         """
         self.folder = folder
-        self._client, self._describe = client, describe
+        self._client, self._describe, self._progress = client, describe, progress
         self._sessions: list[dict[str, Any]] = list((folder.existing or {}).get("sessions", []))
         self._due: float | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -101,6 +103,8 @@ class RunRecord:
     def _write(self, state: RunState) -> None:
         described = self._describe()
         sessions = [*self._sessions, self._session(state)]
+        if state == "running" and self._progress is not None:
+            described = {**described, "progress": dict(self._progress())}
         self.folder.write_run_file(
             {
                 "format": RUN_FORMAT,

@@ -1,3 +1,4 @@
+from ..web_server import Address as Address
 from .app import StudyApp as StudyApp
 from .app import open_app as open_app
 from .build import BuiltStudy as BuiltStudy
@@ -24,7 +25,6 @@ from .plain_form import normalise as normalise
 from .plan import Design as Design
 from .plan import StudyPlan as StudyPlan
 from .plan import plan_study as plan_study
-from .serving import Address as Address
 from .serving import serve_study as serve_study
 from .settings import PlanConfig as PlanConfig
 from .settings import RatingSettings as RatingSettings

@@ -15,7 +15,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
@@ -25,7 +25,8 @@ from typing import Any, Literal, TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import AreopagusError, InputError, InputFault
+from ..errors import InputError, InputFault
+from ..web_server import json_answer, outermost, refuse_other_sites, set_headers
 from .folder import (
     ACCESS_FILE,
     PACKETS,
@@ -217,22 +218,6 @@ ASSETS = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    "X-Robots-Tag": "noindex, nofollow",
-    "Server": "areopagus",
-}
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 T = TypeVar("T")
 
 
@@ -261,9 +246,14 @@ class StudyApp:
 
     def application(self) -> web.Application:
         """Returns the application, to be run on any loop."""
-        app = web.Application(middlewares=[self._outermost], client_max_size=MOST_BODY_BYTES)
-        # Also where aiohttp answers before the handlers are asked.
-        app.on_response_prepare.append(_set_headers)
+        shown = outermost(
+            log,
+            unavailable="the ratings cannot be saved just now",
+            defect="a defect of the study's server",
+            who=lambda request: request.get(RATER, "-"),
+        )
+        app = web.Application(middlewares=[shown], client_max_size=MOST_BODY_BYTES)
+        app.on_response_prepare.append(set_headers)
         for path in self._assets:
             app.router.add_get(path, self._asset)
         app.router.add_get("/api/study", self._overview)
@@ -276,30 +266,6 @@ class StudyApp:
         """Waits for the last save and closes the store."""
         self._thread.shutdown(wait=True)
         self._store.close()
-
-    @web.middleware
-    async def _outermost(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        began = time.monotonic()
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:
-            response = json_answer({"error": error.reason}, error.status)
-        except AreopagusError as error:
-            log.error("%s", error)
-            response = json_answer({"error": "the ratings cannot be saved just now"}, 503)
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            log.exception("a defect of areopagus")
-            response = json_answer({"error": "a defect of the study's server"}, 500)
-        # The route, not the address: whoever pastes a secret into an address does not publish it.
-        resource = request.match_info.route.resource
-        route = resource.canonical if resource is not None else "(no such page)"
-        log.info(
-            "%s %s %s %s %.0f ms", request.get(RATER, "-"), request.method, route,
-            response.status, 1000 * (time.monotonic() - began),
-        )  # fmt: skip
-        return response
 
     async def _asset(self, request: web.Request) -> web.Response:
         body, content_type = self._assets[request.path]
@@ -361,9 +327,7 @@ class StudyApp:
 
     def _rater(self, request: web.Request) -> str:
         """The code of the rater whose link this is; the same answer for no link and a wrong one."""
-        origin = request.headers.get("Sec-Fetch-Site", "same-origin")
-        if origin not in ("same-origin", "none"):
-            raise web.HTTPForbidden(reason="only the study's own pages may ask")
+        refuse_other_sites(request, "the study's own pages")
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         given = secret_hash(secret.strip())
         found = [
@@ -466,10 +430,6 @@ def open_app(
     return StudyApp(folder, Store(path, study.study_id), clock=clock)
 
 
-async def _set_headers(_request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(HEADERS)
-
-
 async def _bytes_of(request: web.Request) -> bytes:
     try:
         return await request.read()
@@ -503,12 +463,6 @@ def _rubric(study: StudyFile) -> dict[str, Any] | None:
             for one in rubric.dimensions
         ],
     }
-
-
-def json_answer(content: Any, status: int = 200) -> web.Response:
-    """Returns an answer; what UTF-8 cannot hold is replaced."""
-    body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")
 
 
 def _read_access(file: Path) -> dict[str, str]:
