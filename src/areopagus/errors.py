@@ -6,6 +6,9 @@ AreopagusError
 └── StoreError      a file, folder or ledger could not be read or written   (exit code 2)
 
 A reply that came but cannot be used is never raised: it is recorded, as a typed vote.
+
+Messages name arguments as Python calls them, between backquotes: `max_cost`, or with a value
+`template='areopagus_v1'`. The command line puts its options in their place (`cli.display`).
 """
 
 from __future__ import annotations

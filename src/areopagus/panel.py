@@ -25,6 +25,7 @@ from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
+from .progress import OnProgress
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import RUBRICS, Rubric, load_rubric
 from .scoring import PromptScoreOptions, ScoreOptions, prompt_score_job, score_job
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
     from .experiment.dry_run import DryRun
     from .experiment.engine import Engine
-    from .experiment.job import Progress
     from .experiment.score import ScoreJob
     from .experiment.session import Session
     from .records.ledger import Ledger
@@ -270,7 +270,7 @@ class Panel:
         judges_per_response: int | None = None,
         order_seed: int = 0,
         batch: bool | BatchSettings = False,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
         on_batch: Callable[[BatchProgress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
         engine: Engine | None = None,

@@ -47,7 +47,7 @@ def test_a_panel_that_only_knows_the_source_is_named(make_world: Callable[..., A
     beyond = figure(found, "panel", "beyond_source")
     assert beyond.verdict == "source confound"
     assert not beyond.low > 0
-    assert "Source confound" in repr(found)
+    assert "Source confound" in str(found)
 
 
 def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibration) -> None:
@@ -87,7 +87,7 @@ def test_three_prompts_refuse_every_interval_and_say_why(few_report: Calibration
     assert found.record["limitations"][0][0] == "intervals and tests over prompts"
     assert called(found, "judges", "accuracy", "group") == {}
     assert called(found, "weights", "tau", "group") == {"equal": "adopted"}
-    assert "Cannot tell on overall: too few prompts" in repr(found)
+    assert "Cannot tell on overall: too few prompts" in str(found)
     assert "3 prompts: an interval needs at least 6" in " ".join(found.text.split())
 
 
@@ -142,7 +142,7 @@ def test_the_command_names_them_and_writes_folder_and_json(
     out, whole = tmp_path / "out", tmp_path / "all.json"
     printed = run("calibrate", planted.judgments, planted.humans, "--scale", "1:10",
                   "--out", out, "--json", whole)  # fmt: skip
-    assert repr(report) in printed
+    assert str(report) in printed
     assert "harsh: h0; constant: h4" in " ".join(printed.split())
     assert f"Useless: {USELESS}" in " ".join(printed.split())
     assert all(len(line) <= 80 for line in printed.splitlines() if str(tmp_path) not in line)

@@ -23,7 +23,7 @@ from areopagus.experiment.config import (
     SessionConfig,
 )
 from areopagus.experiment.engine import Engine
-from areopagus.experiment.job import Progress
+from areopagus.progress import Progress
 from areopagus.records.ledger import Ledger
 from areopagus.scoring import ScoreOptions
 from areopagus.settings import PanelSettings

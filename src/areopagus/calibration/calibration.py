@@ -26,6 +26,7 @@ from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
+from ..shown import Shown
 from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
@@ -56,8 +57,8 @@ MOST_KEPT = 2000
 order."""
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Shown):
     """How far people agree with each other.
 
     Attributes:
@@ -79,15 +80,14 @@ class Agreement:
 
         return "\n".join(render_text(self.document(), full=True))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         from ..reports.text import render_text
 
         return "\n".join(render_text(self.document()))
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(repr(self))}</pre>"
+    def __repr__(self) -> str:
+        first = " ".join(self.document().headline[:1])
+        return f"{type(self).__name__}({first})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

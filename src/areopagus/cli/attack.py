@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..attacks.config import AttackConfig, RescoreConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -17,7 +18,7 @@ from .options import (
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--responses", metavar="FILE", help="Responses to attack. Left out: eight built-in ones."
 )
@@ -55,7 +56,7 @@ def attack(
         )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @config_options(RescoreConfig)
 @report_options

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.config import AuditConfig
+from .display import Command
 from .options import (
     chosen,
     click_options,
@@ -103,6 +104,7 @@ def _command(audit: Audit[Any]) -> click.Command:
     for option in reversed(_OPTIONS):
         callback = option(callback)
     made = click.command(
+        cls=Command,
         name=said.name,
         help=inspect.cleandoc(about),
         context_settings={"max_content_width": 80},

@@ -9,13 +9,14 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import number, words
+from .display import Command
 from .options import column_option
 
 if TYPE_CHECKING:
     from ..records.types import Sample
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @click.argument("response_id")
 @click.option("--persona", default="sociologist", metavar="NAME|FILE", show_default=True)

@@ -10,7 +10,7 @@ import click
 from ..errors import InputError, InputFault
 from ..experiment.config import HumansConfig
 from ..formats import count, number, units
-from .display import NarrowCommand
+from .display import Group, NarrowCommand
 from .options import chosen, config_options
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def reading_from(path: str, **options: Any) -> HumanReading:
     return _only(reading, config.raters) if config.raters else reading
 
 
-@click.group()
+@click.group(cls=Group)
 def humans() -> None:
     """Look into files of human judgments."""
 

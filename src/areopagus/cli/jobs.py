@@ -11,11 +11,11 @@ import click
 
 from ..experiment.cost_cap import STOPPED_BY_CAP
 from ..formats import count, dollars, units
+from ..progress import READING, ProgressLine
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
 from .display import WIDTH, printable, same_command, say, show_notices, show_table
-from .progress import ProgressLine
 from .results import cost_line, echo_cost, fault_lines, write_json
 
 if TYPE_CHECKING:
@@ -63,17 +63,21 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
     """
     from ..async_runner import run_stoppable
 
-    with ProgressLine(quiet=manner.quiet or manner.dry_run) as line:
+    with ProgressLine(quiet=manner.quiet) as line:
+        line.do(READING)
         job = prepare(line)
         if not manner.quiet:
             announce(job, manner.name_with)
-        if manner.dry_run:
+        if not manner.dry_run:
+            run, was_interrupted = run_stoppable(job.run(), job.stop)
+        else:
+            line.do("counting the calls")
             found = job.estimate()
-            show_estimate(found, job.config.max_cost, price_file=manner.price_file)
-            if manner.after_estimate is not None:
-                manner.after_estimate(found)
-            return 0
-        run, was_interrupted = run_stoppable(job.run(), job.stop)
+    if manner.dry_run:
+        show_estimate(found, job.config.max_cost, price_file=manner.price_file)
+        if manner.after_estimate is not None:
+            manner.after_estimate(found)
+        return 0
     if was_interrupted:
         return interrupted(manner.stopped(run))
     if manner.json_file is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..formats import count, dollars, units
+from .display import Group
 
 if TYPE_CHECKING:
     from ..records.ledger.admin import Pruning
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _WHERE = click.option("--ledger", "location", metavar="PATH|URL", help="Default: the shared one.")
 
 
-@click.group()
+@click.group(cls=Group)
 def ledger() -> None:
     """Show, count and prune the calls already paid."""
 

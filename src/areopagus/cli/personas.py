@@ -14,11 +14,11 @@ from ..judges.offline.lexical import measure, score
 from ..personas import Persona
 from ..records.types import OVERALL
 from ..rubrics import Rubric
-from .display import printable, say, show_table
+from .display import Group, printable, say, show_table
 from .options import panel_from, panel_options
 
 
-@click.group()
+@click.group(cls=Group)
 def rubrics() -> None:
     """List, show and check rubric files."""
 
@@ -93,7 +93,7 @@ _SAMPLE_PROMPT = "What does a society owe to people whose work it no longer need
 _SAMPLE_RESPONSE = "(the response to be judged stands here)"
 
 
-@click.group()
+@click.group(cls=Group)
 def personas() -> None:
     """List, show, start and check persona files."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..prompts.config import PromptsConfig
+from .display import Group
 from .options import (
     chosen,
     column_option,
@@ -62,7 +63,7 @@ _scenarios_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def prompts() -> None:
     """Construct open-ended prompts from sources, and measure them.
 

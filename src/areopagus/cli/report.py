@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from .display import Command
 
-@click.command()
+
+@click.command(cls=Command)
 @click.argument("run")
 @click.option(
     "--as",
@@ -41,7 +43,7 @@ def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
 COMPARISON_FILE = "comparison.html"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", metavar="RUN…", nargs=-1, required=True)
 @click.option(
     "--out",

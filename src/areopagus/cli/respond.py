@@ -9,6 +9,7 @@ import click
 
 from ..errors import InputError
 from ..experiment.config import RespondConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..experiment.respond import RespondResult
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("prompts")
 @target_options("Model to ask, as provider/model; repeatable.")
 @config_options(RespondConfig, leave=("resume",), required=("out",))

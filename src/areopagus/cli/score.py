@@ -10,6 +10,7 @@ import click
 
 from ..errors import InputError
 from ..experiment.config import ScoreConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from ..experiment.score import ScoreJob
     from ..graphs.panel_spec import PanelSpec
     from ..panel import Panel
+    from ..progress import ProgressLine
     from ..run import Run
-    from .progress import ProgressLine
 
 _ASKING = ("track", "effort", "words", "response_repeats")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @target_options("RESPONSES are prompts, which this model answers first; repeatable.")
 @protocol_options

@@ -13,7 +13,7 @@ from ..formats import units
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..study.settings import BuildOptions, PlanConfig, PlanWish, RatingSettings, WritingSettings
-from .display import say, show_notices
+from .display import Group, say, show_notices
 from .jobs import show_document
 from .options import chosen, config_options, report_options
 from .results import write_json, write_shown
@@ -44,7 +44,7 @@ def show_built(built: BuiltStudy) -> None:
 _FOLDER = click.argument("study", metavar="STUDY")
 
 
-@click.group()
+@click.group(cls=Group)
 def study() -> None:
     """Collect human judgments: blinded packets, a rating page, and the way back.
 

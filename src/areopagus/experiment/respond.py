@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
+from ..progress import OnProgress
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
 from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, targets_from
 from .config import RespondConfig, Track
 from .dry_run import DryRun, StageCost
-from .job import Job, Progress
+from .job import Job
 from .run_record import RunState
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class RespondOptions(TypedDict, total=False):
     limit: int | None
     max_cost: float | None
     ledger: str | Path | Ledger | None
-    on_progress: Callable[[Progress], None] | None
+    on_progress: OnProgress
 
 
 def respond(
@@ -218,7 +219,7 @@ class RespondJob(Job[RespondResult]):
         config: RespondConfig,
         *,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline.
 
