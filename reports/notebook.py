@@ -82,9 +82,9 @@ def figure_of(result: Any, name: str | None) -> Figure:
     chart = charts.get(name) if name is not None else _first(document, Chart)
     if chart is None:
         raise ValueError(f"no picture is called {name!r}; there are {', '.join(charts)}")
-    figure = drawn(chart, is_demonstration=document.is_demonstration)
+    figure: Figure = drawn(chart, is_demonstration=document.is_demonstration)
     # IPython asks the object: it knows matplotlib's figures only once pyplot was loaded.
-    figure._repr_png_ = lambda: _png(figure)
+    figure._repr_png_ = lambda: _png(figure)  # type: ignore[attr-defined]
     return figure
 
 

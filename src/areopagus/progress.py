@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, Protocol
 
@@ -270,9 +271,8 @@ class _Notebook:
         self._stage: tuple[str, int, int | None] = (PREPARING, 0, None)
 
     def start(self) -> None:
-        from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
-
-        self._output = display(self._drawn(""), raw=True, display_id=True)
+        show: Any = import_module("IPython.display").display
+        self._output = show(self._drawn(""), raw=True, display_id=True)
 
     def stop(self) -> None:
         self._output.update({"text/plain": "", "text/html": ""}, raw=True)

@@ -16,6 +16,7 @@ from .options import (
     panel_options,
     report_options,
 )
+from .results import Output, listing
 
 
 @click.command(cls=Command)
@@ -48,7 +49,7 @@ def attack(
 
     config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
     if only_list:
-        return _list(config)
+        return _list(config, Output(json_file))
     with panel_from(given) as panel:
         return carry_out(
             lambda line: AttackJob(panel.spec, responses, config, on_progress=line.update),
@@ -81,11 +82,14 @@ def rescore(
         )
 
 
-def _list(config: AttackConfig) -> int:
+def _list(config: AttackConfig, output: Output) -> int:
     from ..attacks import load_families
-    from .display import show_table
+    from ..formats import units
+    from ..reports.document import Column, Table
 
     families = load_families(config.families or None, config.corpus)
-    rows = [(f.id, len(f.texts), ", ".join(f.placements), f.label) for f in families]
-    show_table("", ["family", "texts", "places", "what"], rows, left=4)
+    rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
+    columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
+    told = f"{units(len(rows), 'family', 'families')} of attack texts."
+    output.show(listing("families", [told], [Table("", "Families", columns, rows)]))
     return 0

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import visible_text
 from ..experiment.config import AgreementConfig, CalibrateConfig
+from ..progress import READING, ProgressLine
 from ..records.run_folder import csv_table
-from .display import WIDTH, NarrowCommand, printable
+from .display import NarrowCommand, printable
 from .humans import human_options, reading_from
-from .jobs import show_document
-from .options import chosen, config_options, report_options, seed_option
-from .results import write_json
+from .options import (
+    chosen,
+    config_options,
+    json_option,
+    quiet_option,
+    report_options,
+    seed_option,
+)
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..calibration import Applied
+    from ..reports.document import Document
 
 
 @click.command(cls=NarrowCommand)
@@ -31,11 +37,10 @@ def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any)
     from ..calibration import agreement as people_alone
 
     config = chosen(options, AgreementConfig.model_fields)
-    found = people_alone(reading_from(humans, **options), **config)
-    show_document(found.document(), full=full)
-    if json_file is not None:
-        write_json(json_file, found)
-        click.echo(f"Wrote {json_file}", err=True)
+    with ProgressLine() as line:
+        line.do(READING)
+        found = people_alone(reading_from(humans, **options), **config)
+    Output(json_file, full=full).show(found.document(), found.estimates)
 
 
 @click.command(cls=NarrowCommand)
@@ -44,6 +49,7 @@ def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any)
 @click.option("--responses", metavar="FILE", help="The responses judged: adds lengths and domains.")
 @click.option("--inferred", metavar="FILE", help="Scores inferred from raters' justifications.")
 @click.option("--out", metavar="DIR", help="Folder of the calibration. Default: RUN/calibration.")
+@quiet_option
 @report_options
 @config_options(CalibrateConfig)
 @human_options
@@ -56,6 +62,7 @@ def calibrate(
     out: str | None,
     json_file: str | None,
     full: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Compare the panel of RUN with the people in the file HUMANS.
@@ -63,20 +70,29 @@ def calibrate(
     RUN is a run folder, or a table of any tool's stored judgments (prompt_id, response_id,
     judge, optional persona and model, and scores).
     """
+    from ..calibration import CalibrationRun
     from ..calibration import calibrate as against_people
 
     config = chosen(options, CalibrateConfig.model_fields)
-    found = against_people(
-        run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
-    )
-    show_document(found.document(), full=full)
-    if json_file is not None:
-        write_json(json_file, found)
-        click.echo(f"Wrote {json_file}", err=True)
-    if out is None and not Path(run).is_dir():
+    folder = Path(out) if out is not None else Path(run) / CalibrationRun.kind
+    is_kept = out is not None or Path(run).is_dir()
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        found = against_people(
+            run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
+        )
+        if is_kept:
+            found.write(folder)
+        document = found.document()
+    place = folder if is_kept else None
+    is_told = Output(json_file, quiet, full).show(document, found.estimates, place=place)
+    if not is_kept:
         click.echo("Nothing is written without --out, since RUN is no run folder.", err=True)
-        return
-    folder = printable(str(found.write(out or Path(run) / "calibration").path))
+    elif is_told:
+        _show_where(printable(str(folder)))
+
+
+def _show_where(folder: str) -> None:
     click.echo(f"\n{folder}: report.html · estimates.csv")
     click.echo(f"More: areopagus report {folder} --full\n      areopagus apply {folder} RUN")
 
@@ -87,6 +103,8 @@ def calibrate(
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")
 @click.option("--despite-differences", is_flag=True, help="Apply it to another panel all the same.")
 @click.option("--out", metavar="FILE.csv", help="Write the calibrated scores.")
+@json_option
+@quiet_option
 @seed_option
 def apply(
     calibration: str,
@@ -95,6 +113,8 @@ def apply(
     responses: str | None,
     despite_differences: bool,
     out: str | None,
+    json_file: str | None,
+    quiet: bool,
     seed: int,
 ) -> None:
     """Apply a saved CALIBRATION (its folder) to a later RUN of the same panel.
@@ -103,37 +123,55 @@ def apply(
     """
     from ..calibration import apply as applied_to
 
-    found = applied_to(
-        calibration, run, responses=responses, despite_differences=despite_differences, seed=seed
-    )
-    for line in _applied(found):
-        click.echo(
-            textwrap.fill(
-                visible_text(line), WIDTH, subsequent_indent="    ", break_on_hyphens=False
-            )
+    with ProgressLine(quiet=quiet) as line:
+        line.do("applying the calibration")
+        found = applied_to(
+            calibration,
+            run,
+            responses=responses,
+            despite_differences=despite_differences,
+            seed=seed,
         )
-    if out is not None:
-        _write_scores(found, Path(out))
+        if out is not None:
+            _write_scores(found, Path(out))
+    if Output(json_file, quiet).show(_applied(found), found.drift, place=out) and out is not None:
         click.echo(f"Wrote {out}", err=True)
 
 
-def _applied(found: Applied) -> list[str]:
-    from ..formats import number, p_value, units
+def _applied(found: Applied) -> Document:
+    from ..formats import units
     from ..records.estimates import estimates_by
+    from ..reports.document import Column, Table
 
-    lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"
-    lines.append(f"  corrections applied: {', '.join(found.corrections) or nothing}")
-    lines += [f"  earned and not applied: {name}: {why}" for name, why in found.withheld]
-    lines += [f"  differs: {text}" for text in found.differences]
-    for keys, figures in estimates_by(found.drift, ["group"]):
-        change, n = figures["change"], int(figures["n_responses"].value)
-        verdict = ": the judge moved, not the respondents" if change.verdict else ""
-        lines.append(
-            f"  {keys['group']}: {number(change.value, is_signed=True)} on "
-            f"{units(n, 'identical response')}, p (Holm) {p_value(change.p_adjusted)}{verdict}"
+    applied = ", ".join(found.corrections) or nothing
+    rows = [
+        (
+            str(keys["group"]),
+            figures["change"],
+            int(figures["n_responses"].value),
+            figures["change"].p_adjusted,
+            "the judge moved, not the respondents" if figures["change"].verdict else "",
         )
-    return [*lines, *(f"  {text}" for text in found.notices)]
+        for keys, figures in estimates_by(found.drift, ["group"])
+    ]
+    columns = [
+        Column("judge", "id"),
+        Column("change", "estimate", is_signed=True),
+        Column("responses", "count"),
+        Column("p (Holm)", "p"),
+        Column("verdict", "wide"),
+    ]
+    drift = Table("Change of each judge on identical responses.", "Drift", columns, rows)
+    remarks = [("earned and not applied:", f"{name}: {why}") for name, why in found.withheld]
+    remarks += [("differs:", text) for text in found.differences]
+    scores = f"Calibrated scores of {units(len(found.scores), 'response')}."
+    return listing(
+        "applied",
+        [scores, f"Corrections applied: {applied}."],
+        [drift],
+        remarks=[*remarks, *(("", text) for text in found.notices)],
+    )
 
 
 def _write_scores(found: Applied, path: Path) -> None:

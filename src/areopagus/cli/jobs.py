@@ -16,7 +16,7 @@ from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
 from .display import WIDTH, printable, same_command, say, show_notices, show_table
-from .results import cost_line, echo_cost, fault_lines, write_json
+from .results import STDOUT, cost_line, echo_cost, fault_lines, write_shown
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import DryRun
@@ -30,7 +30,7 @@ class Manner:
 
     Attributes:
         dry_run: whether only calls and cost are shown.
-        quiet: whether no line and no results are shown.
+        quiet: whether nothing is shown but where the result is.
         name_with: the options that name models in the place of embedded stand-ins.
         price_file: the option whose file can hold a price.
         full: whether the whole document is shown instead of its summary.
@@ -70,24 +70,32 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
             announce(job, manner.name_with)
         if not manner.dry_run:
             run, was_interrupted = run_stoppable(job.run(), job.stop)
+            is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
+            document = run.document() if is_shown and not was_interrupted else None
         else:
             line.do("counting the calls")
             found = job.estimate()
     if manner.dry_run:
-        show_estimate(found, job.config.max_cost, price_file=manner.price_file)
-        if manner.after_estimate is not None:
-            manner.after_estimate(found)
+        if manner.json_file is not None:
+            write_shown(manner.json_file, estimate_document(found))
+        if manner.json_file != STDOUT:
+            show_estimate(found, job.config.max_cost, price_file=manner.price_file)
+            if manner.after_estimate is not None:
+                manner.after_estimate(found)
         return 0
     if was_interrupted:
         return interrupted(manner.stopped(run))
-    if manner.json_file is not None:
-        write_json(manner.json_file, run)
-    if not manner.quiet:
-        if manner.show is not None:
-            manner.show(run)
-        else:
-            show_result(run, full=manner.full)
     code: int = run.exit_code
+    if manner.json_file is not None and document is not None:
+        write_shown(manner.json_file, document, run.estimates, cost=run.record.get("cost"))
+    if manner.json_file == STDOUT:
+        return code
+    if manner.quiet:
+        click.echo(printable(str(run.path)))
+    elif manner.show is not None:
+        manner.show(run)
+    elif document is not None:
+        show_result(run, document, full=manner.full)
     return code
 
 
@@ -109,14 +117,15 @@ def announce(job: Job[Any], name_with: str) -> None:
     )
 
 
-def show_result(run: JobRun, *, full: bool = False) -> None:
+def show_result(run: JobRun, document: Document, *, full: bool = False) -> None:
     """The answer of a run, why it can be trusted, its summary, where the rest is, what it cost.
 
     Args:
         run: the folder.
+        document: what is shown of it.
         full: whether all of its document is shown, and all that is known of the cost.
     """
-    show_document(run.document(), full=full)
+    show_document(document, full=full)
     session = run.record["sessions"][-1]
     place = printable(str(run.path))
     if full:
@@ -196,6 +205,34 @@ def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> 
         is_likely = (found.likely_usd or 0.0) > max_cost
         outcome = "will stop the run early" if is_likely else "may stop the run early"
         say(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+
+
+def estimate_document(found: DryRun) -> Document:
+    """The dry run as a document, for JSON."""
+    from ..reports.document import Column, Document, Section, Table
+
+    columns = [Column("stage"), Column("backend", "id"), Column("planned", "count")]
+    columns += [Column(name, "count") for name in ("stored", "calls", "calls at most")]
+    columns += [Column(name, "count") for name in ("tokens in", "tokens out")]
+    columns += [Column(name, "number") for name in ("likely $", "at most $")]
+    rows = [
+        (
+            item.stage, item.backend, item.planned, item.stored, item.calls, item.most_calls,
+            item.input_tokens, item.output_tokens, item.likely_usd, item.most_usd,
+        )
+        for item in found.stages
+    ]  # fmt: skip
+    table = Table("Nothing is sent.", "Calls and cost", columns, rows)
+    return Document(
+        title="Dry run",
+        kind="dry_run",
+        headline=[
+            f"{units(found.calls, 'call')} to send.",
+            f"Cost: {_range(found.likely_usd, found.most_usd)}.",
+        ],
+        notices=list(found.assumptions),
+        sections=[Section("calls", "Calls and cost", [table], "summary")],
+    )
 
 
 def _show_stages(found: DryRun) -> None:

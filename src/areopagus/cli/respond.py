@@ -14,6 +14,7 @@ from .options import (
     chosen,
     config_options,
     dry_run_options,
+    json_option,
     ledger_option,
     models_from,
     target_options,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("prompts")
 @target_options("Model to ask, as provider/model; repeatable.")
 @config_options(RespondConfig, leave=("resume",), required=("out",))
+@json_option
 @dry_run_options
 @ledger_option
 def respond(
@@ -37,6 +39,7 @@ def respond(
     ledger: str | None,
     dry_run: bool,
     quiet: bool,
+    json_file: str | None,
     **given: Any,
 ) -> int:
     """Ask target models the PROMPTS as a bare user turn.
@@ -55,6 +58,7 @@ def respond(
         quiet,
         name_with="--target",
         price_file="--targets-file",
+        json_file=json_file,
         show=_show,
     )
     return carry_out(

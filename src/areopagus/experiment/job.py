@@ -250,10 +250,11 @@ class Job(ABC, Generic[Result]):
             yield
             return
         with shown(False if callable(given) else given) as line:
-            if line is None and not callable(given):
+            listener = given if callable(given) else line.update if line is not None else None
+            if listener is None:
                 yield
                 return
-            self._on_progress = given if callable(given) else line.update
+            self._on_progress = listener
             with heard_by(self._do):
                 yield
 
