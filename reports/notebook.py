@@ -32,6 +32,8 @@ MOST_ROWS: Final = 8
 MOST_COLUMNS: Final = 7
 MOST_TRUST: Final = 6
 
+_DPI: Final = 100
+"""Of a figure that a notebook shows: as wide as the text beside it."""
 _FRAME: Final = (
     "max-width:46rem;padding:.6rem .8rem;border:1px solid #d9dde3;border-radius:4px;"
     "background:#fff;color:#1c1e21;--paper:#fff;font:14px/1.45 system-ui,sans-serif"
@@ -133,6 +135,7 @@ def verdict_document(verdict: Verdict) -> Document:
         title=f"Verdict on {verdict.response_id}",
         kind="verdict",
         headline=[f"{verdict.response_id}: {_said(verdict, rows[0][1])}."],
+        is_demonstration=any(one.model.startswith("offline/") for one in verdict.judgments),
         trust=trust,
         sections=[
             Section(
@@ -305,5 +308,5 @@ def _png(figure: Figure) -> bytes:
     out = io.BytesIO()
     with style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(out, format="png", metadata={"Software": None})
+        figure.savefig(out, format="png", dpi=_DPI, metadata={"Software": None})
     return out.getvalue()

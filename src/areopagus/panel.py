@@ -25,7 +25,7 @@ from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
-from .progress import OnProgress
+from .progress import READING, OnProgress, doing, heard
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import RUBRICS, Rubric, load_rubric
 from .scoring import PromptScoreOptions, ScoreOptions, prompt_score_job, score_job
@@ -291,7 +291,9 @@ class Panel:
             judges_per_response: judgments that may be asked for on one response.
             order_seed: of those orders; the same seed asks the same judges.
             batch: whether to go through the providers' batch endpoints first, or how.
-            on_progress: called on every change, on the package's loop: keep it short.
+            on_progress: called on every change, on the package's loop: keep it short. Left out, a
+                line shows it in a terminal or a notebook; False shows none anywhere, True one in a
+                log as well, every half minute.
             on_batch: the same for changes of the batches.
             on_notice: called with every sentence about batches that a person should read.
             engine: what does the work, such as `engines.RayEngine(address)`; this process when left
@@ -304,24 +306,25 @@ class Panel:
         """
         from .experiment.job import run_job
 
-        return run_job(
-            self.job(
-                source,
-                out,
-                columns=columns,
-                limit=limit,
-                resume=resume,
-                max_cost=max_cost,
-                precision=precision,
-                judges_per_response=judges_per_response,
-                order_seed=order_seed,
-                batch=batch,
-                on_progress=on_progress,
-                on_batch=on_batch,
-                on_notice=on_notice,
-                engine=engine,
+        with heard(on_progress):
+            doing(READING)
+            return run_job(
+                self.job(
+                    source,
+                    out,
+                    columns=columns,
+                    limit=limit,
+                    resume=resume,
+                    max_cost=max_cost,
+                    precision=precision,
+                    judges_per_response=judges_per_response,
+                    order_seed=order_seed,
+                    batch=batch,
+                    on_batch=on_batch,
+                    on_notice=on_notice,
+                    engine=engine,
+                )
             )
-        )
 
     async def ascore_many(
         self, source: Any, out: str | Path | None = None, **options: Unpack[ScoreOptions]

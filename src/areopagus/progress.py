@@ -1,6 +1,6 @@
 """How far long work is: whoever does it says so, and a line shows it where somebody looks.
 
-    with shown() as line:               # a terminal's or a notebook's; nothing elsewhere
+    with heard():                       # a line in a terminal or a notebook; nothing elsewhere
         doing("reading the ratings")    # said in the library, heard by that line
 
 A job counts its units in a `Progress`; `doing` is for work that has nothing to count, such as
@@ -10,15 +10,17 @@ log of a command a line every half minute.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from .environment import is_own_process
 from .errors import visible_text
@@ -74,42 +76,62 @@ OnProgress = Callable[[Progress], None] | bool | None
 """Who hears how far a job is: a function; None shows a line in a terminal or a notebook, False
 nothing anywhere, and True a line also where nobody looks, every half minute."""
 
-_heard_by: ContextVar[Callable[[str], None] | None] = ContextVar("heard_by", default=None)
+Listener = Callable[[Progress], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def listener() -> Listener | None:
+    """Who hears how far the work is; None where nobody does."""
+    return _listener.get()
 
 
 def doing(text: str) -> None:
     """Says what is being done now to whoever listens."""
-    listener = _heard_by.get()
-    if listener is not None:
-        listener(text)
+    hear = _listener.get()
+    if hear is not None:
+        hear(Progress(doing=text))
 
 
 @contextmanager
-def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
-    """Has `doing` heard by this function, in what runs inside the block."""
-    token = _heard_by.set(listener)
+def heard(on_progress: OnProgress = None) -> Iterator[None]:
+    """Has it heard how far the work is that runs inside the block.
+
+    Who listens already goes on to, unless a function is named or nobody is to.
+    """
+    if not callable(on_progress) and on_progress is not False:
+        if _listener.get() is not None or _showing:
+            yield
+            return
+        with ProgressLine(in_logs=on_progress is True):
+            yield
+        return
+    token = _listener.set(on_progress or None)
     try:
         yield
     finally:
-        _heard_by.reset(token)
+        _listener.reset(token)
 
 
-@contextmanager
-def shown(wanted: bool | None = None) -> Iterator[ProgressLine | None]:
-    """Shows a line for as long as the block runs, unless one hears of it already.
+Call = TypeVar("Call", bound=Callable[..., Any])
 
-    Args:
-        wanted: None shows it in a terminal or a notebook, False nowhere, True in a log as well.
-    """
-    if wanted is False or _heard_by.get() is not None or _showing:
-        yield None
-        return
-    with ProgressLine(in_logs=wanted is True) as line:
-        _showing.append(line)  # of several jobs at once, one has the line
-        try:
-            yield line
-        finally:
-            _showing.remove(line)
+
+def shows_progress(call: Call) -> Call:
+    """Gives a function the argument `on_progress`, and has its `doing` heard as that says."""
+
+    @wraps(call)
+    def heard_call(*given: Any, on_progress: OnProgress = None, **named: Any) -> Any:
+        with heard(on_progress):
+            return call(*given, **named)
+
+    own = inspect.signature(call)
+    added = inspect.Parameter(
+        "on_progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="OnProgress"
+    )
+    rest = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    last = [one for one in own.parameters.values() if one.kind is one.VAR_KEYWORD]
+    heard_call.__signature__ = own.replace(parameters=[*rest, added, *last])  # type: ignore[attr-defined]
+    return cast("Call", heard_call)
 
 
 _showing: list[ProgressLine] = []
@@ -131,7 +153,8 @@ class ProgressLine:
         self._last = 0.0
 
     def __enter__(self) -> ProgressLine:
-        self._token = _heard_by.set(self.do)
+        self._token = _listener.set(self.update)
+        _showing.append(self)  # of several jobs at once, one has the line
         if self._place is not None:
             self._place.start()
         return self
@@ -142,7 +165,8 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _heard_by.reset(self._token)
+        _showing.remove(self)
+        _listener.reset(self._token)
         if self._place is not None:
             self._place.stop()
 
@@ -243,9 +267,8 @@ class _Terminal:
         self.bar.stop()
 
     def show(self, stage: str, done: int, total: int | None, said: str) -> None:
-        task = self.bar.tasks[0]
-        if total is None and task.total is not None:  # rich keeps a total that is not given
-            self.bar.reset(self._task, total=None)
+        if total is None:  # which rich takes for a total that stays
+            self.bar.tasks[0].total = None
         self.bar.update(self._task, completed=done, total=total, said=said, stage=stage)
 
     def say(self, text: str) -> None:

@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from .errors import InputError, InputFault
-from .progress import ESTIMATING, WRITING, doing
+from .progress import ESTIMATING, WRITING, doing, heard
 from .records.estimates import ESTIMATES_FILE, Estimates, read_estimates, write_estimates
 from .records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from .records.tables import judgment_frame, read_scores, score_frame
@@ -309,8 +309,9 @@ class Run(JobRun):
 
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""
-        self.require_estimates()
-        return self.write_report()
+        with heard():
+            self.require_estimates()
+            return self.write_report()
 
     @cached_property
     def _tables(self) -> Path:

@@ -53,7 +53,7 @@ def attack(
         responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
             eight built-in responses when left out.
         panel: who judges; the embedded baseline when left out.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
             neutralise, level, alpha, columns, limit, out, resume, max_cost.
 

@@ -51,7 +51,7 @@ def audit(
             optional respondent_id and repeat.
         options: options of the audit's own, by name.
         ledger: a file or an open Ledger; the user's shared one when left out.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         config: the fields of `AuditConfig`, which the command takes as well.
 
     Raises:

@@ -22,6 +22,7 @@ import numpy as np
 from ..errors import InputError, InputFault
 from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
+from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
@@ -204,6 +205,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
 
 
 @takes_options(CalibrateConfig)
+@shows_progress
 def calibrate(
     run: Run | JudgmentReading | str | Path,
     human: HumanReading | HumanTable | str | Path,
@@ -227,13 +229,14 @@ def calibrate(
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
-        options: as below.
+        options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
         InputError: unreadable input, with all faults; nobody rated a judged response; or an option
             that is none or out of range.
     """
     config = CalibrateConfig.checked(**options)
+    doing(READING)
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
     of_comments = None
@@ -244,13 +247,18 @@ def calibrate(
     target, levels = targets[0] if targets else None, with_levels(targets)
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
+    doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, **chance)
+    doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
+    doing("fitting corrections")
     note = add_corrections(out, dataset, target, levels=levels, **chance)
+    doing("comparing the panel with one person")
     add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
@@ -267,6 +275,7 @@ def calibrate(
 
 
 @takes_options(AgreementConfig)
+@shows_progress
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
@@ -278,13 +287,15 @@ def agreement(
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
         scale: lowest and highest score, where the reading does not say.
-        options: as below.
+        options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
         InputError: unreadable input, with all faults, or an option that is none or out of range.
     """
     config = AgreementConfig.checked(**options)
+    doing(READING)
     dataset, reading = people_dataset(human, scale=scale)
+    doing("comparing people with people")
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)

@@ -72,6 +72,7 @@ def cut(text: str, width: int) -> str:
 
 _ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 _CALLED = {
+    "target": "targets",
     "personas": "persona_names",
     "standard_error": "plan_error",
     "calls": "plan_calls",
@@ -90,8 +91,7 @@ def in_options(text: str, command: click.Command) -> str:
 
     def named(match: re.Match[str]) -> str:
         name, value = match[1], match[2]
-        # Models have the plural there: one option may name several.
-        known = (name, f"{name}s", _CALLED.get(name, ""))
+        known = (name, _CALLED.get(name, ""))
         option = next((options[one] for one in known if one in options), None)
         if option is None:
             return match[0]

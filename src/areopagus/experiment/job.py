@@ -28,7 +28,7 @@ from ..errors import InputError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
-from ..progress import OnProgress, Progress, heard_by, shown
+from ..progress import OnProgress, Progress, heard, listener
 from ..records.estimates import write_estimates
 from ..records.run_folder import RunFolder, run_identity_hash
 from .backends import prepare_all, require_access
@@ -245,22 +245,21 @@ class Job(ABC, Generic[Result]):
     @contextmanager
     def _heard(self) -> Iterator[None]:
         """Has whoever was named hear how far the job is; a stage of a larger one, that one's."""
-        given = self._given_listener
         if self._within is not None:
             yield
             return
-        with shown(False if callable(given) else given) as line:
-            listener = given if callable(given) else line.update if line is not None else None
-            if listener is None:
+        with heard(self._given_listener):
+            hear = listener()
+            if hear is None:
                 yield
                 return
-            self._on_progress = listener
-            with heard_by(self._do):
+            self._on_progress = hear
+            with heard(self._do):
                 yield
 
-    def _do(self, text: str) -> None:
+    def _do(self, told: Progress) -> None:
         """Tells what is done that has nothing to count."""
-        self.progress.doing = text
+        self.progress.doing = told.doing
         self._on_progress(self.progress)
 
     def begin(self, stage: str, *, total: int, unit: str) -> None:

@@ -211,8 +211,8 @@ def respond(
             models that take none. `words`: to aim at, instead of the track's. `repeats`: askings
             of each prompt, as separate responses. `columns`: our column name to theirs. `limit`:
             only the first so many prompts. `max_cost`: US dollars that are not passed. `ledger`: a
-            file or an open Ledger; the user's shared one when left out. `on_progress`: called on
-            every change, on the package's loop.
+            file or an open Ledger; the user's shared one when left out. `on_progress`: as of
+            `Panel.score_many`.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.

@@ -89,7 +89,7 @@ def stress(
         responses: responses that are there already, instead of prompts and target: response_id,
             prompt_id, condition, prompt_text, response_text, respondent_id; and repeat, from 0,
             where there are several to a prompt and condition.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         options: the fields of `StressConfig`, which the command takes as well.
 
     Raises:
