@@ -68,14 +68,19 @@ class AreopagusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InputFault:
-    """One thing wrong with the input: where it stands, which field, what is allowed instead."""
+    """One thing wrong with the input: where it stands, which field, what is allowed instead.
+
+    A field that stands nowhere is an argument of the call.
+    """
 
     where: str
     message: str
     field: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.where}: {self.field}" if self.field else self.where
+        place = self.where
+        if self.field:
+            place = f"{place}: {self.field}" if place else f"`{self.field}`"
         return f"{place}: {self.message}" if place else self.message
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.config import AgreementConfig, CalibrateConfig
-from ..progress import READING, ProgressLine
+from ..progress import ProgressLine
 from ..records.run_folder import csv_table
 from .display import NarrowCommand, printable
 from .humans import human_options, reading_from
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 @human_options
 def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any) -> None:
     """Say how far the people in the file HUMANS agree with each other."""
-    from ..calibration import agreement as people_alone
-
     config = chosen(options, AgreementConfig.model_fields)
-    with ProgressLine() as line:
-        line.do(READING)
+    with ProgressLine():
+        from ..calibration import agreement as people_alone
+
         found = people_alone(reading_from(humans, **options), **config)
     Output(json_file, full=full).show(found.document(), found.estimates)
 
@@ -70,14 +69,12 @@ def calibrate(
     RUN is a run folder, or a table of any tool's stored judgments (prompt_id, response_id,
     judge, optional persona and model, and scores).
     """
-    from ..calibration import CalibrationRun
-    from ..calibration import calibrate as against_people
-
     config = chosen(options, CalibrateConfig.model_fields)
-    folder = Path(out) if out is not None else Path(run) / CalibrationRun.kind
+    folder = Path(out) if out is not None else Path(run) / "calibration"
     is_kept = out is not None or Path(run).is_dir()
-    with ProgressLine(quiet=quiet) as line:
-        line.do(READING)
+    with ProgressLine(quiet=quiet):
+        from ..calibration import calibrate as against_people
+
         found = against_people(
             run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
         )
@@ -121,9 +118,9 @@ def apply(
 
     RUN is a run folder, or a table of later judgments where stored ones were calibrated.
     """
-    from ..calibration import apply as applied_to
-
     with ProgressLine(quiet=quiet) as line:
+        from ..calibration import apply as applied_to
+
         line.do("applying the calibration")
         found = applied_to(
             calibration,

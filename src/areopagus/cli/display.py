@@ -126,7 +126,11 @@ class Command(click.Command):
             return super().invoke(ctx)
         except InputError as error:
             faults = [
-                InputFault(in_options(f.where, self), in_options(f.message, self), f.field)
+                InputFault(
+                    in_options(f.where or f"`{f.field}`", self) if f.where or f.field else "",
+                    in_options(f.message, self),
+                    f.field if f.where else None,
+                )
                 for f in error.faults
             ]
             hint = in_options(error.hint, self) if error.hint else None

@@ -96,6 +96,8 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
         manner.show(run)
     elif document is not None:
         show_result(run, document, full=manner.full)
+    if manner.json_file is not None and not manner.quiet:
+        click.echo(f"Wrote {printable(manner.json_file)}", err=True)
     return code
 
 

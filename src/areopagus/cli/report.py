@@ -58,8 +58,10 @@ def export(
     rows = [(name.replace("_", " "), n) for name, n in result.left_out.items()]
     columns = [Column("status"), Column("judgments", "count")]
     left_out = Table("Left out, because they are no scores.", "Left out", columns, rows)
-    told = f"Wrote {result.path}: {result.written} of {result.total} judgments"
-    Output(json_file, quiet).show(listing("export", [told], [left_out]), place=result.path)
+    told = f"{result.written} of {result.total} judgments exported as {kind}."
+    document = listing("export", [told], [left_out])
+    if Output(json_file, quiet).show(document, place=result.path):
+        click.echo(f"Wrote {printable(str(result.path))}")
 
 
 COMPARISON_FILE = "comparison.html"

@@ -150,6 +150,8 @@ class Output:
         if self.talks:
             for line in render_text(document, full=self.full, width=WIDTH):
                 click.echo(printable(line))
+        if self.talks and self.json_file is not None:
+            click.echo(f"Wrote {printable(self.json_file)}", err=True)
         return self.talks
 
 
@@ -214,7 +216,6 @@ def write_shown(
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     with replaced(Path(json_file)) as part:
         part.write_text(text + "\n", encoding="utf-8")
-    click.echo(f"Wrote {printable(json_file)}", err=True)
 
 
 def _calls(calls: Mapping[str, int], usage: RunUsage) -> str:

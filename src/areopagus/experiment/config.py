@@ -254,9 +254,9 @@ def faults_of(error: ValidationError, where: str | None = None) -> list[InputFau
     """
     faults = []
     for item in error.errors(include_url=False, include_input=False):
-        place, field = where, [str(part) for part in item["loc"]]
-        if place is None:
-            place = f"`{field.pop(0)}`" if field else "options"
+        place, field = where or "", [str(part) for part in item["loc"]]
+        if where is None and len(field) > 1:
+            place = f"`{field.pop(0)}`"
         told = item["msg"].removeprefix("Value error, ")
         faults.append(InputFault(place, told, ".".join(field) or None))
     return faults
