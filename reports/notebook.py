@@ -258,7 +258,7 @@ def _picture(chart: Chart, *, is_demonstration: bool) -> str:
         # Several of them stand in one notebook; what they call their parts must differ.
         key = f"a{hashlib.sha256(path.read_bytes()).hexdigest()[:10]}"
         drawing = inline_svg(path, key=key, label=visible_plain(described, most=600))
-    sized = str(drawing).replace("<svg ", '<svg style="width:100%;max-height:18rem" ', 1)
+    sized = str(drawing).replace("<svg ", '<svg style="width:100%;max-height:26rem" ', 1)
     return f'<div style="margin:.4rem 0">{sized}</div>'
 
 

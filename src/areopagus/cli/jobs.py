@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,28 +64,36 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
     """
     from ..async_runner import run_stoppable
 
+    finish: Callable[[], int]
     with ProgressLine(quiet=manner.quiet) as line:
         line.do(READING)
         job = prepare(line)
         if not manner.quiet:
             announce(job, manner.name_with)
-        if not manner.dry_run:
-            run, was_interrupted = run_stoppable(job.run(), job.stop)
-            is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
-            document = run.document() if is_shown and not was_interrupted else None
-        else:
+        if manner.dry_run:
             line.do("counting the calls")
-            found = job.estimate()
-    if manner.dry_run:
-        if manner.json_file is not None:
-            write_shown(manner.json_file, estimate_document(found))
-        if manner.json_file != STDOUT:
-            show_estimate(found, job.config.max_cost, price_file=manner.price_file)
-            if manner.after_estimate is not None:
-                manner.after_estimate(found)
-        return 0
-    if was_interrupted:
-        return interrupted(manner.stopped(run))
+            finish = partial(_show_dry_run, job.estimate(), job, manner)
+        else:
+            run, was_interrupted = run_stoppable(job.run(), job.stop)
+            if was_interrupted:
+                finish = partial(interrupted, manner.stopped(run))
+            else:
+                is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
+                finish = partial(_show, run, run.document() if is_shown else None, manner)
+    return finish()
+
+
+def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:
+    if manner.json_file is not None:
+        write_shown(manner.json_file, estimate_document(found))
+    if manner.json_file != STDOUT:
+        show_estimate(found, job.config.max_cost, price_file=manner.price_file)
+        if manner.after_estimate is not None:
+            manner.after_estimate(found)
+    return 0
+
+
+def _show(run: Any, document: Document | None, manner: Manner) -> int:
     code: int = run.exit_code
     if manner.json_file is not None and document is not None:
         write_shown(manner.json_file, document, run.estimates, cost=run.record.get("cost"))
