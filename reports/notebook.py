@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, estimate, interval, units
+from ..progress import doing, heard
 from ..records.estimates import Estimates
 from ..records.types import Verdict
 from .chart_style import save, style
@@ -45,7 +46,12 @@ _CELL: Final = "padding:.1rem .7rem .1rem 0;border:0;background:none;color:inher
 
 def html_of(result: Any) -> str:
     """What a notebook shows of a result."""
-    document = document_of(result)
+    with heard():  # of a long run it takes seconds
+        doing("reading the results")
+        return _html(result, document_of(result))
+
+
+def _html(result: Any, document: Document) -> str:
     parts = [f'<p style="margin:0 0 .2rem"><b>{visible(one, most=400)}</b></p>'
              for one in document.headline or [document.title]]  # fmt: skip
     if document.is_demonstration:

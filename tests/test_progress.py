@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,26 @@ def test_a_notebook_shows_one_output_that_is_empty_at_the_end(
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", there)
     with heard():
+        doing("short")
+    assert outputs == []  # a call that is over at once shows nothing
+    monkeypatch.setattr(shown_progress, "_AFTER_S", 0.0)
+    with heard():
         doing("reading <b>")
     shown = [one["text/html"] for one in outputs]
     assert shown[1] == "<div>reading &lt;b&gt; <progress></progress> </div>"
     assert outputs[-1] == {"text/plain": "", "text/html": ""}
+
+
+def test_a_line_that_waits_appears_while_the_work_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = shown_progress._Terminal(Console(file=io.StringIO(), force_terminal=True))
+    monkeypatch.setattr(shown_progress, "_terminal", lambda: place)
+    with ProgressLine(after_s=0.05):
+        doing("writing the report")
+        assert not place.bar.live.is_started
+        until = time.monotonic() + 30
+        while not place.bar.live.is_started and time.monotonic() < until:
+            time.sleep(0.01)
+        assert place.bar.live.is_started
+    assert not place.bar.live.is_started

@@ -16,6 +16,7 @@ from .errors import InputError, InputFault
 from .experiment.backends import Model, backends_from, checked_models, prepare_all
 from .experiment.config import faults_of
 from .experiment.single import SingleScores, sample_from
+from .formats import units
 from .graphs.panel_spec import PanelSpec
 from .judges.factory import backend_of
 from .judges.judge import Judge
@@ -242,7 +243,9 @@ class Panel:
             StoreError: the ledger cannot be written.
         """
         sample = sample_from(prompt, response, response_id, prompt_id, respondent_id)
-        return run_sync(self._single.score(self.spec, sample))
+        with heard():
+            doing(f"asking {units(len(self.spec.planned()), 'judge')}")
+            return run_sync(self._single.score(self.spec, sample))
 
     async def ascore(
         self,

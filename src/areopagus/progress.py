@@ -19,12 +19,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
+from threading import Lock, Timer
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from .environment import is_own_process
 from .errors import visible_text
 from .formats import dollars, duration
+
+_AFTER_S: Final = 0.5
+"""How long a Python call works before a line is shown: most that are not jobs are done by then."""
 
 PREPARING: Final = "preparing"
 READING: Final = "reading the input"
@@ -103,7 +107,7 @@ def heard(on_progress: OnProgress = None) -> Iterator[None]:
         if _listener.get() is not None or _showing:
             yield
             return
-        with ProgressLine(in_logs=on_progress is True):
+        with ProgressLine(in_logs=on_progress is True, after_s=_AFTER_S):
             yield
         return
     token = _listener.set(on_progress or None)
@@ -140,23 +144,30 @@ _showing: list[ProgressLine] = []
 class ProgressLine:
     """One line that shows how far the work is."""
 
-    def __init__(self, *, quiet: bool = False, in_logs: bool = True) -> None:
+    def __init__(self, *, quiet: bool = False, in_logs: bool = True, after_s: float = 0.0) -> None:
         """Looks where it can be shown; nothing is shown before the block begins.
 
         Args:
             quiet: show nothing.
             in_logs: whether a stderr that is no terminal gets a line every half minute.
+            after_s: seconds before anything is shown: what is short needs no line.
         """
         self._place: _Place | None = None
         if not quiet:
             self._place = _notebook() or _terminal() or (_Log() if in_logs else None)
         self._last = 0.0
+        self._lock = Lock()
+        self._is_there = self._is_over = False
+        self._timer = Timer(after_s, self._start) if after_s and self._place is not None else None
 
     def __enter__(self) -> ProgressLine:
         self._token = _listener.set(self.update)
         _showing.append(self)  # of several jobs at once, one has the line
-        if self._place is not None:
-            self._place.start()
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        else:
+            self._start()
         return self
 
     def __exit__(
@@ -167,8 +178,18 @@ class ProgressLine:
     ) -> None:
         _showing.remove(self)
         _listener.reset(self._token)
-        if self._place is not None:
-            self._place.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            if self._place is not None and self._is_there:
+                self._place.stop()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._place is not None and not self._is_over:
+                self._place.start()
+                self._is_there = True
 
     def do(self, text: str) -> None:
         """Says what is being done that has nothing to count."""
@@ -292,10 +313,11 @@ class _Notebook:
     def __init__(self) -> None:
         self._output: Any = None
         self._stage: tuple[str, int, int | None] = (PREPARING, 0, None)
+        self._said = ""
 
     def start(self) -> None:
         show: Any = import_module("IPython.display").display
-        self._output = show(self._drawn(""), raw=True, display_id=True)
+        self._output = show(self._drawn(), raw=True, display_id=True)
 
     def stop(self) -> None:
         self._output.update({"text/plain": "", "text/html": ""}, raw=True)
@@ -305,12 +327,14 @@ class _Notebook:
         self.say(said)
 
     def say(self, text: str) -> None:
-        self._output.update(self._drawn(text), raw=True)
+        self._said = text
+        if self._output is not None:
+            self._output.update(self._drawn(), raw=True)
 
-    def _drawn(self, said: str) -> dict[str, str]:
+    def _drawn(self) -> dict[str, str]:
         from html import escape
 
-        stage, done, total = self._stage
+        (stage, done, total), said = self._stage, self._said
         counts = f' value="{done}" max="{max(total, 1)}"' if total is not None else ""
         return {
             "text/plain": " · ".join(filter(None, (stage, said))),

@@ -35,7 +35,7 @@ class Manner:
         name_with: the options that name models in the place of embedded stand-ins.
         price_file: the option whose file can hold a price.
         full: whether the whole document is shown instead of its summary.
-        json_file: where --json says.
+        json_file: where --json says; "-" is stdout, which then holds nothing else.
         show: prints what came of it; see `show_result` for what is shown where it is left out.
         after_estimate: prints what a command adds to the dry run.
         stopped: what is said first after an interrupt.
