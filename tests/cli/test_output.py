@@ -75,6 +75,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "rubrics": ("rubrics", "list"),
     "rubric": ("rubrics", "check", str(ROOT / "rubrics/critical_thinking.yaml")),
     "ledger": ("ledger", "stats", *LEDGER),
+    "calls": ("ledger", "show", *LEDGER),
     "explain": ("explain", "responses.csv", "r00"),
     "families": ("attack", "--list"),
     "audits": ("audit", "--list"),

@@ -27,8 +27,9 @@ def ledger() -> None:
 @ledger.command("show")
 @click.argument("key", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
 @_WHERE
-def show(key: str | None, *, limit: int, location: str | None) -> None:
+def show(key: str | None, *, limit: int, location: str | None, json_file: str | None) -> None:
     """List the newest calls, or show all that is stored of the one whose KEY begins so."""
     from ..records.ledger.admin import recent_calls, whole_call
 
@@ -38,7 +39,8 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
         # Escaped to ASCII: what a model wrote must not move the terminal's cursor.
         click.echo(json.dumps(whole_call(location, key), indent=2))
         return
-    from .display import cut, show_table
+    from ..reports.document import Column, Table
+    from .display import cut
 
     rows = [
         (
@@ -51,7 +53,10 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
         )
         for call in recent_calls(location, limit=limit)
     ]
-    show_table("", ["time", "key", "backend", "for", "cost", "reply"], rows, left=6)
+    heads = ["time", "key", "backend", "for", "cost", "reply"]
+    table = Table("", "Calls", [Column(head, "id") for head in heads], rows)
+    told = f"The newest {units(len(rows), 'call')}."
+    Output(json_file).show(listing("calls", [told], [table]))
 
 
 @ledger.command("stats")
