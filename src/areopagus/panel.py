@@ -309,7 +309,8 @@ class Panel:
         """
         from .experiment.job import run_job
 
-        with heard(on_progress):
+        hears = on_progress if callable(on_progress) else None  # of the job alone
+        with heard(False if hears else on_progress):
             doing(READING)
             return run_job(
                 self.job(
@@ -323,6 +324,7 @@ class Panel:
                     judges_per_response=judges_per_response,
                     order_seed=order_seed,
                     batch=batch,
+                    on_progress=hears,
                     on_batch=on_batch,
                     on_notice=on_notice,
                     engine=engine,
