@@ -83,6 +83,23 @@ def test_false_silences_a_job_inside_what_is_heard() -> None:
     assert told == ["one", "three"]
 
 
+def test_false_is_silent_where_somebody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[shown_progress._Terminal] = []
+
+    def terminal() -> shown_progress._Terminal:
+        made.append(shown_progress._Terminal(Console(file=io.StringIO(), force_terminal=True)))
+        return made[-1]
+
+    monkeypatch.setattr(shown_progress, "_terminal", terminal)
+    with Panel(ledger=tmp_path / "l.sqlite") as panel:
+        panel.score_many(ROWS, tmp_path / "run", on_progress=False)
+        assert made == []
+        panel.score_many(ROWS, tmp_path / "run")
+    assert len(made) == 1  # the call and its job have one between them
+
+
 def test_of_two_lines_at_once_one_is_shown(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressLine(quiet=True), heard(True):
         doing("reading the input")

@@ -309,8 +309,7 @@ class Panel:
         """
         from .experiment.job import run_job
 
-        hears = on_progress if callable(on_progress) else None  # of the job alone
-        with heard(False if hears else on_progress):
+        with heard(False if callable(on_progress) else on_progress):  # it hears of the job alone
             doing(READING)
             return run_job(
                 self.job(
@@ -324,7 +323,7 @@ class Panel:
                     judges_per_response=judges_per_response,
                     order_seed=order_seed,
                     batch=batch,
-                    on_progress=hears,
+                    on_progress=on_progress,
                     on_batch=on_batch,
                     on_notice=on_notice,
                     engine=engine,
