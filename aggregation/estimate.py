@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from ..shown import Shown
+
 Universe = Literal["this panel", "such judges"]
 """To what an interval generalises beyond its units: the judges that were asked, or their kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Shown):
     """A figure, its interval, what it rests on, and why something of it is missing.
 
     Attributes:

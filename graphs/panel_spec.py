@@ -58,6 +58,10 @@ class PanelSpec:
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Note] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        models = ", ".join(backend.spec.name for backend in self.backends)
+        return f"PanelSpec({len(self.personas)} personas on {models}; rubric {self.rubric.id})"
+
     @property
     def judge_prompt(self) -> JudgePrompt:
         """The wording, with the rubric: the same for all judges."""

@@ -80,8 +80,8 @@ def require_readable(template: JudgeTemplate) -> None:
                     template.id, "its user message has other markers than areopagus_v2", "user"
                 )
             ],
-            hint="The embedded baseline finds the texts by these markers. Name models with "
-            "--models, or take the markers over.",
+            hint="The embedded baseline finds the texts by these markers. Name models as "
+            "`models`, or take the markers over.",
         )
 
 

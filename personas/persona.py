@@ -102,6 +102,9 @@ class Persona(Document):
         default=(), max_length=50, description="Responses with expected scores; for personas check."
     )
 
+    def __repr__(self) -> str:
+        return f"Persona({self.id!r}, {self.axis}, version {self.version})"
+
 
 BUILTIN: tuple[str, ...] = (
     "sociologist",

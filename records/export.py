@@ -88,7 +88,7 @@ def export_run(
     target = Path(out) if out is not None else folder / name
     if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
         raise InputError(
-            [InputFault(str(target), "is a file of the run itself; name another with --out")]
+            [InputFault(str(target), "is a file of the run itself; name another as `out`")]
         )
     if not (folder / JUDGMENTS_FILE).is_file():
         raise InputError(

@@ -89,7 +89,7 @@ class RunFolder:
         if must_exist and not (path / RUN_FILE).is_file():
             raise InputError(
                 [InputFault(str(path), "there is no run to resume here")],
-                hint="Leave --resume out to start one.",
+                hint="Leave `resume` out to start one.",
             )
         is_new = _make(path)
         is_run = (path / RUN_FILE).exists()
@@ -253,7 +253,7 @@ def _make(path: Path) -> bool:
     except OSError as error:
         raise StoreError(f"{path}: the folder cannot be made ({error.strerror})") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise StoreError(f"{path}: the folder is read-only; choose another with --out")
+        raise StoreError(f"{path}: the folder is read-only; choose another as `out`")
     return is_new
 
 
@@ -266,7 +266,7 @@ def _locked(path: Path) -> Any:
     except Timeout:
         raise InputError(
             [InputFault(str(path), "another process is working in this run folder")],
-            hint="Wait until it has ended, or choose another folder with --out.",
+            hint="Wait until it has ended, or choose another folder as `out`.",
         ) from None
     except OSError as error:
         raise StoreError(f"{path}: the folder cannot be written ({error.strerror})") from error
@@ -288,7 +288,7 @@ def _refuse_foreign(path: Path) -> None:
         shown = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
         raise InputError(
             [InputFault(str(path), f"holds other files ({shown}) and no run")],
-            hint="Choose an empty or a new folder with --out; nothing was overwritten.",
+            hint="Choose an empty or a new folder as `out`; nothing was overwritten.",
         )
 
 
@@ -307,13 +307,13 @@ def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, A
     ]
     if faults:
         hint = (
-            "This folder holds another run. Choose another folder with --out: what is "
+            "This folder holds another run. Choose another folder as `out`: what is "
             "already paid is known by the ledger, not by the folder."
         )
         if there.get("template") == _FIRST_TEMPLATE != here.get("template"):
             hint += (
-                " Its judges were asked in the wording of the first version: --template "
-                "areopagus_v1 asks so, and finds what is paid."
+                " Its judges were asked in the wording of the first version: "
+                "`template='areopagus_v1'` asks so, and finds what is paid."
             )
         raise InputError(faults, hint=hint)
 

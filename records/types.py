@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Literal, get_args
+
+from ..shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ number. `screened`: there was nothing to judge, and nobody was asked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Shown):
     """What the panel says about one response, and how much of the panel says it.
 
     Means are over the scored judgments; the unit behind the interval is the panel's two facets
@@ -299,18 +300,8 @@ class Verdict:
             count += f"; unbalanced: too little of {', '.join(self.unbalanced)}"
         return f"{self.composite:.2f}{span}, disagreement {self.disagreement} ({count})"
 
-    def _repr_html_(self) -> str:
-        """A small table for notebooks; every text escaped."""
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{_shown(value)}</td></tr>"
-            for name, value in self.dimensions.items()
-        )
-        flags = html.escape(", ".join(self.flags)) or "none"
-        return (
-            f"<p><b>{html.escape(self.response_id)}</b>: {html.escape(self.summary())}</p>"
-            f"<table><tr><th>criterion</th><th>panel mean</th></tr>{rows}</table>"
-            f"<p>flags: {flags}</p>"
-        )
+    def __repr__(self) -> str:
+        return f"Verdict({self.response_id!r}: {self.summary()})"
 
 
 def count_statuses(judgments: tuple[Judgment, ...]) -> dict[str, int]:
@@ -327,7 +318,3 @@ def _listed(pair: tuple[float, float] | None) -> list[float] | None:
 
 def _pair(value: Any) -> tuple[float, float] | None:
     return None if value is None else (value[0], value[1])
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.2f}"

@@ -61,7 +61,12 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
     Raises:
         StoreError: they cannot be written.
     """
-    path = Path(path)
+    *_, svg = save(drawn(chart, is_demonstration=is_demonstration), path)
+    return svg
+
+
+def drawn(chart: Chart, *, is_demonstration: bool = False) -> Any:
+    """The matplotlib Figure of a chart; see `draw`."""
     drawing = {
         "forest": _forest,
         "heatmap": _heatmap,
@@ -109,8 +114,7 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
                 0.01, 0.05 / tall, DEMONSTRATION_MARK, ha="left", va="bottom", fontsize=7.5,
                 color=BLACK, fontweight="bold",
             )  # fmt: skip
-        *_, svg = save(figure, path)
-        return svg
+        return figure
 
 
 def _height(chart: Chart, n: int, *, titled: bool) -> float:

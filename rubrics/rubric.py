@@ -193,6 +193,10 @@ class Rubric(Document):
                 rule = f"must be a score from {self.scale.low} to {self.scale.high}"
                 yield (*at, "anchors", str(score), "[key]"), rule, score
 
+    def __repr__(self) -> str:
+        scale = f"{self.scale.low} to {self.scale.high}"
+        return f"Rubric({self.id!r}, {', '.join(self.dimension_ids)}; {scale})"
+
     @property
     def dimension_ids(self) -> tuple[str, ...]:
         """The ids of the dimensions, in order."""

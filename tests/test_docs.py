@@ -13,7 +13,6 @@ import contextlib
 import importlib
 import io
 import re
-import runpy
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -364,11 +363,11 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
     assert files == {
         "README.md",
         "concepts.yaml",
+        "first_steps.ipynb",
         "panel.yaml",
         "personas/urban_planner.yaml",
         "prompts.csv",
         "responses.csv",
-        "scoring_notebook.py",
         "stress_prompts.csv",
         "study/README.md",
         "study/raters.csv",
@@ -411,16 +410,53 @@ def test_the_backends_in_its_comments_are_in_order_too(workplace: Path) -> None:
     assert all(spec.prices or spec.rpm for spec in settings.models[1:])
 
 
-def test_the_example_notebook_runs_as_a_script(
-    workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runpy.run_path("examples/scoring_notebook.py", run_name="__main__")
-    printed = capsys.readouterr().out
-    assert "10 scored of 10 planned" in printed
-    assert "150 scored of 160 planned" in printed
-    assert "merit-4: inconclusive" in printed
-    assert "'sent': 16" in printed  # the extra persona alone
-    assert (workplace / "runs" / "notebook-holistic" / "scores.csv").is_file()
+@pytest.mark.slow
+@pytest.mark.pictures
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    folder = workplace / "examples"
+    told: list[str] = []
+
+    class Client(NotebookClient):
+        """Keeps what the cells write over."""
+
+        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+            if msg["msg_type"] in ("display_data", "update_display_data"):
+                told.append(msg["content"]["data"].get("text/plain", ""))
+            return super().process_message(msg, cell, cell_index)
+
+    notebook = nbformat.read(folder / "first_steps.ipynb", as_version=4)
+    Client(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    shown = {
+        cell.source.strip().splitlines()[-1]: cell.outputs
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    }
+    for name, wanted in (
+        ("verdict", "10 of 10 judgments scored"),
+        ("run", "150 scored of 160 planned"),
+        ("tested", "degrades under"),
+        ("found", "Cannot tell on overall"),
+    ):
+        page = shown[name][-1]["data"]["text/html"]
+        assert wanted in page
+        assert page.count("<svg") == 1
+        assert "DEMONSTRATION" in page
+        assert "<script" not in page
+    for name in ('verdict.plot("personas")', "run.plot()"):
+        assert set(shown[name][-1]["data"]) == {"image/png", "text/plain"}
+    (calls,) = (out for name, out in shown.items() if name.startswith("with_planner"))
+    assert "'sent': 16" in calls[-1]["data"]["text/plain"]  # the extra persona alone
+    (printed,) = (out for name, out in shown.items() if "print(error)" in name)
+    assert "`max_cost`: Input should be greater than or equal to 0" in printed[-1]["text"]
+    # How far it is, while it works, and nothing of it afterwards.
+    assert {"computing the estimates", "writing the report"} & set(told)
+    assert any(re.match(r"\d+/\d+ |\d/4 (rewrite|respond|score|retest) ", line) for line in told)
+    left = [out for cell in shown.values() for out in cell if out["output_type"] == "display_data"]
+    assert {out["data"]["text/plain"] for out in left} == {""}
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "SECURITY.md"], ids=lambda page: page.stem)

@@ -118,7 +118,7 @@ def scoring_backends(backends: Sequence[Backend]) -> tuple[Backend, ...]:
             faults,
             hint="The semi-generation form needs log-probabilities of the prompt's own tokens: a "
             "server of an open model that speaks OpenAI's /completions with echo, such as vLLM "
-            "(--targets-file with model: hosted_vllm/… and api_base). The choice form runs on any "
+            "(a `target` with model: hosted_vllm/… and api_base). The choice form runs on any "
             "model.",
         )
     return tuple(ScoringBackend(backend.spec) for backend in backends)

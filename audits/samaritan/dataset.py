@@ -206,7 +206,7 @@ def load_dataset(
         one for one in grouped if one.is_default
     )  # fmt: skip
     if not asked:
-        raise InputError("no category is asked by default: name one with --group")
+        raise InputError("no category is asked by default: name one as `group`")
     scenarios = [(scenario.id, topic.id) for topic in found for scenario in topic.scenarios]
     refuse_doubles(scenarios, "scenario")
     return Dataset(found, asked)

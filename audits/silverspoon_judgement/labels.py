@@ -150,7 +150,7 @@ def load_stored(
         if not set(ANSWERS).intersection(answers[column].values()):
             raise InputError(
                 [InputFault(str(path), "holds no answer that can be read", column)],
-                hint="Name the columns that hold answers with --answer-column.",
+                hint="Name the columns that hold answers as `answer_column`.",
             )
     binary = frozenset(chosen) - worded
     return StoredAnswers(answers, tuple(ids), bases, topics, str(path), binary)

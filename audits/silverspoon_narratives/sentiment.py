@@ -49,7 +49,7 @@ def require_library() -> None:
     if util.find_spec("vaderSentiment") is None:
         raise InputError(
             "the sentiment of stories needs vaderSentiment: pip install 'areopagus[audits]'",
-            hint="Or let the judges alone decide it: --sentiment judges.",
+            hint="Or let the judges alone decide it: `sentiment='judges'`.",
         )
 
 

@@ -88,7 +88,7 @@ def justifications(
     if not rows:
         raise InputError(
             "no rating has a comment",
-            hint="A column map (--columns) says which column holds them: columns: {comment: NAME}",
+            hint="A column map (`columns`) says which column holds them: columns: {comment: NAME}",
         )
     n_shared = sum(n for n in shared.values() if n > 1)
     return Justifications(tuple(rows), len(said) - len(rows), n_shared)

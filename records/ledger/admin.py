@@ -211,7 +211,7 @@ def prune(
     """
     if before is None and backend is None and not failures_only:
         raise InputError(
-            "say what to prune: --before DATE, --backend NAME or --failures; to drop "
+            "say what to prune: `before`, `backend` or `failures_only`; to drop "
             "everything, delete the file (or drop the schema of the database)"
         )
     newest = time.time() + 1 if before is None else before

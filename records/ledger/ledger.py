@@ -65,8 +65,8 @@ def open_store(location: str | Path | None, *, read_only: bool) -> Store:
         scheme = location.split("://", 1)[0]
         if scheme not in ("postgresql", "postgres"):
             raise InputError(
-                [InputFault("ledger", f"must be a file or postgresql://…, got {scheme}://…")],
-                hint="Name a file with --ledger, or leave it out for the shared one.",
+                [InputFault("`ledger`", f"must be a file or postgresql://…, got {scheme}://…")],
+                hint="Name a file as `ledger`, or leave it out for the shared one.",
             )
         from .address import PostgresAddress
         from .postgres import PostgresStore

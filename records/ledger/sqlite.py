@@ -51,7 +51,7 @@ class SqliteStore(Store):
         "real": "REAL",
         "by_name": " WITHOUT ROWID",
     }
-    elsewhere = "name another ledger with --ledger"
+    elsewhere = "name another ledger as `ledger`"
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         """Opens the file; to write, it is made where there is none.
@@ -292,12 +292,12 @@ def _create_file(path: Path) -> None:
             return
         raise StoreError(
             f"{path.parent}: must be a folder for the ledger, and is a file: "
-            "name a place for the ledger with --ledger or AREOPAGUS_HOME"
+            "name a place for the ledger as `ledger` or in AREOPAGUS_HOME"
         ) from error
     except OSError as error:
         raise StoreError(
             f"{path}: no ledger can be made here ({error.strerror}): "
-            "name a place that can be written with --ledger or AREOPAGUS_HOME"
+            "name a place that can be written as `ledger` or in AREOPAGUS_HOME"
         ) from error
 
 
@@ -315,7 +315,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
     if mode != "wal":
         raise StoreError(
             f"{path}: this file system cannot hold a ledger (SQLite's write-ahead log does not "
-            "work on it, as on most network shares): name a file on a local disk with --ledger"
+            "work on it, as on most network shares): name a file on a local disk as `ledger`"
         )
 
 

@@ -277,8 +277,7 @@ class RowSource(ABC, Generic[RowT]):
             raise InputError(
                 absent + [one for one in faults if one.field not in names],
                 hint=self._hint_for(names)
-                or "name other columns with --column OURS=THEIRS, as in "
-                "--column prompt_text=question",
+                or "name other columns, as in `columns={'prompt_text': 'question'}`",
             )
         if n_rows == 0 and not faults:
             faults.append(InputFault(self.name, f"holds no {self.kind}"))
@@ -420,7 +419,7 @@ class ResponseSource(RowSource[Sample]):
             return (
                 "prompts without responses? have models answer them first: areopagus score FILE "
                 "--target MODEL (areopagus stress FILE does the same under framings); a column of "
-                "another name: --column response_text=answer"
+                "another name: `columns={'response_text': 'answer'}`"
             )
         return None
 

@@ -15,7 +15,6 @@ from .errors import InputError as InputError
 from .errors import InputFault as InputFault
 from .errors import ProviderError as ProviderError
 from .errors import StoreError as StoreError
-from .experiment.job import Progress as Progress
 from .experiment.respond import arespond as arespond
 from .experiment.respond import respond as respond
 from .experiment.session import Session as Session
@@ -28,6 +27,7 @@ from .panel import score_prompts as score_prompts
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona
 from .personas import load_personas as load_personas
+from .progress import Progress as Progress
 from .prompts import PromptRun as PromptRun
 from .prompts import aconstruct_prompts as aconstruct_prompts
 from .prompts import construct_prompts as construct_prompts

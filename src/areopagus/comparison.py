@@ -14,6 +14,7 @@ from .records.estimates import Estimates
 from .records.run_folder import panel_of
 from .records.tables import read_texts
 from .reports.comparison import ComparedRun, comparison_document
+from .shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ class JudgedRun(Protocol):
         ...
 
 
-class Comparison:
+class Comparison(Shown):
     """What `compare` found, as figures and as a document.
 
     Attributes:
@@ -117,10 +118,6 @@ class Comparison:
         self.found.add_to(found)
         return found.frame()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """`estimates`."""
-        return self.estimates
-
     def document(self) -> Document:
         """What is shown: who scores higher, the differences, what differs between the runs."""
         found = self.found
@@ -167,9 +164,6 @@ class Comparison:
         drawn = path.with_name(f"{path.stem}_figures") if figures else None
         return write_html(path, self.document(), charts=drawn)
 
-    def __repr__(self) -> str:
-        told = self.document().headline
-        return f"Comparison({', '.join(self.names)}: {told[0] if told else 'nothing compared'})"
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

@@ -6,6 +6,9 @@ AreopagusError
 └── StoreError      a file, folder or ledger could not be read or written   (exit code 2)
 
 A reply that came but cannot be used is never raised: it is recorded, as a typed vote.
+
+Messages name arguments as Python calls them, between backquotes: `max_cost`, or with a value
+`template='areopagus_v1'`. The command line puts its options in their place (`cli.display`).
 """
 
 from __future__ import annotations
@@ -65,14 +68,19 @@ class AreopagusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InputFault:
-    """One thing wrong with the input: where it stands, which field, what is allowed instead."""
+    """One thing wrong with the input: where it stands, which field, what is allowed instead.
+
+    A field that stands nowhere is an argument of the call.
+    """
 
     where: str
     message: str
     field: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.where}: {self.field}" if self.field else self.where
+        place = self.where
+        if self.field:
+            place = f"{place}: {self.field}" if place else f"`{self.field}`"
         return f"{place}: {self.message}" if place else self.message
 
 

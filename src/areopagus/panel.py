@@ -16,6 +16,7 @@ from .errors import InputError, InputFault
 from .experiment.backends import Model, backends_from, checked_models, prepare_all
 from .experiment.config import faults_of
 from .experiment.single import SingleScores, sample_from
+from .formats import units
 from .graphs.panel_spec import PanelSpec
 from .judges.factory import backend_of
 from .judges.judge import Judge
@@ -25,6 +26,7 @@ from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
+from .progress import READING, OnProgress, doing, heard
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import RUBRICS, Rubric, load_rubric
 from .scoring import PromptScoreOptions, ScoreOptions, prompt_score_job, score_job
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
     from .experiment.dry_run import DryRun
     from .experiment.engine import Engine
-    from .experiment.job import Progress
     from .experiment.score import ScoreJob
     from .experiment.session import Session
     from .records.ledger import Ledger
@@ -245,7 +246,9 @@ class Panel:
             StoreError: the ledger cannot be written.
         """
         sample = sample_from(prompt, response, response_id, prompt_id, respondent_id)
-        return run_sync(self._single.score(self.spec, sample))
+        with heard():
+            doing(f"asking {units(len(self.spec.planned()), 'judge')}")
+            return run_sync(self._single.score(self.spec, sample))
 
     async def ascore(
         self,
@@ -273,7 +276,7 @@ class Panel:
         judges_per_response: int | None = None,
         order_seed: int = 0,
         batch: bool | BatchSettings = False,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
         on_batch: Callable[[BatchProgress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
         engine: Engine | None = None,
@@ -294,7 +297,9 @@ class Panel:
             judges_per_response: judgments that may be asked for on one response.
             order_seed: of those orders; the same seed asks the same judges.
             batch: whether to go through the providers' batch endpoints first, or how.
-            on_progress: called on every change, on the package's loop: keep it short.
+            on_progress: called on every change, on the package's loop: keep it short. Left out, a
+                line shows it in a terminal or a notebook; False shows none anywhere, True one in a
+                log as well, every half minute.
             on_batch: the same for changes of the batches.
             on_notice: called with every sentence about batches that a person should read.
             engine: what does the work, such as `engines.RayEngine(address)`; this process when left
@@ -307,24 +312,26 @@ class Panel:
         """
         from .experiment.job import run_job
 
-        return run_job(
-            self.job(
-                source,
-                out,
-                columns=columns,
-                limit=limit,
-                resume=resume,
-                max_cost=max_cost,
-                precision=precision,
-                judges_per_response=judges_per_response,
-                order_seed=order_seed,
-                batch=batch,
-                on_progress=on_progress,
-                on_batch=on_batch,
-                on_notice=on_notice,
-                engine=engine,
+        with heard(False if callable(on_progress) else on_progress):  # it hears of the job alone
+            doing(READING)
+            return run_job(
+                self.job(
+                    source,
+                    out,
+                    columns=columns,
+                    limit=limit,
+                    resume=resume,
+                    max_cost=max_cost,
+                    precision=precision,
+                    judges_per_response=judges_per_response,
+                    order_seed=order_seed,
+                    batch=batch,
+                    on_progress=on_progress,
+                    on_batch=on_batch,
+                    on_notice=on_notice,
+                    engine=engine,
+                )
             )
-        )
 
     async def ascore_many(
         self, source: Any, out: str | Path | None = None, **options: Unpack[ScoreOptions]

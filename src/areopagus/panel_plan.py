@@ -211,7 +211,7 @@ def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelS
     if faults:
         raise InputError(
             faults,
-            hint="Name more of them with --models, --persona or --personas.",
+            hint="Name more of them: `models`, `personas` or `persona_folders`.",
         )
     personas = {persona.id for persona in _drawn(panel.personas, plan.personas, seed)}
     models = {backend.spec.name for backend in panel.backends[: plan.models]}
@@ -240,10 +240,10 @@ def _cannot_be_met(
         f"its plan for a standard error of {standard_error:g} points cannot be met: no design of "
         f"at most {_design(*limits)} reaches it"
     )
-    hint = "Wish for a larger --plan-error, or for a number of calls with --plan-calls."
+    hint = "Wish for a larger `standard_error`, or for a number of calls: `calls`."
     if free is not None:
         needed = _design(free.personas, free.models, free.repeats)
-        hint = f"{needed} would: name more judges with --models and --persona. {hint}"
+        hint = f"{needed} would: name more judges as `models` and `personas`. {hint}"
     return InputError([InputFault(str(file), told)], hint=hint)
 
 

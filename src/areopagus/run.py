@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import shutil
+import textwrap
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,9 +14,11 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from .errors import InputError, InputFault
+from .progress import ESTIMATING, WRITING, doing, heard
 from .records.estimates import ESTIMATES_FILE, Estimates, read_estimates, write_estimates
 from .records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from .records.tables import judgment_frame, read_scores, score_frame
+from .shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 
 TEXT_FILE = "report.txt"
 """The whole document as text, beside the page."""
+_MOST_HEAD = 4096
+_MOST_TOLD = 120
+"""Characters of the report that are looked at for its first sentence, and of that sentence."""
 
 
-class JobRun(ABC):
+class JobRun(Shown, ABC):
     """A folder of results: run.json, the tables of estimates, and what is shown of them.
 
     Attributes:
@@ -121,6 +126,7 @@ class JobRun(ABC):
         from .reports.html import write_html
         from .reports.text import render_text
 
+        doing(WRITING)
         document = self.document()
         page = Path(out) if out is not None else self.path / REPORT_FILE
         write_html(page, document, charts=self.path / FIGURES_FOLDER if figures else None)
@@ -134,7 +140,23 @@ class JobRun(ABC):
         return 4 if self.state == "budget" else 0
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r}, {self.state})"
+        told = " ".join(filter(None, (self._told(), self._answer())))
+        return f"{type(self).__name__}({str(self.path)!r}, {told})"
+
+    def _told(self) -> str:
+        """What its record says of it, in a word or two, with its stop."""
+        return f"{self.state}."
+
+    def _answer(self) -> str:
+        """The first sentence of its report, which is quickly read; "" where there is none."""
+        try:
+            with (self.path / TEXT_FILE).open(encoding="utf-8") as file:
+                text = file.read(_MOST_HEAD)
+        except (OSError, ValueError):
+            return ""
+        paragraphs = [" ".join(one.split()) for one in text.split("\n\n")]
+        first = next((one for one in paragraphs if not one.startswith("DEMONSTRATION")), "")
+        return textwrap.shorten(first, _MOST_TOLD, placeholder=" …")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +254,18 @@ class Run(JobRun):
         """Every response, a row each, as scores.csv holds them, numbers as numbers."""
         return score_frame(self.path)
 
-    def to_pandas(self, table: Literal["scores", "judgments"] = "scores") -> pd.DataFrame:
-        """`scores` or `judgments`, by name.
+    def to_pandas(
+        self, table: Literal["scores", "judgments", "estimates"] = "scores"
+    ) -> pd.DataFrame:
+        """`scores`, `judgments` or `estimates`, by name.
 
         Raises:
             ValueError: no such table.
         """
-        if table not in ("scores", "judgments"):
-            raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
-        return self.judgments if table == "judgments" else self.scores
+        if table not in ("scores", "judgments", "estimates"):
+            raise ValueError(f"table must be 'scores', 'judgments' or 'estimates', got {table!r}")
+        found: pd.DataFrame = getattr(self, table)
+        return found
 
     def estimate_stored(self) -> Estimates:
         """Every figure, made of the tables: at the end of a run, and of one of the first version.
@@ -253,6 +278,7 @@ class Run(JobRun):
         """
         from .panel_estimates import panel_estimates
 
+        doing(ESTIMATING)
         return panel_estimates(self.tables_folder, self.record, self.score_rows)
 
     def document(self) -> Document:
@@ -301,8 +327,9 @@ class Run(JobRun):
 
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""
-        self.require_estimates()
-        return self.write_report()
+        with heard():
+            self.require_estimates()
+            return self.write_report()
 
     @cached_property
     def tables_folder(self) -> Path:
@@ -323,22 +350,8 @@ class Run(JobRun):
         """The rows of scores.csv, in `tables_folder`."""
         return read_scores(self.tables_folder)
 
-    def __repr__(self) -> str:
-        return (
-            f"Run({str(self.path)!r}, {self.state}, "
-            f"{self.n_scored} scored of {self.n_planned} planned)"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(item.respondent_id)}</td><td>{_number(item.composite)}</td>"
-            f"<td>{_span(item)}</td><td>{item.n_scored} of {item.n_responses}</td></tr>"
-            for item in self.respondents
-        )
-        return (
-            f"<p>{html.escape(repr(self))}</p><table><tr><th>respondent</th><th>composite</th>"
-            f"<th>95% interval over prompts</th><th>responses</th></tr>{rows}</table>"
-        )
+    def _told(self) -> str:
+        return f"{self.state}, {self.n_scored} scored of {self.n_planned} planned."
 
     @property
     def report_path(self) -> Path:
@@ -394,13 +407,3 @@ def _means_of(stored: Any) -> tuple[RespondentMean, ...]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(tuple[RespondentMean, ...]).validate_python(stored)
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.2f}"
-
-
-def _span(item: RespondentMean) -> str:
-    if item.interval is None:
-        return html.escape(item.reason or "none")
-    return f"{item.interval[0]:.2f} to {item.interval[1]:.2f}"

@@ -1,4 +1,4 @@
-"""The JSON Schemas that stand beside the built-in YAML files, made from the models.
+"""The JSON Schemas of the built-in YAML files and of what `--json` writes, made from the models.
 
 `python -m areopagus.schemas` writes them anew into a checkout after a model has changed.
 """
@@ -20,6 +20,7 @@ from .audits.socioeval.dataset import Classes, Theme
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
+from .reports.document_json import Result
 from .rubrics import Rubric
 from .yaml_files import schema_text
 
@@ -40,6 +41,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "audits/silverspoon_professions/people": People,
     "audits/socioeval/classes": Classes,
     "audits/socioeval/themes/theme": Theme,
+    "reports/result": Result,
 }
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .errors import InputError
 from .experiment.config import RespondConfig, ScoreConfig, Track
+from .progress import OnProgress
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
     from .experiment.engine import Engine
-    from .experiment.job import Progress
     from .experiment.score import ScoreJob
     from .graphs.panel_spec import PanelSpec
 
@@ -32,7 +32,7 @@ class ScoreOptions(TypedDict, total=False):
     judges_per_response: int | None
     order_seed: int
     batch: bool | BatchSettings
-    on_progress: Callable[[Progress], None] | None
+    on_progress: OnProgress
     on_batch: Callable[[BatchProgress], None] | None
     on_notice: Callable[[str], None] | None
     engine: Engine | None
@@ -109,8 +109,8 @@ def _config_and_engine(
     settings = BatchSettings() if batch is True else batch
     if settings.only and config.precision is not None:
         raise InputError(
-            "--batch-only and --precision do not go together: whom the rule asks next depends on "
-            "the answers. Give --batch, which has the first judges asked in batches, or "
-            "--judges-per-response."
+            "`only` (of batches) and `precision` do not go together: whom the rule asks next "
+            "depends on the answers. Give `batch`, which has the first judges asked in batches, or "
+            "`judges_per_response`."
         )
     return config, BatchEngine(settings, inner=engine, on_progress=on_batch, on_notice=on_notice)

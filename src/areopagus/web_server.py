@@ -228,7 +228,7 @@ async def serve(
         except OSError as error:
             raise InputError(
                 [InputFault(f"{host}:{port}", f"cannot be served: {error.strerror or error}")],
-                hint="another --port may be free; 0 takes any that is",
+                hint="another `port` may be free; 0 takes any that is",
             ) from error
         for number in (signal.SIGINT, signal.SIGTERM):
             # Not on every platform, and in the main thread only.

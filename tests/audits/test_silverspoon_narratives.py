@@ -94,5 +94,5 @@ def test_without_the_library_the_message_says_what_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"areopagus\[audits\]") as caught:
         items()
-    assert "--sentiment judges" in str(caught.value.hint)
+    assert "sentiment='judges'" in str(caught.value.hint)
     assert len(items(sentiment="judges")) == 1_000

@@ -21,7 +21,7 @@ def test_a_price_that_nobody_states_stays_unknown(server: BatchServer, tmp_path:
     with Panel(priced, personas=PERSONAS) as panel:
         run = run_batch(panel, tmp_path / "run", said=said)
     assert {vote["cost_usd"] for vote in read_judgments(run.path)} == {None}
-    assert any("--batch-discount" in sentence for sentence in said)
+    assert any("`discount`" in sentence for sentence in said)
     saved = run.record["cost"]["saved"]
     assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
     told = "\n".join(cost_lines(run.record["sessions"][-1]))

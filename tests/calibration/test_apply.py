@@ -261,7 +261,7 @@ def test_other_judges_are_refused_by_name_in_lines_of_80_columns(
     assert all(len(line) <= 80 or " " not in line.strip() for line in text.splitlines()[1:])
     cli.main([*command, "--despite-differences"], standalone_mode=False)
     printed = capsys.readouterr().out
-    assert "corrections applied: none\n" in printed
+    assert "Corrections applied: none.\n" in printed
     assert "earned and not applied: line: it was earned for another panel" in printed
     assert "none were earned" not in printed
     assert max(map(len, printed.splitlines())) <= 80

@@ -47,7 +47,7 @@ def test_a_panel_that_only_knows_the_source_is_named(make_world: Callable[..., A
     beyond = figure(found, "panel", "beyond_source")
     assert beyond.verdict == "source confound"
     assert not beyond.low > 0
-    assert "Source confound" in repr(found)
+    assert "Source confound" in str(found)
 
 
 def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibration) -> None:
@@ -128,9 +128,9 @@ def test_the_order_of_rows_does_not_matter(planted: Files, tmp_path: Path) -> No
 
 
 def test_options_that_are_none_or_out_of_range_are_refused(planted: Files) -> None:
-    with pytest.raises(InputError, match="level: Input should be less than 1"):
+    with pytest.raises(InputError, match="`level`: Input should be less than 1"):
         agreement(planted.humans, level=95)
-    with pytest.raises(InputError, match="epsilon: Extra inputs are not permitted"):
+    with pytest.raises(InputError, match="`epsilon`: Extra inputs are not permitted"):
         agreement(planted.humans, epsilon=0.1)
 
 
@@ -144,7 +144,7 @@ def test_the_command_names_them_and_writes_folder_and_json(
     out, whole = tmp_path / "out", tmp_path / "all.json"
     printed = run("calibrate", planted.judgments, planted.humans, "--scale", "1:10",
                   "--out", out, "--json", whole)  # fmt: skip
-    assert repr(report) in printed
+    assert str(report) in printed
     assert "harsh: h0; constant: h4" in " ".join(printed.split())
     assert f"Not shown above chance: {RANDOM}" in " ".join(printed.split())
     assert all(len(line) <= 80 for line in printed.splitlines() if str(tmp_path) not in line)

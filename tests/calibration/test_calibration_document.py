@@ -66,7 +66,7 @@ def found(run: Path, humans: Path) -> Calibration:
 
 def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None:
     assert found.record["stand_ins"] == ["offline/lexical"]
-    for text in (found.text, repr(found)):
+    for text in (found.text, str(found)):
         assert text.startswith("DEMONSTRATION: An embedded stand-in took part")
         assert "offline/lexical" in " ".join(text.split()[:12])
     found.write(tmp_path, figures=False)
@@ -105,16 +105,15 @@ def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
 ) -> None:
     people_only = agreement(make_world(3).humans)
     for report in (planted_report, few_report, ranks_report, people_only):
-        lines = repr(report).splitlines()
+        lines = str(report).splitlines()
         assert len(lines) <= 25
         for line in (*lines, *report.text.splitlines()):
             assert len(line) <= 80
             assert "nan" not in line.split()
-    first = repr(planted_report).splitlines()[0]
+    first = str(planted_report).splitlines()[0]
     assert first == "Better than one more person on overall."
-    notebook = planted_report._repr_html_()
-    assert notebook.startswith(f"<pre>{first}")
-    assert "'" not in notebook
+    assert repr(planted_report) == f"Calibration({first})"
+    assert first in planted_report._repr_html_()
 
 
 def test_the_head_has_its_grounds_in_order_and_the_picture_stands_first(
@@ -142,11 +141,9 @@ def test_the_head_has_its_grounds_in_order_and_the_picture_stands_first(
 
 def test_what_is_computed_is_told_stage_by_stage(make_world: Callable[..., Any]) -> None:
     told: list[str] = []
-    calibrate(*make_world(3), on_progress=told.append)
-    assert told[:3] == [
-        "reading judgments and ratings", "people with people", "panel with people"
-    ]  # fmt: skip
-    assert len(told) == len(set(told)) == 8
+    calibrate(*make_world(3), on_progress=lambda progress: told.append(progress.stage))
+    assert "comparing people with people" in told
+    assert len(told) == len(set(told)) >= 8
 
 
 def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_where_nobody_stated_a_scale_the_panels_is_held_to_and_all_faults_are_to
     ) as no:
         screened.require()
     assert f"{spoiled.humans}:182: overall" in str(no.value)
-    assert "--scale LOW:HIGH" in str(no.value)
+    assert "`scale`" in str(no.value)
 
 
 def test_a_rank_below_one_is_refused_with_every_row(tmp_path: Path) -> None:

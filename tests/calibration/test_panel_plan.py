@@ -184,7 +184,7 @@ def test_what_no_design_can_be_made_of_is_refused_with_the_reason(tmp_path: Path
     with pytest.raises(InputError, match=r"0.35 points cannot be met") as told:
         panel(tmp_path, 2).planned(path, standard_error=0.35)
     assert "× 2 models × 1 repeat reaches it" in str(told.value)
-    assert "would: name more judges with --models" in str(told.value)
+    assert "would: name more judges as `models`" in str(told.value)
     with pytest.raises(InputError, match="the plan wants 3, the panel has 2"):
         panel_by_plan(panel(tmp_path, 2).spec, read_plan(path, calls=6, models=3))
 

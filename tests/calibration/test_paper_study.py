@@ -169,7 +169,7 @@ def test_every_item_stands_in_the_estimates_and_few_lines_in_the_terminal(tmp_pa
     assert items["item"].nunique() == 25
     text = found.text
     assert all(f"cal{k}" in text for k in range(25))
-    assert len(repr(found).splitlines()) <= 25
+    assert len(str(found).splitlines()) <= 25
 
 
 def test_the_family_of_a_model_goes_by_its_name_or_is_told() -> None:

@@ -163,7 +163,7 @@ def test_other_column_names_a_limit_and_a_run_to_resume(call: Call, tmp_path: Pa
     assert err.count("Note: no respondent_id") == err.count("Note: no prompt_id") == 1
     assert Run(tmp_path / "run").n_planned == 20
     code, out, err = call(*given, "--resume", "--quiet")
-    assert (code, out, err) == (0, "", "")
+    assert (code, out, err) == (0, f"{tmp_path / 'run'}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_other_column_names_a_limit_and_a_run_to_resume(call: Call, tmp_path: Pa
         (["--quorum", "2"], "--quorum"),
         (["--repeats", "0"], "--repeats"),
         (["--limit", "0"], "--limit"),
-        (["--max-cost", "nan"], "max_cost"),
+        (["--max-cost", "nan"], "--max-cost: Input"),
         (["--score-mode", "expected"], "log-probabilities"),
         (["--nonsense"], "--nonsense"),
     ],
@@ -389,7 +389,8 @@ def test_every_export_and_the_report_are_written(
     }.items():
         code, out, _ = call("export", run, "--as", kind)
         assert code == 0
-        assert f"{run / name}: 40 of 40 judgments" in out
+        assert "40 of 40 judgments" in out
+        assert out.endswith(f"Wrote {run / name}\n")
         assert (run / name).stat().st_size > 0
     code, out, _ = call("export", run, "--as", "parquet", "--out", tmp_path / "copy.parquet")
     assert code == 0

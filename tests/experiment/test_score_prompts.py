@@ -217,7 +217,7 @@ def test_an_interrupt_is_raised_with_the_run(
             {},
             "has responses already",
         ),
-        (PROMPTS, {"response_repeats": 0}, "repeats: Input should be greater than or equal to 1"),
+        (PROMPTS, {"response_repeats": 0}, "`repeats`: Input should be greater than or equal to 1"),
         (PROMPTS, {"precision": -1.0}, "precision"),
         ([{"prompt_id": "a", "prompt_text": ""}], {}, "prompt_text"),
     ],

@@ -94,7 +94,7 @@ def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_re
     with pytest.raises(InputError) as refused:
         run()
     assert [fault.field for fault in refused.value.faults] == ["template"]
-    assert "--template areopagus_v1" in str(refused.value)
+    assert "template='areopagus_v1'" in str(refused.value)
     assert run(template=FIRST)[0] == 0
 
 

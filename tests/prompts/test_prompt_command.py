@@ -121,11 +121,11 @@ def test_generate_without_a_model_is_headed_as_a_demonstration(folder: Path) -> 
     assert not list(run.path.glob("map*"))
 
 
-def test_resume_demands_a_folder_and_quiet_says_nothing(folder: Path) -> None:
+def test_resume_demands_a_folder_and_quiet_says_no_more_than_where(folder: Path) -> None:
     PromptWorld(n=1).write_scenarios(folder / "own.jsonl")
     common = ("generate", "own.jsonl", "--ledger", "l.sqlite", "--out", "run", "--quiet")
     with pytest.raises(InputError, match="no run to resume"):
         call(*common, "--resume")
     found, _ = call(*common)
-    assert found.output == ""
+    assert found.output == "run\n"
     assert call(*common, "--resume")[1] == 0

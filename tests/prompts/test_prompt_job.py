@@ -368,6 +368,6 @@ def test_everything_wrong_is_said_before_anything_is_asked(play: Play) -> None:
         setup.run(judges=["offline/lexical"])
     with pytest.raises(InputError, match="writes no prompts"):
         construct_prompts(setup.world.scenarios(), models="offline/rewriter")
-    with pytest.raises(InputError, match=r"per_scenario: .*10"):
+    with pytest.raises(InputError, match=r"`per_scenario`: .*10"):
         setup.run(per_scenario=11)
     assert setup.server.counts.total == 0

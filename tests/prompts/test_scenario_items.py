@@ -379,5 +379,5 @@ def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path
         again = command(server, tmp_path, "--resume")
         assert (again.return_value, server.counts.total) == (0, sent)
         assert "0 calls sent, 6 from the ledger · $0" in " ".join(again.output.split())
-        assert command(server, tmp_path, "--quiet").output == ""
+        assert command(server, tmp_path, "--quiet").output == f"{tmp_path / 'run'}\n"
     assert len(load_scenarios(tmp_path / "run" / "scenarios.csv").scenarios) == 8

@@ -191,7 +191,7 @@ def test_another_run_is_refused_with_every_difference(started: Path) -> None:
         "personas.sociologist",
         "repeats",
     }
-    assert "--out" in str(caught.value)
+    assert "as `out`" in str(caught.value)
     RunFolder.open(started, IDENTITY).close()  # the refused one has left no lock
 
 

@@ -93,7 +93,7 @@ def test_rows_in_which_a_pattern_finds_nothing_are_named_all_of_them(tmp_path: P
 def test_a_condition_that_is_neither_column_nor_found_pattern_is_refused(condition: str) -> None:
     with StressSource(BARE, condition=condition) as source, pytest.raises(InputError) as caught:
         source.check()
-    assert "--condition" in str(caught.value)
+    assert "`condition=" in str(caught.value)
     assert "prompt_text" in str(caught.value), "the columns that are there are named"
 
 
@@ -106,7 +106,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_judged() -> None:
     with pytest.raises(InputError, match="no respondent answered a prompt both") as caught:
         read_supplied(each_its_own)
     assert "writer@baseline, writer@pressed" in str(caught.value)
-    assert "--condition" in str(caught.value)
+    assert "`condition=" in str(caught.value)
     # One prompt that a respondent answered under both is something to compare.
     assert len(read_supplied([*ROWS[:2], *each_its_own[2:]]).targets) == 3
 
@@ -389,7 +389,7 @@ def test_a_table_that_a_person_changed_is_not_written_over(
     write_variants(tmp_path / "variants.csv", rows)
     with pytest.raises(InputError, match=f"p {rows[place].condition}") as caught:
         refuse_edited(tmp_path / "variants.csv", BASE, GENERATED)
-    assert "--variants" in str(caught.value)
+    assert "`variants=" in str(caught.value)
 
 
 def test_a_table_that_lacks_a_row_is_not_as_it_was_written(tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
         settings={"per_session": 0, "title": "x" * 201},
     )  # fmt: skip
     for part in (
-        "per_session", "title", "--url", "no rubric", "is empty", "'p0-h2'", "another text",
+        "per_session", "title", "`url`", "no rubric", "is empty", "'p0-h2'", "another text",
         "'ada' stands at", "'expert_0'", "wrote a response", "no prompt 'nowhere'",
         "prompt 'p1': needs 3 responses of models, got 2",
         "prompt 'p2': needs 3 responses by people, got 2",

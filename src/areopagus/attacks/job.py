@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +14,14 @@ from ..async_runner import run_async
 from ..errors import InputError
 from ..experiment.config import InputConfig
 from ..experiment.dry_run import DryRun, estimate_scoring
-from ..experiment.job import Job, Progress, run_job
+from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
 from ..graphs.panel_spec import PanelSpec
 from ..graphs.screening import screen
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..panel import Panel, opened
+from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
@@ -34,7 +35,6 @@ from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
-Listener = Callable[[Progress], None]
 Outcome = TypeVar("Outcome", bound=JobRun)
 
 
@@ -42,7 +42,7 @@ def attack(
     responses: Any = None,
     *,
     panel: Panel | None = None,
-    on_progress: Listener | None = None,
+    on_progress: OnProgress = None,
     **options: Any,
 ) -> AttackRun:
     """Runs an injection corpus against a panel and measures how far it moves scores.
@@ -54,7 +54,7 @@ def attack(
         responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
             eight built-in responses when left out.
         panel: who judges; the embedded baseline when left out.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
             neutralise, level, alpha, columns, limit, out, resume, max_cost.
 
@@ -70,7 +70,7 @@ def attack(
 
 
 async def aattack(
-    responses: Any = None, *, panel: Panel, on_progress: Listener | None = None, **options: Any
+    responses: Any = None, *, panel: Panel, on_progress: OnProgress = None, **options: Any
 ) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
     config = AttackConfig.checked(**options)
@@ -81,7 +81,7 @@ def rescore(
     responses: Any,
     *,
     panel: Panel | None = None,
-    on_progress: Listener | None = None,
+    on_progress: OnProgress = None,
     **options: Any,
 ) -> RescoreRun:
     """Scores flagged responses once more with the flagged passages taken out, and compares.
@@ -103,7 +103,7 @@ def rescore(
 
 
 async def arescore(
-    responses: Any, *, panel: Panel, on_progress: Listener | None = None, **options: Any
+    responses: Any, *, panel: Panel, on_progress: OnProgress = None, **options: Any
 ) -> RescoreRun:
     """The asynchronous twin of `rescore`; the panel is the caller's."""
     config = RescoreConfig.checked(**options)
@@ -123,7 +123,7 @@ class PanelStage(Job[Outcome]):
         notices: tuple[str, ...],
         identity: Mapping[str, Any],
         name: str,
-        on_progress: Listener | None,
+        on_progress: OnProgress,
     ) -> None:
         self.panel = panel
         self._notices = (*panel.notices, *notices)
@@ -161,9 +161,9 @@ class PanelStage(Job[Outcome]):
 
     async def run_stages(self, client: Client) -> Estimates:
         """Has the panel score the responses, and estimates."""
-        return self.estimate_scores(
-            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
-        )
+        folder = await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
+        doing(ESTIMATING)
+        return self.estimate_scores(folder)
 
 
 class AttackJob(PanelStage[AttackRun]):
@@ -178,7 +178,7 @@ class AttackJob(PanelStage[AttackRun]):
         responses: Any = None,
         config: AttackConfig | None = None,
         *,
-        on_progress: Listener | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline; the folder is opened when it is run.
 
@@ -259,7 +259,7 @@ class RescoreJob(PanelStage[RescoreRun]):
         responses: Any,
         config: RescoreConfig | None = None,
         *,
-        on_progress: Listener | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Reads the responses, and keeps those with a hit.
 

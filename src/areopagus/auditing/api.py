@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
 from ..audits.audit import Audit
 from ..experiment.config import AuditConfig, takes_options
-from ..experiment.job import Progress, run_job
+from ..experiment.job import run_job
+from ..progress import OnProgress
 from .job import AuditJob
 from .run import AuditRun
 
@@ -28,7 +29,7 @@ def audit(
     responses: Any = None,
     options: Mapping[str, Any] | None = None,
     ledger: str | Path | Ledger | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress = None,
     **config: Any,
 ) -> AuditRun:
     """Audits models for a bias, by one of the built-in audits or one of your own.
@@ -50,7 +51,7 @@ def audit(
             optional respondent_id and repeat.
         options: options of the audit's own, by name.
         ledger: a file or an open Ledger; the user's shared one when left out.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         config: the fields of `AuditConfig`, which the command takes as well.
 
     Raises:
@@ -80,7 +81,7 @@ def _job(
     responses: Any = None,
     options: Mapping[str, Any] | None = None,
     ledger: str | Path | Ledger | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress = None,
     **config: Any,
 ) -> AuditJob:
     if panel is not None:

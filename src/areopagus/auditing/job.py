@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +27,12 @@ from ..experiment.backends import backends_from, repeated_names, settings_of
 from ..experiment.config import AuditConfig
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun
-from ..experiment.job import Job, Progress
+from ..experiment.job import Job
 from ..formats import units
 from ..graphs.adjudication import Ruling
 from ..judges.models.backend import OFFLINE_RESPONDENT, Backend, BackendSpec
 from ..judges.models.client import Client
+from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
 from .classify import answer_row, case_of, read_by_rule, ruled_row, rulings, write_votes
@@ -91,7 +92,7 @@ class AuditJob(Job[AuditRun]):
         *,
         options: Mapping[str, Any] | None = None,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline; see `areopagus.audit`.
 
@@ -249,6 +250,7 @@ class AuditJob(Job[AuditRun]):
             },
         }
         self.audit.write_tables(answers, self.options)
+        doing(ESTIMATING)
         found = estimated(self.audit, self.options, answers)
         if self.definition.people:
             from ..audits.people import people_estimates, write_for_people

@@ -113,7 +113,7 @@ class AuditRun(JobRun):
         if name not in audit_names() or self.record["audit"].get("folder"):
             raise InputError(
                 f"{self.path}: was made by the first version with an audit of your own ({name!r})",
-                hint="Run it again with --out naming this folder: nothing is asked twice.",
+                hint="Run it again with this folder as `out`: nothing is asked twice.",
             )
         audit = find_audit(name)
         return audit, read_options(audit, given)

@@ -90,7 +90,8 @@ class SuppliedAnswers:
             self.close()
             raise InputError(
                 [InputFault(summary.name, "no answer is to an item of this audit", "item_id")],
-                hint="The ids must be those of the audit: --write-prompts FILE lists them.",
+                hint="The ids must be those of the audit, which areopagus audit NAME "
+                "--write-prompts FILE lists.",
             )
 
     def answer(self, item_id: str, respondent: str, repeat: int) -> ModelAnswer:

@@ -175,7 +175,7 @@ async def eligible_backends(
         if provider.prices is None:
             on_notice(
                 f"{name}: nobody says what it costs in a batch; its cost stays unknown. "
-                "State it with --batch-discount, such as 0.5 for half the price."
+                "State it as `discount`, such as 0.5 for half the price."
             )
         providers[name] = provider
     return providers, refused

@@ -56,7 +56,7 @@ class BatchEngine:
         if self._settings.only:
             if type(self._inner) is not LocalEngine:
                 # Other machines ask by themselves, and nothing would keep them from it.
-                raise InputError("--batch-only: only this process can be kept from asking online")
+                raise InputError("`only`: only this process can be kept from asking online")
             faults = [
                 InputFault(backend.spec.name, "has no batch endpoint that is known here")
                 for backend in panel.backends
@@ -64,7 +64,7 @@ class BatchEngine:
             ]
             if faults:
                 raise InputError(
-                    faults, hint="Leave --batch-only out: what takes no batches is asked online."
+                    faults, hint="Leave `only` out: what takes no batches is asked online."
                 )
         await self._inner.require_access(panel, is_paid, capped=capped)
 

@@ -190,7 +190,7 @@ def _unreadable(path: Path, why: str) -> InputError:
     return InputError(
         [InputFault(str(path), f"cannot be used: {why}")],
         hint="It says which batches this run has bought. Without it they are asked for again: "
-        "restore it, or choose another folder with --out.",
+        "restore it, or choose another folder as `out`.",
     )
 
 

@@ -22,10 +22,12 @@ import numpy as np
 from ..errors import InputError, InputFault
 from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
+from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
+from ..shown import Shown
 from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
@@ -64,8 +66,8 @@ MOST_KEPT = 2000
 order."""
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Agreement(Shown):
     """How far people agree with each other.
 
     Attributes:
@@ -87,15 +89,14 @@ class Agreement:
 
         return "\n".join(render_text(self.document(), full=True))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         from ..reports.text import render_text
 
         return "\n".join(render_text(self.document()))
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(repr(self))}</pre>"
+    def __repr__(self) -> str:
+        first = " ".join(self.document().headline[:1])
+        return f"{type(self).__name__}({first})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,6 +213,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
 
 
 @takes_options(CalibrateConfig)
+@shows_progress
 def calibrate(
     run: Run | JudgmentReading | str | Path,
     human: HumanReading | HumanTable | str | Path,
@@ -220,7 +222,6 @@ def calibrate(
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
-    on_progress: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -236,8 +237,7 @@ def calibrate(
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
-        on_progress: is told what is being computed, a few words, before every stage.
-        options: as below.
+        options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
         InputError: unreadable input, with all faults; nobody rated a judged response; people
@@ -245,8 +245,7 @@ def calibrate(
             range.
     """
     config = CalibrateConfig.checked(**options)
-    stage = on_progress or _untold
-    stage("reading judgments and ratings")
+    doing(READING)
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
     of_comments = None
@@ -257,22 +256,22 @@ def calibrate(
     target, levels = targets[0] if targets else None, with_levels(targets)
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
+    doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
-    stage("people with people")
     add_people(out, dataset, target=target, **chance)
     require_agreement(out.frame())
-    stage("panel with people")
+    doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
-    stage("judges, personas, models")
+    doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
-    stage("how many judges")
+    doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
-    stage("corrections, out of fold")
+    doing("fitting corrections")
     note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
-    stage("alternative annotator test")
+    doing("comparing the panel with one person")
     add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
-    stage("the paper's figures")
+    doing("computing the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
     models = dataset.panel.models if dataset.panel is not None else ()
@@ -289,6 +288,7 @@ def calibrate(
 
 
 @takes_options(AgreementConfig)
+@shows_progress
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
@@ -300,13 +300,15 @@ def agreement(
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
         scale: lowest and highest score, where the reading does not say.
-        options: as below.
+        options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
         InputError: unreadable input, with all faults, or an option that is none or out of range.
     """
     config = AgreementConfig.checked(**options)
+    doing(READING)
     dataset, reading = people_dataset(human, scale=scale)
+    doing("comparing people with people")
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)

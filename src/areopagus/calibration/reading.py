@@ -446,7 +446,7 @@ def _of_run(run: Run) -> tuple[HumanTable, int]:
 
 _SCALE_HINT = (
     "Ranks count from 1, the best. Where people's scores are not on the panel's\n"
-    "scale, say theirs: --scale LOW:HIGH. Scores off a stated scale are left out,\n"
+    "scale, say theirs as `scale`. Scores off a stated scale are left out,\n"
     "counted, and listed with their rows."
 )
 
@@ -522,7 +522,7 @@ class Screened:
         """Returns what the reader has to know of the checks: that there was nothing to check by."""
         scored = any(not table.is_rank.all() for table in self.tables)
         if self.stated is None and self.assumed is None and scored:
-            return ("no scale is known: scores were not checked against one (--scale LOW:HIGH)",)
+            return ("no scale is known: scores were not checked against one (`scale`)",)
         return ()
 
     def report(self, responses: Mapping[str, str] | Iterable[str]) -> MatchReport:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..attacks.config import AttackConfig, RescoreConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -15,9 +16,10 @@ from .options import (
     panel_options,
     report_options,
 )
+from .results import Output, listing
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--responses", metavar="FILE", help="Responses to attack. Left out: eight built-in ones."
 )
@@ -47,7 +49,7 @@ def attack(
 
     config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
     if only_list:
-        return _list(config)
+        return _list(config, Output(json_file))
     with panel_from(given) as panel:
         return carry_out(
             lambda line: AttackJob(panel.spec, responses, config, on_progress=line.update),
@@ -55,7 +57,7 @@ def attack(
         )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @config_options(RescoreConfig)
 @report_options
@@ -80,11 +82,14 @@ def rescore(
         )
 
 
-def _list(config: AttackConfig) -> int:
+def _list(config: AttackConfig, output: Output) -> int:
     from ..attacks import load_families
-    from .display import show_table
+    from ..formats import units
+    from ..reports.document import Column, Table
 
     families = load_families(config.families or None, config.corpus)
-    rows = [(f.id, len(f.texts), ", ".join(f.placements), f.label) for f in families]
-    show_table("", ["family", "texts", "places", "what"], rows, left=4)
+    rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
+    columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
+    told = f"{units(len(rows), 'family', 'families')} of attack texts."
+    output.show(listing("families", [told], [Table("", "Families", columns, rows)]))
     return 0

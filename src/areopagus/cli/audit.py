@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.config import AuditConfig
+from .display import Command
 from .options import (
     chosen,
     click_options,
     config_from,
     config_options,
     dry_run_options,
+    json_option,
     ledger_option,
     report_options,
 )
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..auditing import AuditJob
@@ -66,8 +69,9 @@ class AuditGroup(click.Group):
     subcommand_metavar="NAME [OPTIONS]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the audits and exit.")
+@json_option
 @click.pass_context
-def audit(ctx: click.Context, *, only_list: bool) -> int | None:
+def audit(ctx: click.Context, *, only_list: bool, json_file: str | None) -> int | None:
     """Audit models for a bias: NAME is one of the audits, or the folder of your own.
 
     `areopagus audit NAME --help` shows an audit's options.
@@ -78,13 +82,12 @@ def audit(ctx: click.Context, *, only_list: bool) -> int | None:
         click.echo(ctx.get_help())
         return 0
     from ..audits.registry import audit_names, find_audit
-    from .display import printable
+    from ..reports.document import Column, Table
 
-    # Definition lists wrap and cut nothing, as a table at 80 columns would.
-    formatter = click.HelpFormatter(width=min(ctx.terminal_width or 80, 80))
-    known = [(name, find_audit(name).definition) for name in audit_names()]
-    formatter.write_dl([(name, printable(found.about)) for name, found in known])
-    click.echo(formatter.getvalue().rstrip("\n"))
+    rows = [(name, find_audit(name).definition.about) for name in audit_names()]
+    columns = [Column("audit", "id"), Column("finds out", "id")]
+    document = listing("audits", [f"{len(rows)} audits."], [Table("", "Audits", columns, rows)])
+    Output(json_file).show(document)
     return ctx.exit(0)
 
 
@@ -103,6 +106,7 @@ def _command(audit: Audit[Any]) -> click.Command:
     for option in reversed(_OPTIONS):
         callback = option(callback)
     made = click.command(
+        cls=Command,
         name=said.name,
         help=inspect.cleandoc(about),
         context_settings={"max_content_width": 80},

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import visible_text
 from ..experiment.config import AgreementConfig, CalibrateConfig
+from ..progress import ProgressLine
 from ..records.run_folder import csv_table
-from .display import WIDTH, NarrowCommand, printable
+from .display import NarrowCommand, printable
 from .humans import human_options, reading_from
-from .jobs import show_document
-from .options import chosen, config_options, report_options, seed_option
-from .progress import ProgressLine
-from .results import write_json
+from .options import (
+    chosen,
+    config_options,
+    json_option,
+    quiet_option,
+    report_options,
+    seed_option,
+)
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..calibration import Applied
+    from ..reports.document import Document
 
 
 @click.command(cls=NarrowCommand)
@@ -29,14 +34,12 @@ if TYPE_CHECKING:
 @human_options
 def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any) -> None:
     """Say how far the people in the file HUMANS agree with each other."""
-    from ..calibration import agreement as people_alone
-
     config = chosen(options, AgreementConfig.model_fields)
-    found = people_alone(reading_from(humans, **options), **config)
-    show_document(found.document(), full=full)
-    if json_file is not None:
-        write_json(json_file, found)
-        click.echo(f"Wrote {json_file}", err=True)
+    with ProgressLine():
+        from ..calibration import agreement as people_alone
+
+        found = people_alone(reading_from(humans, **options), **config)
+    Output(json_file, full=full).show(found.document(), found.estimates)
 
 
 @click.command(cls=NarrowCommand)
@@ -45,6 +48,7 @@ def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any)
 @click.option("--responses", metavar="FILE", help="The responses judged: adds lengths and domains.")
 @click.option("--inferred", metavar="FILE", help="Scores inferred from raters' justifications.")
 @click.option("--out", metavar="DIR", help="Folder of the calibration. Default: RUN/calibration.")
+@quiet_option
 @report_options
 @config_options(CalibrateConfig)
 @human_options
@@ -57,6 +61,7 @@ def calibrate(
     out: str | None,
     json_file: str | None,
     full: bool,
+    quiet: bool,
     **options: Any,
 ) -> None:
     """Compare the panel of RUN with the people in the file HUMANS.
@@ -64,28 +69,27 @@ def calibrate(
     RUN is a run folder, or a table of any tool's stored judgments (prompt_id, response_id,
     judge, optional persona and model, and scores).
     """
-    from ..calibration import calibrate as against_people
-
     config = chosen(options, CalibrateConfig.model_fields)
-    place = out or (Path(run) / "calibration" if Path(run).is_dir() else None)
-    written = None
-    with ProgressLine() as line:
-        line.stage("reading ratings")
+    folder = Path(out) if out is not None else Path(run) / "calibration"
+    is_kept = out is not None or Path(run).is_dir()
+    with ProgressLine(quiet=quiet):
+        from ..calibration import calibrate as against_people
+
         found = against_people(
-            run, reading_from(humans, **options), responses=responses, inferred=inferred,
-            on_progress=line.stage, **config,
-        )  # fmt: skip
-        if place is not None:
-            line.stage("writing the page and its charts")
-            written = found.write(place)
-    show_document(found.document(), full=full)
-    if json_file is not None:
-        write_json(json_file, found)
-        click.echo(f"Wrote {json_file}", err=True)
-    if written is None:
+            run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
+        )
+        if is_kept:
+            found.write(folder)
+        document = found.document()
+    place = folder if is_kept else None
+    is_told = Output(json_file, quiet, full).show(document, found.estimates, place=place)
+    if not is_kept:
         click.echo("Nothing is written without --out, since RUN is no run folder.", err=True)
-        return
-    folder = printable(str(written.path))
+    elif is_told:
+        _show_where(printable(str(folder)))
+
+
+def _show_where(folder: str) -> None:
     click.echo(f"\n{folder}: report.html · estimates.csv")
     click.echo(f"More: areopagus report {folder} --full\n      areopagus apply {folder} RUN")
 
@@ -96,6 +100,8 @@ def calibrate(
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")
 @click.option("--despite-differences", is_flag=True, help="Apply it to another panel all the same.")
 @click.option("--out", metavar="FILE.csv", help="Write the calibrated scores.")
+@json_option
+@quiet_option
 @seed_option
 def apply(
     calibration: str,
@@ -104,45 +110,65 @@ def apply(
     responses: str | None,
     despite_differences: bool,
     out: str | None,
+    json_file: str | None,
+    quiet: bool,
     seed: int,
 ) -> None:
     """Apply a saved CALIBRATION (its folder) to a later RUN of the same panel.
 
     RUN is a run folder, or a table of later judgments where stored ones were calibrated.
     """
-    from ..calibration import apply as applied_to
+    with ProgressLine(quiet=quiet) as line:
+        from ..calibration import apply as applied_to
 
-    found = applied_to(
-        calibration, run, responses=responses, despite_differences=despite_differences, seed=seed
-    )
-    for line in _applied(found):
-        click.echo(
-            textwrap.fill(
-                visible_text(line), WIDTH, subsequent_indent="    ", break_on_hyphens=False
-            )
+        line.do("applying the calibration")
+        found = applied_to(
+            calibration,
+            run,
+            responses=responses,
+            despite_differences=despite_differences,
+            seed=seed,
         )
-    if out is not None:
-        _write_scores(found, Path(out))
+        if out is not None:
+            _write_scores(found, Path(out))
+    if Output(json_file, quiet).show(_applied(found), found.drift, place=out) and out is not None:
         click.echo(f"Wrote {out}", err=True)
 
 
-def _applied(found: Applied) -> list[str]:
-    from ..formats import number, p_value, units
+def _applied(found: Applied) -> Document:
+    from ..formats import units
     from ..records.estimates import estimates_by
+    from ..reports.document import Column, Table
 
-    lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"
-    lines.append(f"  corrections applied: {', '.join(found.corrections) or nothing}")
-    lines += [f"  earned and not applied: {name}: {why}" for name, why in found.withheld]
-    lines += [f"  differs: {text}" for text in found.differences]
-    for keys, figures in estimates_by(found.drift, ["group"]):
-        change, n = figures["change"], int(figures["n_responses"].value)
-        verdict = ": the judge moved, not the respondents" if change.verdict else ""
-        lines.append(
-            f"  {keys['group']}: {number(change.value, is_signed=True)} on "
-            f"{units(n, 'identical response')}, p (Holm) {p_value(change.p_adjusted)}{verdict}"
+    applied = ", ".join(found.corrections) or nothing
+    rows = [
+        (
+            str(keys["group"]),
+            figures["change"],
+            int(figures["n_responses"].value),
+            figures["change"].p_adjusted,
+            "the judge moved, not the respondents" if figures["change"].verdict else "",
         )
-    return [*lines, *(f"  {text}" for text in found.notices)]
+        for keys, figures in estimates_by(found.drift, ["group"])
+    ]
+    columns = [
+        Column("judge", "id"),
+        Column("change", "estimate", is_signed=True),
+        Column("responses", "count"),
+        Column("p (Holm)", "p"),
+        Column("verdict", "wide"),
+    ]
+    drift = Table("Change of each judge on identical responses.", "Drift", columns, rows)
+    remarks = [("earned and not applied:", f"{name}: {why}") for name, why in found.withheld]
+    remarks += [("differs:", text) for text in found.differences]
+    scores = f"Calibrated scores of {units(len(found.scores), 'response')}."
+    return listing(
+        "applied",
+        [scores, f"Corrections applied: {applied}."],
+        [drift],
+        remarks=[*remarks, *(("", text) for text in found.notices)],
+    )
 
 
 def _write_scores(found: Applied, path: Path) -> None:

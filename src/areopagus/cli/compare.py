@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from .display import Command
 from .options import report_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", metavar="RUN…", nargs=-1, required=True)
 @click.option(
     "--by",
@@ -47,22 +48,20 @@ def compare(
     the same panel are compared; another panel is another instrument, which is said.
     """
     from ..run import compare as compared
+    from ..progress import ProgressLine
     from .display import printable
-    from .jobs import show_document
-    from .results import write_shown
+    from .results import Output
 
-    found = compared(*runs, by=by, baseline=baseline, margin=margin)
-    document = found.document()
-    if json_file is not None:
-        write_shown(json_file, document, found.estimates)
-    show_document(document, full=full)
-    if out is not None:
-        path = found.write_report(out)
-        click.echo()
-        click.echo(f"Wrote {printable(str(path))}")
+    with ProgressLine():
+        found = compared(*runs, by=by, baseline=baseline, margin=margin)
+        document = found.document()
+        path = None if out is None else found.write_report(out)
+    is_told = Output(json_file, full=full).show(document, found.estimates, place=path)
+    if is_told and path is not None:
+        click.echo(f"\nWrote {printable(str(path))}")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run")
 @click.option(
     "--baseline", required=True, metavar="RUN", help="The run folder that it is held against."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 import sys
 import textwrap
@@ -10,7 +12,7 @@ from typing import Any
 
 import click
 
-from ..errors import InputError, visible_text
+from ..errors import InputError, InputFault, StoreError, visible_text
 
 WIDTH = 80
 
@@ -68,6 +70,85 @@ def cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+_ARGUMENT = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+_CALLED = {
+    "target": "targets",
+    "personas": "persona_names",
+    "standard_error": "plan_error",
+    "calls": "plan_calls",
+    "only": "batch_only",
+    "discount": "batch_discount",
+    "rater": "renew",
+    "ledger": "location",
+    "failures_only": "failures",
+}
+"""Arguments of Python calls whose options have another name in a command."""
+
+
+def in_options(text: str, command: click.Command) -> str:
+    """The text, in which arguments between backquotes are named as this command's options."""
+    options = {one.name: one for one in command.params if isinstance(one, click.Option)}
+
+    def named(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
+        known = (name, _CALLED.get(name, ""))
+        option = next((options[one] for one in known if one in options), None)
+        if option is None:
+            return match[0]
+        flag = next(flag for flag in option.opts if flag.startswith("--"))
+        return flag if value is None else f"{flag} {_as_argument(value)}"
+
+    return _ARGUMENT.sub(named, text)
+
+
+def _as_argument(value: str) -> str:
+    """A Python value as it is given on a command line."""
+    try:
+        found = ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return value
+    if isinstance(found, dict):
+        return ",".join(f"{ours}={theirs}" for ours, theirs in found.items())
+    return shlex.quote(str(found))
+
+
+class Command(click.Command):
+    """A command whose errors name its options, where the library names arguments."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command.
+
+        Raises:
+            InputError: bad input.
+            StoreError: something cannot be read or written.
+        """
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            faults = [
+                InputFault(
+                    in_options(f.where or f"`{f.field}`", self) if f.where or f.field else "",
+                    in_options(f.message, self),
+                    f.field if f.where else None,
+                )
+                for f in error.faults
+            ]
+            hint = in_options(error.hint, self) if error.hint else None
+            raise self.input_error(faults, hint) from error
+        except StoreError as error:
+            raise StoreError(in_options(str(error), self)) from error
+
+    def input_error(self, faults: Sequence[InputFault], hint: str | None) -> InputError:
+        """The error that is shown."""
+        return InputError(faults, hint=hint)
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
 _BEFORE = len("Error: ")
 
 
@@ -85,16 +166,9 @@ class NarrowInputError(InputError):
         return "\n".join(lines).removeprefix(" " * _BEFORE)
 
 
-class NarrowCommand(click.Command):
+class NarrowCommand(Command):
     """A command that says what is wrong with its input in lines of at most 80 columns."""
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command.
-
-        Raises:
-            NarrowInputError: bad input.
-        """
-        try:
-            return super().invoke(ctx)
-        except InputError as error:
-            raise NarrowInputError(error.faults, hint=error.hint) from error
+    def input_error(self, faults: Sequence[InputFault], hint: str | None) -> InputError:
+        """The error, wrapped."""
+        return NarrowInputError(faults, hint=hint)

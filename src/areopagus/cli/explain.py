@@ -8,22 +8,31 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError, InputFault
-from ..formats import listed, number, units, words
-from .options import column_option
+from ..formats import listed, units, words
+from .display import Command
+from .options import column_option, json_option
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..judges.offline.lexical import Features
     from ..records.types import Sample
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @click.argument("response_id")
 @click.option("--persona", default="sociologist", metavar="NAME|FILE", show_default=True)
 @click.option("--rubric", default="critical_thinking", metavar="NAME|FILE", show_default=True)
 @column_option
+@json_option
 def explain(
-    responses: str, response_id: str, *, persona: str, rubric: str, columns: dict[str, str]
+    responses: str,
+    response_id: str,
+    *,
+    persona: str,
+    rubric: str,
+    columns: dict[str, str],
+    json_file: str | None,
 ) -> None:
     """Show how offline/lexical comes to its scores for one response of a file.
 
@@ -32,8 +41,8 @@ def explain(
     """
     from ..judges.offline.lexical import LEXICAL_VERSION, alike_in_words, measure, score
     from ..personas import load_persona
+    from ..reports.document import Cell, Column, Table
     from ..rubrics import load_rubric
-    from .display import say, show_table
 
     row = _find(responses, response_id, columns)
     judge, chosen = load_persona(persona), load_rubric(rubric)
@@ -46,32 +55,31 @@ def explain(
         high=chosen.scale.high,
         lexicon=judge.lexicon or {},
     )
-    say(
-        f"offline/lexical version {LEXICAL_VERSION}, {judge.label}, response {response_id}: a "
-        "count of text features, not a reading of the text",
-        bold=True,
-    )
+    about = f"offline/lexical version {LEXICAL_VERSION}, {judge.label}, response {response_id}: "
+    headline = [about + "a count of text features, not a reading of the text."]
     if scores.abstained:
-        say("The text declines to answer: the judgment is an abstention.")
+        headline.append("The text declines to answer: the judgment is an abstention.")
     if told := alike_in_words(dimensions):
-        say(f"{told}.")
-    say(_word_order(features))
+        headline.append(f"{told}.")
+    headline.append(_word_order(features))
+    heads = [Column("feature"), Column("adds", "number", is_signed=True)]
+    tables = []
     for dimension in chosen.dimensions:
         title = f"{dimension.label}: {scores.scores[dimension.id]}"
         family = dimension.offline
         parts = scores.explanation.get(family) if family else None
-        say()
         if parts is None:
-            say(title, bold=True)
-            say("  the mean of all feature families (the rubric names none)")
+            mean = "the mean of all feature families (the rubric names none)"
+            tables.append(Table(title, dimension.label, heads, [(mean, None)]))
             continue
         rows = [
-            (words(name), number(value, is_signed=True))
+            (words(name), value)
             for name, value in sorted(parts.items(), key=lambda item: -abs(item[1]))
             if abs(value) >= 0.005
         ]
-        rows.append(("position on the scale, 0 to 1", number(sum(parts.values()))))
-        show_table(title, ["feature", "adds"], rows)
+        whole = [("position on the scale, 0 to 1", Cell(sum(parts.values())))]
+        tables.append(Table(title, dimension.label, heads, rows, foot=whole))
+    Output(json_file).show(listing("explanation", headline, tables))
 
 
 def _word_order(features: Features) -> str:

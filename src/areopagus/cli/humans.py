@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError, InputFault
 from ..experiment.config import HumansConfig
-from ..formats import count, number, units
-from .display import NarrowCommand
-from .options import chosen, config_options
+from ..formats import units
+from ..progress import READING, ProgressLine
+from .display import Group, NarrowCommand
+from .options import chosen, config_options, json_option
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..records.humans import HumanReading
     from ..records.humans.misfits import Misfit
+    from ..reports.document import Document, Table
 
 _PLACES = 20
 """So many places of each kind are printed; all are counted."""
@@ -47,23 +50,26 @@ def reading_from(path: str, **options: Any) -> HumanReading:
     return _only(reading, config.raters) if config.raters else reading
 
 
-@click.group()
+@click.group(cls=Group)
 def humans() -> None:
     """Look into files of human judgments."""
 
 
 @humans.command("inspect", cls=NarrowCommand)
 @click.argument("file")
+@json_option
 @human_options
-def inspect(file: str, **options: Any) -> int:
+def inspect(file: str, *, json_file: str | None, **options: Any) -> int:
     """Show what is understood of FILE before anything is computed.
 
     Exit code 2 where rows cannot be read, scores are off the --scale, ratings are given
     twice, or raters are not on the --roster.
     """
-    reading = reading_from(file, **options)
-    found = reading.misfits()
-    show_reading(reading, found)
+    with ProgressLine() as line:
+        line.do(READING)
+        reading = reading_from(file, **options)
+        found = reading.misfits()
+    Output(json_file).show(reading_document(reading, found))
     return 2 if reading.n_faults or found else 0
 
 
@@ -112,19 +118,18 @@ def _questions(responses: str | None) -> dict[str, str]:
         source.close()
 
 
-def show_reading(reading: HumanReading, found: tuple[Misfit, ...]) -> None:
+def reading_document(reading: HumanReading, found: tuple[Misfit, ...]) -> Document:
     """Layout, columns, counts, and every row that does not count or fit, with its reason."""
     import numpy as np
 
     from ..records.humans.misfits import rows_said
-    from .display import say, show_table
+    from ..reports.document import Column, Table
 
     shared = reading.table
-    say(f"{reading.path}: layout {reading.layout}, {reading.shape}", bold=True)
-    say(
+    counted = (
         f"{units(len(shared), 'rating')} by {units(len(shared.rater_id.used()), 'rater')} of "
         f"{units(len(shared.response_id.used()), 'response')} to "
-        f"{units(len(shared.prompt_id.used()), 'prompt')}"
+        f"{units(len(shared.prompt_id.used()), 'prompt')}."
     )
     rows = []
     names = shared.criterion.texts()
@@ -132,38 +137,49 @@ def show_reading(reading: HumanReading, found: tuple[Misfit, ...]) -> None:
         for is_rank, kind in ((False, "score"), (True, "rank, 1 = best")):
             values = shared.value[(names == name) & (shared.is_rank == is_rank)]
             if len(values):
-                low, high = np.nanmin(values), np.nanmax(values)
-                mean = number(float(np.nanmean(values)), 3)
-                rows.append((name, kind, count(len(values)), f"{low:g}", f"{high:g}", mean))
-    show_table("", ["criterion", "kind", "ratings", "lowest", "highest", "mean"], rows, left=2)
-    say("Columns used: " + ", ".join(f"{theirs} → {ours}" for ours, theirs in reading.columns_used))
-    for label, columns in (
-        ("Taken for criteria because they hold numbers only", reading.columns_sampled),
-        ("Ignored", reading.columns_ignored),
+                low, high = float(np.nanmin(values)), float(np.nanmax(values))
+                rows.append((name, kind, len(values), low, high, float(np.nanmean(values))))
+    columns = [Column("criterion", "id"), Column("kind", "id"), Column("ratings", "count")]
+    columns += [Column(head, "number") for head in ("lowest", "highest")]
+    columns.append(Column("mean", "number", digits=3))
+    used = ", ".join(f"{theirs} → {ours}" for ours, theirs in reading.columns_used)
+    said = [("Columns used:", used)]
+    for label, given in (
+        ("Taken for criteria because they hold numbers only:", reading.columns_sampled),
+        ("Ignored:", reading.columns_ignored),
     ):
-        if columns:
-            say(f"{label}: {', '.join(columns)}")
+        if given:
+            said.append((label, ", ".join(given)))
     if len(reading.calibration):
-        say(f"Calibration items, kept apart: {units(len(reading.calibration), 'rating')}")
+        kept = units(len(reading.calibration), "rating")
+        said.append(("Calibration items, kept apart:", kept))
     if reading.n_missing:
-        say(f"Empty rating cells: {reading.n_missing:,}")
+        said.append(("Empty rating cells:", f"{reading.n_missing:,}"))
     for exclusion in reading.exclusions:
         where = f" ({rows_said(exclusion.lines, exclusion.n)})" if exclusion.lines else ""
-        say(f"Left out: {exclusion.n:,} × {exclusion.reason}{where}")
-    for misfit in found:
-        say(misfit.said, bold=True)
-        for place in misfit.shown(_PLACES):
-            say(f"  {place}", indent="    ")
+        said.append(("Left out:", f"{exclusion.n:,} × {exclusion.reason}{where}"))
     if reading.scale is None and not shared.is_rank.all():
-        say("No --scale was given: scores were not checked against one.")
-    for notice in reading.notices:
-        say(f"Note: {notice}")
+        said.append(("", "No --scale was given: scores were not checked against one."))
+    tables = [Table("", "Criteria", columns, rows)]
+    tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in found]
     if reading.n_faults:
-        say(f"\n{units(reading.n_faults, 'fault')}", bold=True)
-        for fault in reading.faults[:_PLACES]:
-            say(f"  {fault}", indent="    ")
+        faults = [str(fault) for fault in reading.faults[:_PLACES]]
         if reading.n_faults > _PLACES:
-            say(f"  and {reading.n_faults - _PLACES:,} more")
+            faults.append(f"and {reading.n_faults - _PLACES:,} more")
+        tables.append(_places(units(reading.n_faults, "fault"), faults))
+    return listing(
+        "human_reading",
+        [f"{reading.path}: layout {reading.layout}, {reading.shape}.", counted],
+        tables,
+        remarks=said,
+        notices=reading.notices,
+    )
+
+
+def _places(title: str, places: Iterable[str]) -> Table:
+    from ..reports.document import Column, Table
+
+    return Table(title, title, [Column("place")], [(place,) for place in places])
 
 
 def _scale(text: str | tuple[float, float] | None) -> tuple[float, float] | None:

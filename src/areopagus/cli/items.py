@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..prompts.config import ConceptPairsConfig, ScenariosConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 
     from ..prompts.items import ItemJob
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def _options(config: type[BaseModel], about: str) -> Callable[[Command], Command]:
+def _options(config: type[BaseModel], about: str) -> Callable[[Decorated], Decorated]:
     """Adds who writes (`about` is the help of --model), what is chosen, and what is shown."""
 
-    def added(command: Command) -> Command:
+    def added(command: Decorated) -> Decorated:
         shown = ledger_option(dry_run_options(report_options(command)))
         return model_options("models", about, "--model", "-m")(config_options(config)(shown))
 
@@ -59,7 +60,7 @@ def _carry_out(
     )
 
 
-@click.command(name="scenarios")
+@click.command(cls=Command, name="scenarios")
 @_options(ScenariosConfig, "Who writes; one model.")
 def scenarios(**given: Any) -> int:
     """Have a model write scenarios for `audit silverspoon-judgement`.
@@ -74,7 +75,7 @@ def scenarios(**given: Any) -> int:
     return _carry_out(ScenarioJob, ScenariosConfig, given)
 
 
-@click.command(name="concept-pairs")
+@click.command(cls=Command, name="concept-pairs")
 @click.argument("sources", metavar="SOURCES")
 @_options(ConceptPairsConfig, "Who writes; given twice, the second checks the concept pairs.")
 def concept_pairs(sources: str, **given: Any) -> int:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..experiment.cost_cap import STOPPED_BY_CAP
 from ..formats import count, dollars, units
+from ..progress import READING, ProgressLine
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
 from .display import WIDTH, printable, same_command, say, show_notices, show_table
-from .progress import ProgressLine
-from .results import cost_line, echo_cost, fault_lines, write_json
+from .results import STDOUT, cost_line, echo_cost, fault_lines, write_shown
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import DryRun
@@ -30,11 +31,11 @@ class Manner:
 
     Attributes:
         dry_run: whether only calls and cost are shown.
-        quiet: whether no line and no results are shown.
+        quiet: whether nothing is shown but where the result is.
         name_with: the options that name models in the place of embedded stand-ins.
         price_file: the option whose file can hold a price.
         full: whether the whole document is shown instead of its summary.
-        json_file: where --json says.
+        json_file: where --json says; "-" is stdout, which then holds nothing else.
         show: prints what came of it; see `show_result` for what is shown where it is left out.
         after_estimate: prints what a command adds to the dry run.
         stopped: what is said first after an interrupt.
@@ -63,27 +64,49 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
     """
     from ..async_runner import run_stoppable
 
-    with ProgressLine(quiet=manner.quiet or manner.dry_run) as line:
+    finish: Callable[[], int]
+    with ProgressLine(quiet=manner.quiet) as line:
+        line.do(READING)
         job = prepare(line)
         if not manner.quiet:
             announce(job, manner.name_with)
         if manner.dry_run:
-            found = job.estimate()
-            show_estimate(found, job.config.max_cost, price_file=manner.price_file)
-            if manner.after_estimate is not None:
-                manner.after_estimate(found)
-            return 0
-        run, was_interrupted = run_stoppable(job.run(), job.stop)
-    if was_interrupted:
-        return interrupted(manner.stopped(run))
-    if manner.json_file is not None:
-        write_json(manner.json_file, run)
-    if not manner.quiet:
-        if manner.show is not None:
-            manner.show(run)
+            line.do("counting the calls")
+            finish = partial(_show_dry_run, job.estimate(), job, manner)
         else:
-            show_result(run, full=manner.full)
+            run, was_interrupted = run_stoppable(job.run(), job.stop)
+            if was_interrupted:
+                finish = partial(interrupted, manner.stopped(run))
+            else:
+                is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
+                finish = partial(_show, run, run.document() if is_shown else None, manner)
+    return finish()
+
+
+def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:
+    if manner.json_file is not None:
+        write_shown(manner.json_file, estimate_document(found))
+    if manner.json_file != STDOUT:
+        show_estimate(found, job.config.max_cost, price_file=manner.price_file)
+        if manner.after_estimate is not None:
+            manner.after_estimate(found)
+    return 0
+
+
+def _show(run: Any, document: Document | None, manner: Manner) -> int:
     code: int = run.exit_code
+    if manner.json_file is not None and document is not None:
+        write_shown(manner.json_file, document, run.estimates, cost=run.record.get("cost"))
+    if manner.json_file == STDOUT:
+        return code
+    if manner.quiet:
+        click.echo(printable(str(run.path)))
+    elif manner.show is not None:
+        manner.show(run)
+    elif document is not None:
+        show_result(run, document, full=manner.full)
+    if manner.json_file is not None and not manner.quiet:
+        click.echo(f"Wrote {printable(manner.json_file)}", err=True)
     return code
 
 
@@ -105,14 +128,15 @@ def announce(job: Job[Any], name_with: str) -> None:
     )
 
 
-def show_result(run: JobRun, *, full: bool = False) -> None:
+def show_result(run: JobRun, document: Document, *, full: bool = False) -> None:
     """The answer of a run, why it can be trusted, its summary, where the rest is, what it cost.
 
     Args:
         run: the folder.
+        document: what is shown of it.
         full: whether all of its document is shown, and all that is known of the cost.
     """
-    show_document(run.document(), full=full)
+    show_document(document, full=full)
     session = run.record["sessions"][-1]
     place = printable(str(run.path))
     if full:
@@ -192,6 +216,34 @@ def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> 
         is_likely = (found.likely_usd or 0.0) > max_cost
         outcome = "will stop the run early" if is_likely else "may stop the run early"
         say(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+
+
+def estimate_document(found: DryRun) -> Document:
+    """The dry run as a document, for JSON."""
+    from ..reports.document import Column, Document, Section, Table
+
+    columns = [Column("stage"), Column("backend", "id"), Column("planned", "count")]
+    columns += [Column(name, "count") for name in ("stored", "calls", "calls at most")]
+    columns += [Column(name, "count") for name in ("tokens in", "tokens out")]
+    columns += [Column(name, "number") for name in ("likely $", "at most $")]
+    rows = [
+        (
+            item.stage, item.backend, item.planned, item.stored, item.calls, item.most_calls,
+            item.input_tokens, item.output_tokens, item.likely_usd, item.most_usd,
+        )
+        for item in found.stages
+    ]  # fmt: skip
+    table = Table("Nothing is sent.", "Calls and cost", columns, rows)
+    return Document(
+        title="Dry run",
+        kind="dry_run",
+        headline=[
+            f"{units(found.calls, 'call')} to send.",
+            f"Cost: {_range(found.likely_usd, found.most_usd)}.",
+        ],
+        notices=list(found.assumptions),
+        sections=[Section("calls", "Calls and cost", [table], "summary")],
+    )
 
 
 def _show_stages(found: DryRun) -> None:

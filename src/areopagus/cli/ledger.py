@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..formats import count, dollars, units
+from ..formats import dollars, units
+from ..progress import ProgressLine
+from .display import Group
+from .options import json_option
+from .results import Output, listing
 
 if TYPE_CHECKING:
     from ..records.ledger.admin import Pruning
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 _WHERE = click.option("--ledger", "location", metavar="PATH|URL", help="Default: the shared one.")
 
 
-@click.group()
+@click.group(cls=Group)
 def ledger() -> None:
     """Show, count and prune the calls already paid."""
 
@@ -23,8 +27,9 @@ def ledger() -> None:
 @ledger.command("show")
 @click.argument("key", required=False)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@json_option
 @_WHERE
-def show(key: str | None, *, limit: int, location: str | None) -> None:
+def show(key: str | None, *, limit: int, location: str | None, json_file: str | None) -> None:
     """List the newest calls, or show all that is stored of the one whose KEY begins so."""
     from ..records.ledger.admin import recent_calls, whole_call
 
@@ -34,7 +39,8 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
         # Escaped to ASCII: what a model wrote must not move the terminal's cursor.
         click.echo(json.dumps(whole_call(location, key), indent=2))
         return
-    from .display import cut, show_table
+    from ..reports.document import Column, Table
+    from .display import cut
 
     rows = [
         (
@@ -47,38 +53,53 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
         )
         for call in recent_calls(location, limit=limit)
     ]
-    show_table("", ["time", "key", "backend", "for", "cost", "reply"], rows, left=6)
+    heads = ["time", "key", "backend", "for", "cost", "reply"]
+    table = Table("", "Calls", [Column(head, "id") for head in heads], rows)
+    told = f"The newest {units(len(rows), 'call')}."
+    Output(json_file).show(listing("calls", [told], [table]))
 
 
 @ledger.command("stats")
+@json_option
 @_WHERE
-def stats(location: str | None) -> None:
+def stats(location: str | None, json_file: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
     from ..records.ledger.admin import ledger_stats
-    from .display import say, show_table
+    from ..reports.document import Column, Table
 
-    found = ledger_stats(location)
-    say(f"{found.place}: {found.size_bytes / 1e6:.1f} MB")
-    rows = []
-    for item in found.backends:
-        cost = dollars(item.cost_usd)
-        if item.unknown_price:
-            cost = f"{cost} + ?" if item.unknown_price < item.calls else "unknown"
-        counts = (item.calls, item.repairs, item.input_tokens, item.output_tokens)
-        rows.append((item.backend, *map(count, counts), cost))
-    show_table("", ["backend", "calls", "repairs", "tokens in", "tokens out", "cost"], rows)
-    for item in found.backends:
+    with ProgressLine() as line:
+        line.do("counting the calls")
+        found = ledger_stats(location)
+    columns = [Column("backend", "id"), *(Column(name, "count") for name in ("calls", "repairs"))]
+    columns += [Column(name, "count") for name in ("tokens in", "tokens out")]
+    columns += [Column("cost", "number"), Column("calls of unknown price", "count")]
+    rows = [
+        (
+            one.backend, one.calls, one.repairs, one.input_tokens, one.output_tokens,
+            one.cost_usd if one.unknown_price < one.calls or not one.calls else None,
+            one.unknown_price,
+        )
+        for one in found.backends
+    ]  # fmt: skip
+    remarks = [
+        (f"{one.backend}:", f"{units(number, 'call')} {told}")
+        for one in found.backends
         for number, told in (
-            (item.unknown_price, "without a known price"),
-            (item.repeats, "in flight at a kill, asked again"),
-            (item.duplicates, "paid by two processes at once; the first reply was kept"),
-        ):
-            if number:
-                say(f"{item.backend}: {units(number, 'call')} {told}")
+            (one.repeats, "in flight at a kill, asked again"),
+            (one.duplicates, "paid by two processes at once; the first reply was kept"),
+        )
+        if number
+    ]
     if found.abandoned:
-        say(f"{units(found.abandoned, 'call')} in flight at a kill, not asked again yet")
-    for backend, fault, number in found.failures:
-        say(f"failed: {backend}: {fault}: {units(number, 'call')}")
+        told = f"{units(found.abandoned, 'call')} in flight at a kill, not asked again yet"
+        remarks.append(("", told))
+    remarks += [
+        ("failed:", f"{backend}: {fault}: {units(number, 'call')}")
+        for backend, fault, number in found.failures
+    ]
+    table = Table("Calls by backend; cost in US dollars.", "Backends", columns, rows)
+    place = f"{found.place}: {found.size_bytes / 1e6:.1f} MB"
+    Output(json_file).show(listing("ledger", [place], [table], remarks=remarks))
 
 
 @ledger.command("prune")

@@ -155,11 +155,10 @@ def _default(info: FieldInfo) -> str:
 
 def dry_run_options(command: Command) -> Command:
     """Adds --dry-run and --quiet."""
-    quiet = click.option("--quiet", "-q", is_flag=True, help="No progress line, no report.")
     dry = click.option(
         "--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."
     )
-    return dry(quiet(command))
+    return dry(quiet_option(command))
 
 
 def report_options(command: Command) -> Command:
@@ -169,7 +168,13 @@ def report_options(command: Command) -> Command:
 
 
 json_option = click.option(
-    "--json", "json_file", metavar="FILE", help="Write what is shown and every estimate there."
+    "--json",
+    "json_file",
+    metavar="FILE|-",
+    help="Write what is shown and every estimate there; - is stdout, with nothing else on it.",
+)
+quiet_option = click.option(
+    "--quiet", "-q", is_flag=True, help="Print nothing but where the result is."
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Of every random choice."

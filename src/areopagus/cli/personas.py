@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,24 @@ from typing import Any
 import click
 
 from ..errors import InputError, InputFault
+from ..formats import units
 from ..judges.offline.lexical import measure, score
 from ..personas import Persona
 from ..records.types import OVERALL
 from ..rubrics import Rubric
-from .display import printable, say, show_table
-from .options import panel_from, panel_options
+from .display import Group, printable
+from .options import json_option, panel_from, panel_options
+from .results import Output, listing
 
 
-@click.group()
+@click.group(cls=Group)
 def rubrics() -> None:
     """List, show and check rubric files."""
 
 
 @rubrics.command("list")
-def list_rubric_files() -> None:
+@json_option
+def list_rubric_files(json_file: str | None) -> None:
     """List the rubrics that can be named."""
     from ..rubrics import list_rubrics, load_rubric
 
@@ -32,8 +35,8 @@ def list_rubric_files() -> None:
     for item in list_rubrics():
         rubric = load_rubric(item.name)
         scale = f"{rubric.scale.low}–{rubric.scale.high}"
-        rows.append((rubric.id, len(rubric.dimensions), scale, rubric.label))
-    show_table("", ["rubric", "dimensions", "scale", "label"], rows, left=4)
+        rows.append((rubric.id, str(len(rubric.dimensions)), scale, rubric.label))
+    _show(json_file, "rubrics", "rubric", ["rubric", "dimensions", "scale", "label"], rows)
 
 
 @rubrics.command("show")
@@ -49,23 +52,43 @@ def show_rubric(name: str) -> None:
 
 @rubrics.command("check")
 @click.argument("files", nargs=-1, required=True)
-def check_rubrics(files: tuple[str, ...]) -> None:
+@json_option
+def check_rubrics(files: tuple[str, ...], json_file: str | None) -> None:
     """Check rubric FILES; every fault is reported."""
     from ..rubrics import load_rubric
 
     faults: list[InputFault] = []
+    rows: list[tuple[str, ...]] = []
     for path in files:
         try:
             rubric = load_rubric(path if "/" in path else f"./{path}")
         except InputError as error:
             faults.extend(error.faults)
         else:
-            click.echo(
-                f"{printable(path)}: {rubric.id}, {len(rubric.dimensions)} dimensions, "
-                f"scale {rubric.scale.low} to {rubric.scale.high}, sha256 {rubric.sha256[:12]}"
-            )
+            scale = f"{rubric.scale.low}–{rubric.scale.high}"
+            dimensions = str(len(rubric.dimensions))
+            rows.append((rubric.id, dimensions, scale, rubric.sha256[:12], path))
+    heads = ["rubric", "dimensions", "scale", "sha256", "file"]
+    _show(json_file, "rubrics", "rubric in order", heads, rows)
     if faults:
         raise InputError(faults)
+
+
+def _show(
+    json_file: str | None,
+    kind: str,
+    unit: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    remarks: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Shows a table of files, with remarks below it."""
+    from ..reports.document import Column, Table
+
+    first, *rest = unit.split(" ", 1)
+    told = " ".join((units(len(rows), first), *rest)) + "."
+    table = Table("", kind, [Column(head, "id") for head in heads], rows)
+    Output(json_file).show(listing(kind, [told], [table], remarks=remarks))
 
 
 def check_examples(persona: Persona, rubric: Rubric) -> Iterator[tuple[bool, str]]:
@@ -93,26 +116,28 @@ _SAMPLE_PROMPT = "What does a society owe to people whose work it no longer need
 _SAMPLE_RESPONSE = "(the response to be judged stands here)"
 
 
-@click.group()
+@click.group(cls=Group)
 def personas() -> None:
     """List, show, start and check persona files."""
 
 
 @personas.command("list")
 @_FOLDERS
-def list_them(folders: tuple[str, ...]) -> None:
+@json_option
+def list_them(folders: tuple[str, ...], json_file: str | None) -> None:
     """List the personas that a panel would have, and where each comes from."""
     from ..personas import list_personas, load_personas
 
     found = {item.name: item for item in list_personas(folders)}
     chosen = load_personas(None, folders)
     rows = [(persona.id, persona.axis, persona.label) for persona in chosen]
-    show_table("", ["persona", "axis", "label"], rows, left=3)
+    remarks = []
     for persona in chosen:
         item = found.get(persona.id)
         if item is not None and not item.is_builtin:
             hides = " (hides the built-in one)" if item.hides_builtin else ""
-            say(f"{persona.id} from {item.path}{hides}")
+            remarks.append(("", f"{persona.id} from {item.path}{hides}"))
+    _show(json_file, "personas", "persona", ["persona", "axis", "label"], rows, remarks)
 
 
 @personas.command("show")
@@ -170,7 +195,8 @@ def new(name: str, folder: str) -> None:
 @personas.command("check")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--rubric", default="critical_thinking", metavar="NAME|FILE")
-def check(files: tuple[str, ...], rubric: str) -> int:
+@json_option
+def check(files: tuple[str, ...], rubric: str, json_file: str | None) -> int:
     """Check persona FILES; where one has example responses, score them offline.
 
     Every fault of every file is reported. Example responses are scored by the embedded baseline
@@ -181,12 +207,15 @@ def check(files: tuple[str, ...], rubric: str) -> int:
 
     chosen = load_rubric(rubric)
     missed = 0
+    rows: list[tuple[str, ...]] = []
+    remarks: list[tuple[str, str]] = []
     for path, persona in zip(files, read_persona_files(files), strict=True):
-        shown = printable(path)
-        click.echo(f"{shown}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
+        rows.append((persona.id, persona.axis, persona.sha256[:12], path))
         for is_met, told in check_examples(persona, chosen):
             missed += not is_met
-            click.echo(f"  {printable(told)}")
+            remarks.append((f"{persona.id}:", told))
+    heads = ["persona", "axis", "sha256", "file"]
+    _show(json_file, "personas", "persona in order", heads, rows, remarks)
     if missed:
         click.echo(
             f"{missed} expected bands missed by the embedded baseline, which counts features of "

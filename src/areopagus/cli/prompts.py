@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..prompts.config import PromptsConfig
+from .display import Group
 from .options import (
     chosen,
     column_option,
     config_options,
     dry_run_options,
+    json_option,
     ledger_option,
     model_options,
     models_from,
+    quiet_option,
     report_options,
     seed_option,
 )
+from .results import Output
 
 if TYPE_CHECKING:
     from ..prompts import Funnel, Scenario
@@ -62,7 +66,7 @@ _scenarios_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def prompts() -> None:
     """Construct open-ended prompts from sources, and measure them.
 
@@ -151,19 +155,29 @@ def generate(scenarios: str, *, columns: dict[str, str], **options: Any) -> int:
 @seed_option
 @click.option("--out", "table", default="study_set.csv", show_default=True, metavar="FILE")
 @column_option
-def sample(source: str, *, per_source: int, seed: int, table: str, columns: dict[str, str]) -> int:
+@json_option
+@quiet_option
+def sample(
+    source: str,
+    *,
+    per_source: int,
+    seed: int,
+    table: str,
+    columns: dict[str, str],
+    json_file: str | None,
+    quiet: bool,
+) -> int:
     """Draw a study set, balanced over strata and models.
 
     RUN|FILE is a run folder or a prompt set. A round takes one prompt of each
     stratum, of the model with the fewest so far.
     """
     from ..prompts import sample_prompts, write_sample
-    from .jobs import show_document
 
     found = sample_prompts(source, per_source, seed=seed, columns=columns)
     write_sample(table, found)
-    show_document(found.document(seed), full=False)
-    click.echo(f"\nStudy set: {table}")
+    if Output(json_file, quiet).show(found.document(seed), place=table):
+        click.echo(f"\nStudy set: {table}")
     return 0
 
 
@@ -171,23 +185,27 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
     """Shows the funnel, writes the table, and goes on where models are named."""
     from ..prompts import write_scenarios
     from .display import printable
-    from .jobs import show_document
-    from .results import write_shown
 
     goes_on = bool(options["models"] or options["models_file"])
     table = options.pop("table") or f"{source}.csv"
-    if not options["quiet"]:
-        show_document(funnel.document(), full=options["full"])
+    # Where models go on, they have the last word: the JSON and the folder are of their job.
+    wanted = Output(options["json_file"], options["quiet"], options["full"])
+    if not goes_on:
+        is_written = bool(rows) and not options["dry_run"]
+        place = table if is_written else None
+        wanted.show(funnel.document(), funnel.estimates(), place=place)
+    elif wanted.talks:
+        Output(full=wanted.full).show(funnel.document())
+    if wanted.talks:
         click.echo()
-    if options["json_file"] is not None and not goes_on:
-        write_shown(options["json_file"], funnel.document(), funnel.estimates().frame())
     if not rows:
         from ..errors import InputError
 
         raise InputError("no scenario is left")
     code = 3 if funnel.odd else 0
     if options["dry_run"]:
-        click.echo(f"Scenarios: {printable(table)} (a dry run: not written)")
+        if wanted.talks:
+            click.echo(f"Scenarios: {printable(table)} (a dry run: not written)")
         if not goes_on:
             return code
         with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +214,8 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
             write_scenarios(unwritten, rows)
             return max(code, _generate(unwritten, {}, options, funnel))
     write_scenarios(table, rows)
-    click.echo(f"Scenarios: {printable(table)}")
+    if wanted.talks:
+        click.echo(f"Scenarios: {printable(table)}")
     return max(code, _generate(table, {}, options, funnel)) if goes_on else code
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ..progress import READING, WRITING, ProgressLine, doing
+from .display import Command, printable
+from .options import json_option, quiet_option, report_options
+from .results import Output, listing
 
-@click.command()
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..reports.document import Document
+
+
+@click.command(cls=Command)
 @click.argument("run")
 @click.option(
     "--as",
@@ -22,26 +33,41 @@ import click
     is_flag=True,
     help="csv, scores, scrub: leave text as it is, also where a spreadsheet would see a formula.",
 )
-def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
+@json_option
+@quiet_option
+def export(
+    run: str,
+    *,
+    kind: str,
+    out: str | None,
+    verbatim: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
     """Export the judgments of the run folder RUN.
 
     jsonl and parquet are lossless. csv puts an apostrophe before text that a spreadsheet would
     take for a formula. scrub holds scored and abstained judgments only, and says what it left out.
     """
     from ..records.export import export_run
-    from .display import printable
+    from ..reports.document import Column, Table
 
-    result = export_run(run, kind, out, verbatim=verbatim)
-    click.echo(f"Wrote {printable(str(result.path))}: {result.written} of {result.total} judgments")
-    if result.left_out:
-        parts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in result.left_out.items())
-        click.echo(f"Left out, because they are no scores: {parts}")
+    with ProgressLine(quiet=quiet) as line:
+        line.do("writing the export")
+        result = export_run(run, kind, out, verbatim=verbatim)
+    rows = [(name.replace("_", " "), n) for name, n in result.left_out.items()]
+    columns = [Column("status"), Column("judgments", "count")]
+    left_out = Table("Left out, because they are no scores.", "Left out", columns, rows)
+    told = f"{result.written} of {result.total} judgments exported as {kind}."
+    document = listing("export", [told], [left_out])
+    if Output(json_file, quiet).show(document, place=result.path):
+        click.echo(f"Wrote {printable(str(result.path))}")
 
 
 COMPARISON_FILE = "comparison.html"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", metavar="RUN…", nargs=-1, required=True)
 @click.option(
     "--out",
@@ -49,38 +75,58 @@ COMPARISON_FILE = "comparison.html"
     help=f"The page to write. Default: report.html in RUN; {COMPARISON_FILE} for several.",
 )
 @click.option("--no-figures", is_flag=True, help="Draw no pictures: much faster.")
-@click.option("--full", is_flag=True, help="Print the whole report, not its summary.")
-def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bool) -> None:
+@report_options
+@quiet_option
+def report(
+    runs: tuple[str, ...],
+    *,
+    out: str | None,
+    no_figures: bool,
+    json_file: str | None,
+    full: bool,
+    quiet: bool,
+) -> None:
     """Write the HTML report of the folder RUN anew, and print its summary.
 
     RUN is the folder of a panel run, a stress test, an audit, an attack, a construction of prompts
     or a calibration. Several panel runs are compared, each with the first; of two runs of one
     audit, what has changed from the first to the second is shown.
     """
+    estimates = None
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        if len(runs) == 1:
+            path, document, estimates = _one(runs[0], out, figures=not no_figures)
+        else:
+            path, document = _several(runs, out, figures=not no_figures)
+    if Output(json_file, quiet, full).show(document, estimates, place=path):
+        click.echo(f"\nWrote {printable(str(path))}")
+
+
+def _one(folder: str, out: str | None, *, figures: bool) -> tuple[Path, Document, pd.DataFrame]:
     from ..any_report import run_of, write_any_report
+
+    path = write_any_report(folder, out=out, figures=figures)
+    run = run_of(folder)
+    return path, run.document(), run.estimates
+
+
+def _several(runs: tuple[str, ...], out: str | None, *, figures: bool) -> tuple[Path, Document]:
+    from ..any_report import run_of
     from ..auditing import AuditRun
     from ..records.run_folder import FIGURES_FOLDER
-    from .display import printable
-    from .jobs import show_document
+    from ..reports.html import write_html
 
-    if len(runs) == 1:
-        path = write_any_report(runs[0], out=out, figures=not no_figures)
-        document = run_of(runs[0]).document()
+    path = Path(out or COMPARISON_FILE)
+    if len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
+        from ..auditing.compare import compare_audits
+
+        document, _ = compare_audits(*runs)
+        charts = path.parent / FIGURES_FOLDER
     else:
-        path = Path(out or COMPARISON_FILE)
-        if len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
-            from ..auditing.compare import compare_audits
-            from ..reports.html import write_html
+        from ..run import compare
 
-            document, _ = compare_audits(*runs)
-            charts = path.parent / FIGURES_FOLDER
-            path = write_html(path, document, charts=None if no_figures else charts)
-        else:
-            from ..run import compare
-
-            comparison = compare(*runs)
-            document = comparison.document()
-            path = comparison.write_report(path, figures=not no_figures)
-    show_document(document, full=full)
-    click.echo()
-    click.echo(f"Wrote {printable(str(path))}")
+        document = compare(*runs).document()
+        charts = path.with_name(f"{path.stem}_figures")
+    doing(WRITING)
+    return write_html(path, document, charts=charts if figures else None), document

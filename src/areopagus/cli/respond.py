@@ -9,10 +9,12 @@ import click
 
 from ..errors import InputError
 from ..experiment.config import RespondConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
     dry_run_options,
+    json_option,
     ledger_option,
     models_from,
     target_options,
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
     from ..experiment.respond import RespondResult
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("prompts")
 @target_options("Model to ask, as provider/model; repeatable.")
 @config_options(RespondConfig, leave=("resume",), required=("out",))
+@json_option
 @dry_run_options
 @ledger_option
 def respond(
@@ -36,6 +39,7 @@ def respond(
     ledger: str | None,
     dry_run: bool,
     quiet: bool,
+    json_file: str | None,
     **given: Any,
 ) -> int:
     """Ask target models the PROMPTS as a bare user turn.
@@ -54,6 +58,7 @@ def respond(
         quiet,
         name_with="--target",
         price_file="--targets-file",
+        json_file=json_file,
         show=_show,
     )
     return carry_out(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import visible_text
 from ..formats import dollars, units
 from ..judges.models.usage import RunUsage, UsageTotals
+from .display import WIDTH, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..calibration import Agreement
-    from ..reports.document import Document
-    from ..run import JobRun
+    from ..records.estimates import Estimates
+    from ..reports.document import Document, Table
 
 
 _PARTS = (
@@ -93,16 +94,104 @@ def echo_cost(session: Mapping[str, Any]) -> None:
         click.echo(textwrap.fill(line, 80, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def write_json(json_file: str, run: JobRun | Agreement) -> None:
-    """Writes a result where --json says: what is shown, every estimate, and the cost.
+STDOUT = "-"
+"""The file of --json that is no file."""
 
-    Raises:
-        StoreError: it cannot be written.
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command is to print.
+
+    Attributes:
+        json_file: where --json says; "-" is stdout, which then holds nothing else.
+        quiet: whether no more is printed than where the result is.
+        full: whether the whole document is printed instead of its summary.
     """
-    write_shown(json_file, run.document(), run.estimates, cost=run.record.get("cost"))
+
+    json_file: str | None = None
+    quiet: bool = False
+    full: bool = False
+
+    @property
+    def talks(self) -> bool:
+        """Whether sentences may be printed on stdout."""
+        return not self.quiet and self.json_file != STDOUT
+
+    def show(
+        self,
+        document: Document,
+        estimates: Estimates | pd.DataFrame | None = None,
+        *,
+        place: str | Path | None = None,
+        **more: Any,
+    ) -> bool:
+        """Shows a result as it is wanted: as JSON, as text, or as the place where it stands.
+
+        Args:
+            document: what is shown.
+            estimates: every figure, for JSON.
+            place: what --quiet prints.
+            more: what JSON holds beside them.
+
+        Returns:
+            Whether more sentences may be printed on stdout.
+
+        Raises:
+            StoreError: the file of --json cannot be written.
+        """
+        import click
+
+        from ..reports.text import render_text
+
+        if self.json_file is not None:
+            write_shown(self.json_file, document, estimates, **more)
+        if self.quiet and self.json_file != STDOUT and place is not None:
+            click.echo(printable(str(place)))
+        if self.talks:
+            for line in render_text(document, full=self.full, width=WIDTH):
+                click.echo(printable(line))
+        if self.talks and self.json_file is not None:
+            click.echo(f"Wrote {printable(self.json_file)}", err=True)
+        return self.talks
 
 
-def write_shown(json_file: str, document: Document, estimates: pd.DataFrame, **more: Any) -> None:
+def listing(
+    kind: str,
+    headline: Sequence[str],
+    tables: Sequence[Table] = (),
+    *,
+    remarks: Sequence[tuple[str, str]] = (),
+    notices: Sequence[str] = (),
+) -> Document:
+    """What a command shows that has no estimates: sentences, tables, and remarks below them.
+
+    Args:
+        kind: of the document, such as "ledger".
+        headline: sentences that stand first.
+        tables: in order.
+        remarks: (what stands first in it, sentence).
+        notices: what a reader must know first.
+    """
+    from ..reports.document import Document, Points, Section
+
+    parts: list[Any] = [table for table in tables if table.rows]
+    parts += [Points(remarks)] if remarks else []
+    section = Section(kind.replace("_", "-"), kind.replace("_", " "), parts, "summary")
+    return Document(
+        title=" ".join(headline),
+        kind=kind,
+        sections=[section],
+        headline=headline,
+        notices=notices,
+    )
+
+
+def write_shown(
+    json_file: str,
+    document: Document,
+    estimates: Estimates | pd.DataFrame | None = None,
+    **more: Any,
+) -> None:
     """Writes what is shown and every estimate where --json says, and more beside them.
 
     Raises:
@@ -110,11 +199,20 @@ def write_shown(json_file: str, document: Document, estimates: pd.DataFrame, **m
     """
     import json
 
-    from ..records.estimates import json_rows
+    import click
+
+    from ..records.estimates import Estimates, json_rows
     from ..records.run_folder import replaced
     from ..reports.document_json import to_json
 
-    content = {**to_json(document), "estimates": json_rows(estimates), **more}
+    frame = estimates.frame() if isinstance(estimates, Estimates) else estimates
+    rows = [] if frame is None else json_rows(frame)
+    told = {name: one for name, one in more.items() if one is not None}
+    content = {**to_json(document), "estimates": rows, **told}
+    if json_file == STDOUT:
+        # Escaped to ASCII: what a model wrote must not move a terminal's cursor.
+        click.echo(json.dumps(content, indent=1, allow_nan=False))
+        return
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     with replaced(Path(json_file)) as part:
         part.write_text(text + "\n", encoding="utf-8")

@@ -10,6 +10,7 @@ import click
 
 from ..errors import InputError
 from ..experiment.config import ScoreConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from ..experiment.score import ScoreJob
     from ..graphs.panel_spec import PanelSpec
     from ..panel import Panel
+    from ..progress import ProgressLine
     from ..run import Run
-    from .progress import ProgressLine
 
 _ASKING = ("track", "effort", "words", "response_repeats")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("responses")
 @target_options("RESPONSES are prompts, which this model answers first; repeatable.")
 @protocol_options
@@ -121,9 +122,10 @@ def score(
     """
     from ..batch import batch_sentence
     from ..scoring import prompt_score_job, score_job
-    from .display import show_notices
+    from .display import in_options, show_notices
     from .jobs import Manner, carry_out
 
+    command = click.get_current_context().command  # the notices come from another thread
     asking = chosen(given, _ASKING)
     named = models_from(targets, targets_file)
     if asking and not named:
@@ -145,7 +147,7 @@ def score(
             listening: dict[str, Any] = {
                 "on_progress": line.update,
                 "on_batch": lambda progress: line.say(batch_sentence(progress)),
-                "on_notice": lambda notice: show_notices([notice]),
+                "on_notice": lambda notice: show_notices([in_options(notice, command)]),
             }
             if named:
                 job = prompt_score_job(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..stress_test.config import StressConfig
+from .display import Command
 from .options import (
     chosen,
     config_options,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..stress_test import StressRun
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("prompts", required=False)
 @target_options("Model under test, as provider/model; repeatable. Left out: an embedded stand-in.")
 @model_options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,41 +11,44 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import units
+from ..progress import READING, ProgressLine
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..study.settings import BuildOptions, PlanConfig, PlanWish, RatingSettings, WritingSettings
-from .display import say, show_notices
-from .jobs import show_document
-from .options import chosen, config_options, report_options
-from .results import write_json, write_shown
+from .display import Group, say
+from .options import chosen, config_options, json_option, quiet_option, report_options
+from .results import Output, listing
 
 if TYPE_CHECKING:
+    from ..reports.document import Document
     from ..study import Address, BuiltStudy
 
 
-def show_built(built: BuiltStudy) -> None:
-    """What was built, and what to do next."""
+def built_document(built: BuiltStudy) -> Document:
+    """What was built."""
     fewest, most = built.per_rater
     each = f"{most}" if fewest == most else f"{fewest} to {most}"
     who = "rater" if built.kind == "rating" else "writer"
-    say(f"Built {built.folder}, a {built.kind} study", bold=True)
-    say(
+    pages = (
         f"{units(built.n_raters, who)}, {units(built.n_prompts, 'prompt')} "
         f"({units(built.n_calibration, 'calibration item')}), {units(built.n_packets, 'page')}, "
-        f"{each} a person"
+        f"{each} a person."
     )
+    remarks = []
     if built.kind == "rating":
         told = ", ".join(f"{kind} in {n}" for kind, n in built.changes.items()) or "nothing"
-        say(f"Shown: {units(built.n_responses, 'response')}; form brought into line: {told}")
-    say(f"What unblinds stays in {built.folder / 'organiser'}, personal links too.")
-    say(f"Next: areopagus study serve {built.folder}")
-    show_notices(built.notices)
+        shown = f"{units(built.n_responses, 'response')}; form brought into line: {told}"
+        remarks.append(("Shown:", shown))
+    kept = built.folder / "organiser"
+    remarks.append(("", f"What unblinds stays in {kept}, personal links too."))
+    headline = [f"Built {built.folder}, a {built.kind} study.", pages]
+    return listing("study", headline, remarks=remarks, notices=built.notices)
 
 
 _FOLDER = click.argument("study", metavar="STUDY")
 
 
-@click.group()
+@click.group(cls=Group)
 def study() -> None:
     """Collect human judgments: blinded packets, a rating page, and the way back.
 
@@ -61,7 +65,11 @@ def study() -> None:
 @config_options(RatingSettings)
 @config_options(WritingSettings, only=("minutes", "words"))
 @config_options(BuildOptions, only=("rubric", "seed", "url"))
-def build(responses: tuple[str, ...], **options: Any) -> None:
+@json_option
+@quiet_option
+def build(
+    responses: tuple[str, ...], *, json_file: str | None, quiet: bool, **options: Any
+) -> None:
     """Build a study from responses, or from prompts.
 
     Each FILE has response_id, prompt_id, prompt_text, response_text,
@@ -88,11 +96,15 @@ def build(responses: tuple[str, ...], **options: Any) -> None:
         _refuse("--task write", given | settings, of_rating)
         if len(responses) != 1:
             raise InputError("--task write needs one FILE of prompts")
-        built = build_writing(responses[0], writers=people, settings=settings, **given)
+        make = partial(build_writing, responses[0], writers=people)
     else:
         _refuse("--task rate", settings, ("minutes", "words"))
-        built = build_study(list(responses), raters=people, settings=settings, **given)
-    show_built(built)
+        make = partial(build_study, list(responses), raters=people)
+    with ProgressLine(quiet=quiet) as line:
+        line.do("building the study")
+        built = make(settings=settings, **given)
+    if Output(json_file, quiet).show(built_document(built), place=built.folder):
+        say(f"Next: areopagus study serve {built.folder}")
 
 
 @study.command()
@@ -134,6 +146,7 @@ def serve(study: str, *, host: str, port: int, store: str | None, log: bool) -> 
 @click.option("--store", metavar="FILE", help="Default: STUDY/ratings.sqlite, if it is there.")
 @click.option("--columns", metavar="FILE", help="A column map for files of another layout.")
 @report_options
+@quiet_option
 def collect(
     study: str,
     files: tuple[str, ...],
@@ -143,6 +156,7 @@ def collect(
     columns: str | None,
     json_file: str | None,
     full: bool,
+    quiet: bool,
 ) -> None:
     """Bring ratings or written texts home.
 
@@ -151,11 +165,12 @@ def collect(
     """
     from ..study import collect_study
 
-    found = collect_study(study, files, out=out, store=store, columns=columns)
-    show_document(found.document(), full=full)
-    click.echo(f"Wrote {found.table}, {REPORT_FILE} and {ESTIMATES_CSV} beside it")
-    if json_file is not None:
-        write_json(json_file, found)
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        found = collect_study(study, files, out=out, store=store, columns=columns)
+        document = found.document()
+    if Output(json_file, quiet, full).show(document, found.estimates, place=found.path):
+        click.echo(f"Wrote {found.table}, {REPORT_FILE} and {ESTIMATES_CSV} beside it")
 
 
 @study.command()
@@ -229,11 +244,10 @@ def plan(
     else:
         raise InputError("say what is wanted: --half-width X or --power P, one of the two")
     options = chosen(options, PlanConfig.model_fields)
-    made = plan_study(goal, wanted, calibration=calibration, **options)
-    show_document(made.document(), full=full)
-    if json_file is not None:
-        write_shown(json_file, made.document(), made.estimates.frame())
-        click.echo(f"Wrote {json_file}", err=True)
+    with ProgressLine() as line:
+        line.do("comparing the designs")
+        made = plan_study(goal, wanted, calibration=calibration, **options)
+    Output(json_file, full=full).show(made.document(), made.estimates)
 
 
 def _refuse(task: str, given: Mapping[str, Any], names: Iterable[str]) -> None:

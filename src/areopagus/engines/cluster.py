@@ -39,7 +39,7 @@ def ray_module() -> Any:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise InputError(
-            [InputFault("--engine ray", "needs Ray: pip install 'areopagus[ray]'")]
+            [InputFault("`engine`", "needs Ray: pip install 'areopagus[ray]'")]
         ) from None
     return ray
 

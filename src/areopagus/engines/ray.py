@@ -205,7 +205,7 @@ class RayEngine:
                     InputFault(
                         panel.ledger.place,
                         "is a file, which the nodes of a cluster cannot share: name a PostgreSQL "
-                        "ledger with --ledger postgresql://…, or leave --address out",
+                        "ledger as `ledger`, postgresql://…, or leave `address` out",
                     )
                 ]
             )

@@ -92,13 +92,13 @@ def price_fault(backend: Backend) -> InputFault:
             backend.spec.name,
             "has no known worst price: it charges for searches on top of its tokens, so a cost cap "
             "cannot be kept; give prices that cover both (input and output, US dollars per million "
-            "tokens) or leave --max-cost out",
+            "tokens) or leave `max_cost` out",
         )
     return InputFault(
         backend.spec.name,
         "has no known worst price, so a cost cap cannot be kept; give one under prices (input and "
         "output, US dollars per million tokens; a chat model's replies have no bound of ours) or "
-        "leave --max-cost out",
+        "leave `max_cost` out",
     )
 
 

@@ -50,7 +50,7 @@ class CheckedConfig(BaseModel):
         try:
             return cls(**given)
         except ValidationError as error:
-            raise InputError(faults_of(error, "options")) from error
+            raise InputError(faults_of(error)) from error
 
 
 class JobConfig(CheckedConfig):
@@ -250,13 +250,18 @@ def takes_options(config: type[BaseModel]) -> Callable[[Call], Call]:
     return added
 
 
-def faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
-    """Pydantic's complaints as faults of an input."""
-    return [
-        InputFault(
-            where,
-            item["msg"].removeprefix("Value error, "),
-            ".".join(str(part) for part in item["loc"]) or None,
-        )
-        for item in error.errors(include_url=False, include_input=False)
-    ]
+def faults_of(error: ValidationError, where: str | None = None) -> list[InputFault]:
+    """Pydantic's complaints as faults of an input.
+
+    Args:
+        error: the complaints.
+        where: the input, such as a file; left out, each names its argument, marked as such.
+    """
+    faults = []
+    for item in error.errors(include_url=False, include_input=False):
+        place, field = where or "", [str(part) for part in item["loc"]]
+        if where is None and len(field) > 1:
+            place = f"`{field.pop(0)}`"
+        told = item["msg"].removeprefix("Value error, ")
+        faults.append(InputFault(place, told, ".".join(field) or None))
+    return faults

@@ -18,8 +18,9 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -28,6 +29,7 @@ from ..errors import InputError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
+from ..progress import OnProgress, Progress, heard, listener
 from ..records.estimates import write_estimates
 from ..records.run_folder import RunFolder, run_identity_hash
 from .backends import prepare_all, require_access
@@ -42,44 +44,6 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far a job is.
-
-    Attributes:
-        stage: the stage at work; `number` of `stages` in all, from 1.
-        unit: what is counted in it.
-        done, total: units of this stage.
-        troubled: of this stage, what came to nothing.
-        counts: of this stage, status to number: of judgments while a panel scores, of responses
-            while targets respond; empty where a stage has no statuses.
-        planned: judgments planned in all, where a panel scores.
-        elapsed_s: seconds since this stage began.
-        stage_sent: calls sent in this stage.
-        sent, answered, failed, from_ledger, repeated: calls of the whole job; see `CallCounts`.
-        spent_usd, unknown_price_calls: of the whole job.
-    """
-
-    stage: str = ""
-    number: int = 0
-    stages: int = 0
-    unit: str = ""
-    done: int = 0
-    total: int = 0
-    troubled: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    planned: int = 0
-    elapsed_s: float = 0.0
-    stage_sent: int = 0
-    sent: int = 0
-    answered: int = 0
-    failed: int = 0
-    from_ledger: int = 0
-    repeated: int = 0
-    spent_usd: float = 0.0
-    unknown_price_calls: int = 0
 
 
 _TOLD = ("stage", "number", "stages", "unit", "done", "total", "troubled")
@@ -112,7 +76,7 @@ class Job(ABC, Generic[Result]):
         identity: Mapping[str, Any],
         name: str = "",
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Takes the settings; the folder is opened when the job is run.
 
@@ -121,7 +85,7 @@ class Job(ABC, Generic[Result]):
             identity: what makes the run this run.
             name: begins the folder's name where the config names none.
             ledger: a file or an open Ledger; the user's shared one when left out.
-            on_progress: called on every change, on the package's loop.
+            on_progress: called on every change, on the package's loop; or see `OnProgress`.
         """
         self.config = config
         self.identity = dict(identity)
@@ -133,7 +97,8 @@ class Job(ABC, Generic[Result]):
         self._budget = Budget(cap=config.max_cost)
         self._given_ledger = ledger
         self._ledger: Ledger | None = None
-        self._on_progress = on_progress or (lambda progress: None)
+        self._given_listener = on_progress
+        self._on_progress: Callable[[Progress], None] = lambda progress: None
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._within: tuple[Job[Any], str] | None = None
@@ -229,19 +194,20 @@ class Job(ABC, Generic[Result]):
             StoreError: the ledger or the folder cannot be written.
         """
         self._within = within
-        try:
-            client = self._open()
-            await self.require_access(client)
-            if self._stop_early:
-                client.stop()
-            self.write_record("running")
-            result = await self.run_stages(client)
-            self.write_record(self.state)
-            return self.finished(result)
-        finally:
-            if self._record is not None:
-                self._record.close()
-            await self.close()
+        with self._heard():
+            try:
+                client = self._open()
+                await self.require_access(client)
+                if self._stop_early:
+                    client.stop()
+                self.write_record("running")
+                result = await self.run_stages(client)
+                self.write_record(self.state)
+                return self.finished(result)
+            finally:
+                if self._record is not None:
+                    self._record.close()
+                await self.close()
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -280,6 +246,26 @@ class Job(ABC, Generic[Result]):
 
     # How far it is
 
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Has whoever was named hear how far the job is; a stage of a larger one, that one's."""
+        if self._within is not None:
+            yield
+            return
+        with heard(self._given_listener):
+            hear = listener()
+            if hear is None:
+                yield
+                return
+            self._on_progress = hear
+            with heard(self._do):
+                yield
+
+    def _do(self, told: Progress) -> None:
+        """Tells what is done that has nothing to count."""
+        self.progress.doing = told.doing
+        self._on_progress(self.progress)
+
     def begin(self, stage: str, *, total: int, unit: str) -> None:
         """Says that a stage begins."""
         if self._within is not None:
@@ -291,7 +277,7 @@ class Job(ABC, Generic[Result]):
         progress.stage, progress.unit = stage, unit
         progress.number = self.stages.index(stage) + 1
         progress.done, progress.total, progress.troubled = 0, total, 0
-        progress.counts = {}
+        progress.counts, progress.doing = {}, ""
         self._stage_began = time.monotonic()
         self._sent_before = self._client.counts.sent if self._client else 0
         self.tell()
@@ -299,6 +285,7 @@ class Job(ABC, Generic[Result]):
     def step(self, *, is_troubled: bool = False) -> None:
         """Counts one unit of the stage at work."""
         self.progress.done += 1
+        self.progress.doing = ""
         self.progress.troubled += is_troubled
         self.tell()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
+from ..formats import units
+from ..progress import OnProgress
+from ..records.estimates import Estimates
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
+from ..shown import Shown
 from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, targets_from
 from .config import RespondConfig, Track
 from .dry_run import DryRun, StageCost
-from .job import Job, Progress
+from .job import Job
 from .run_record import RunState
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from ..records.ledger import Ledger
     from ..records.readers.responses import PromptRow, PromptSource
     from ..records.types import Reply
+    from ..reports.document import Document
 
 
 COLUMNS = (
@@ -65,7 +70,7 @@ class ResponseCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RespondResult:
+class RespondResult(Shown):
     """A finished table of responses.
 
     Attributes:
@@ -74,6 +79,7 @@ class RespondResult:
         faults: class of fault to number of failed calls.
         spending: calls and money of this session.
         state: `complete`, `interrupted` or `budget` (the cost cap stopped it).
+        is_demonstration: whether an embedded stand-in answered.
     """
 
     path: Path
@@ -81,6 +87,7 @@ class RespondResult:
     faults: Mapping[str, int]
     spending: UsageSnapshot
     state: RunState
+    is_demonstration: bool = False
 
     @property
     def spent_usd(self) -> float:
@@ -98,6 +105,36 @@ class RespondResult:
         if self.over_budget:
             return 4
         return 3 if self.counts.failed or self.counts.refused or self.counts.empty else 0
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What run.json says of a job that has a folder: its state, faults and cost."""
+        return {"state": self.state, "faults": dict(self.faults), "cost": self.spending.to_json()}
+
+    @property
+    def estimates(self) -> Estimates:
+        """How many responses there are of each status."""
+        found = Estimates()
+        for status, number in asdict(self.counts).items():
+            found.add("responses", "responses", number, factor="status", group=status)
+        return found
+
+    def document(self) -> Document:
+        """What is shown: what became of the planned responses."""
+        from ..reports.document import Column, Document, Section, Table
+
+        counts = asdict(self.counts)
+        planned = units(counts.pop("planned"), "planned response")
+        rows = [(name.replace("_", " "), number) for name, number in counts.items()]
+        columns = [Column("status"), Column("responses", "count")]
+        table = Table("", "What became of the planned responses", columns, rows, is_short=True)
+        return Document(
+            title="Responses",
+            kind="respond",
+            headline=[f"{self.counts.answered:,} answered of {planned}."],
+            sections=[Section("status", "By status", [table], "summary")],
+            is_demonstration=self.is_demonstration,
+        )
 
 
 def answer_cells(answer: ModelAnswer) -> list[Any]:
@@ -152,7 +189,7 @@ class RespondOptions(TypedDict, total=False):
     limit: int | None
     max_cost: float | None
     ledger: str | Path | Ledger | None
-    on_progress: Callable[[Progress], None] | None
+    on_progress: OnProgress
 
 
 def respond(
@@ -174,8 +211,8 @@ def respond(
             models that take none. `words`: to aim at, instead of the track's. `repeats`: askings
             of each prompt, as separate responses. `columns`: our column name to theirs. `limit`:
             only the first so many prompts. `max_cost`: US dollars that are not passed. `ledger`: a
-            file or an open Ledger; the user's shared one when left out. `on_progress`: called on
-            every change, on the package's loop.
+            file or an open Ledger; the user's shared one when left out. `on_progress`: as of
+            `Panel.score_many`.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -218,7 +255,7 @@ class RespondJob(Job[RespondResult]):
         config: RespondConfig,
         *,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline.
 
@@ -330,7 +367,9 @@ class RespondJob(Job[RespondResult]):
 
     def finished(self, result: None) -> RespondResult:
         """What became of it."""
-        return RespondResult(self.path, self.counts, self.faults, self.spending, self.state)
+        return RespondResult(
+            self.path, self.counts, self.faults, self.spending, self.state, self.is_demonstration
+        )
 
     def row_of(self, question: Question[PromptRow], text: str) -> dict[str, str]:
         """An answer as `score` reads it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, replace
 from itertools import chain
@@ -15,6 +15,7 @@ from ..graphs.panel import PanelContext
 from ..graphs.stopping import StoppingRule
 from ..judges.models.client import Client
 from ..precision import PrecisionTally, panel_with_rule
+from ..progress import OnProgress
 from ..records.readers.responses import ResponseSource, text_key
 from ..records.run_folder import ANSWERS_FILE
 from ..records.types import STATUSES
@@ -24,7 +25,7 @@ from .backends import all_paid, settings_of
 from .config import ScoreConfig
 from .dry_run import DryRun, estimate_scoring
 from .engine import LocalEngine, judge_sample
-from .job import Job, Progress
+from .job import Job
 from .respond import RespondJob, ResponseCounts
 from .run_record import RunState
 from .run_writer import RunningSummary, RunWriter, describe_run
@@ -53,7 +54,7 @@ class ScoreJob(Job[Run]):
         config: ScoreConfig | None = None,
         *,
         engine: Engine | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline.
 

@@ -57,6 +57,9 @@ class Session:
         self._under_way: dict[str, bytes] = {}
         self._written = RunningSummary(panel.criteria)
 
+    def __repr__(self) -> str:
+        return f"Session({str(self.path)!r}, {self.panel!r})"
+
     def __enter__(self) -> Session:
         run_sync(self._begin())
         return self

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..async_runner import ordered_map
 from ..errors import InputError
-from ..experiment.job import Progress, run_job
+from ..experiment.job import run_job
 from ..formats import listed, units, words
 from ..graphs.concept_pairs import STEPS, BuiltConcept, Taken, build_concept
 from ..graphs.prompt_template import load_prompt_template
 from ..judges.models.client import Client
+from ..progress import OnProgress
 from ..records.estimates import Estimates
 from ..reports.document import Document, Section
 from ..reports.views import Measure, estimates_table
@@ -122,7 +123,7 @@ class ConceptJob(ItemJob):
         *,
         models: Any,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
         **options: Any,
     ) -> None:
         """Checks everything that can be checked offline; see `construct_concepts`.

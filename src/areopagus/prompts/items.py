@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from ..experiment.ask import Protocol, target_backend
 from ..experiment.backends import backends_from, settings_of
 from ..experiment.config import JobConfig
 from ..experiment.dry_run import DryRun, StageCost, plus
-from ..experiment.job import Job, Progress
+from ..experiment.job import Job
 from ..judges.models.backend import Backend
 from ..judges.models.budget import REPAIR_OUTPUT_FACTOR
 from ..judges.models.client import Client
+from ..progress import OnProgress
 from ..records.estimates import Estimates
 from ..records.readers.dispatch import open_table
 from ..records.run_folder import replaced
@@ -167,7 +168,7 @@ class ItemJob(Job[ItemRun]):
         identity: Mapping[str, Any],
         name: str = "",
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Takes what is to be written, which is checked by now.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from ..async_runner import run_async
 from ..experiment.backends import require_access, settings_of
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun, StageCost
-from ..experiment.job import Job, Progress, run_job
+from ..experiment.job import Job, run_job
 from ..formats import units
 from ..graphs.generate import CallOutcome
 from ..graphs.prompt_construction import (
@@ -30,6 +30,7 @@ from ..judges.factory import is_made_of_settings
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
+from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
 from .concepts import load_technology_terms
 from .config import PromptsConfig
@@ -78,7 +79,7 @@ class PromptJob(Job[PromptRun]):
         embedding: Any = None,
         funnel: Funnel | None = None,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
         **options: Any,
     ) -> None:
         """Checks everything that can be checked offline; see `construct_prompts`.
@@ -176,6 +177,7 @@ class PromptJob(Job[PromptRun]):
                 self.step(is_troubled=any(b.status != "complete" for b in outcome.bundles))
         self.outcome["construct"] = counted(found)
         self.over_budget = is_short_of_money(found)
+        doing(ESTIMATING)
         estimates = self._write_set(found)
         if self.embedding is not None:
             texts = self._texts(found)

@@ -189,7 +189,7 @@ def require_projection(projection: Projection) -> None:
     if projection == "umap" and find_spec("umap") is None:
         raise InputError(
             "projection umap needs the package umap-learn: pip install umap-learn",
-            hint="Without it, --projection pca draws the map.",
+            hint="Without it, `projection='pca'` draws the map.",
         )
 
 

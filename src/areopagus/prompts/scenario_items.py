@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..async_runner import ordered_map, run_async
 from ..errors import InputError
-from ..experiment.job import Progress, run_job
+from ..experiment.job import run_job
 from ..formats import count, listed, units, words
 from ..graphs.prompt_template import load_prompt_template
 from ..graphs.scenarios import MOST_TOLD, MadeBatch, make_scenarios
 from ..graphs.variant_checks import normalised
 from ..judges.models.client import Client
+from ..progress import OnProgress
 from ..records.estimates import Estimates
 from ..records.spreadsheets import CsvLines, writable
 from ..reports.document import Document, Section
@@ -160,7 +161,7 @@ class ScenarioJob(ItemJob):
         *,
         models: Any,
         ledger: str | Path | Ledger | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
         **options: Any,
     ) -> None:
         """Checks everything that can be checked offline; see `generate_scenarios`.

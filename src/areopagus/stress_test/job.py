@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,13 @@ from ..experiment.ask import ask_each
 from ..experiment.config import takes_options
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun
-from ..experiment.job import Job, Progress, run_job
+from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
 from ..formats import units
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..panel import Panel, opened
+from ..progress import ESTIMATING, OnProgress, doing
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from .asking import (
@@ -69,7 +70,7 @@ def stress(
     target: Any = None,
     rewriters: Any = None,
     responses: Any = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress = None,
     **options: Any,
 ) -> StressRun:
     """Measures how a model's critical thinking moves when its prompts are reframed.
@@ -88,7 +89,7 @@ def stress(
         responses: responses that are there already, instead of prompts and target: response_id,
             prompt_id, condition, prompt_text, response_text, respondent_id; and repeat, from 0,
             where there are several to a prompt and condition.
-        on_progress: called on every change, on the package's loop: keep it short.
+        on_progress: as of `Panel.score_many`.
         options: the fields of `StressConfig`, which the command takes as well.
 
     Raises:
@@ -115,7 +116,7 @@ async def astress(
     target: Any = None,
     rewriters: Any = None,
     responses: Any = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress = None,
     **options: Any,
 ) -> StressRun:
     """The asynchronous twin of `stress`; the panel is the caller's."""
@@ -141,7 +142,7 @@ class StressJob(Job[StressRun]):
         targets: Any = None,
         rewriters: Any = None,
         responses: Any = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: OnProgress = None,
     ) -> None:
         """Checks everything that can be checked offline; see `stress`.
 
@@ -219,6 +220,7 @@ class StressJob(Job[StressRun]):
             scale=(schema.low, schema.high),
             quorum=self.panel.quorum,
         )
+        doing(ESTIMATING)
         found, self.result = estimate(scores, self.chosen, self.outcome.get("rewrite"))
         stop = self.cap_stop
         self.result["cost_cap"] = None if stop is None else stop.sentence

@@ -151,7 +151,7 @@ class StressSource(RowSource[StressResponse]):
             raise InputError(
                 [
                     InputFault(
-                        f"--condition {self._condition}",
+                        f"`condition={self._condition!r}`",
                         f"is neither a column ({shown}) nor a regular expression ({error})",
                     )
                 ]
@@ -164,12 +164,12 @@ class StressSource(RowSource[StressResponse]):
         raise InputError(
             [
                 InputFault(
-                    f"--condition {self._condition}",
+                    f"`condition={self._condition!r}`",
                     f"is no column ({shown}), and as a regular expression it is found neither in "
                     "respondent_id nor in response_id of the first row",
                 )
             ],
-            hint="For respondents such as gpt-4o@turn1: --condition '@(turn[0-9]+)'",
+            hint="For respondents such as gpt-4o@turn1: `condition='@(turn[0-9]+)'`",
         )
 
     def _with_condition(self, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,7 +367,7 @@ def _require_baseline(name: str, conditions: Sequence[str], baseline: str) -> No
     if baseline not in conditions:
         raise InputError(
             [InputFault(name, f"no condition is called {baseline!r}; found: {shown}", "condition")],
-            hint="Name the one that the others are compared with: --baseline NAME.",
+            hint="Name the one that the others are compared with as `baseline`.",
         )
     if len(conditions) < 2:
         raise InputError(
@@ -388,7 +388,7 @@ def _refuse_unpaired(name: str, targets: Sequence[str], baseline: str) -> None:
             )
         ],
         hint="One respondent must have one name under all conditions. Where the name carries the "
-        "condition, as in gpt-4o@turn1, --condition '@(turn[0-9]+)' takes it out.",
+        "condition, as in gpt-4o@turn1, `condition='@(turn[0-9]+)'` takes it out.",
     )
 
 

@@ -266,6 +266,6 @@ def _is_same(row: VariantRow, other: VariantRow | None) -> bool:
 def _refusal(path: Path, what: str) -> InputError:
     return InputError(
         [InputFault(str(path), f"{what}; writing it anew would destroy that")],
-        hint=f"To use it as it stands: --variants {path} and another folder (--out). To have it "
-        "written anew, move it away.",
+        hint=f"To use it as it stands: `variants={str(path)!r}` and another folder (`out`). To "
+        "have it written anew, move it away.",
     )

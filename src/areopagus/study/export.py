@@ -194,7 +194,7 @@ def export_packets(
         StoreError: it cannot be written.
     """
     if kind not in PACKET_KINDS:
-        raise InputError(f"--as: must be one of {', '.join(PACKET_KINDS)}, got {kind!r}")
+        raise InputError(f"`kind`: must be one of {', '.join(PACKET_KINDS)}, got {kind!r}")
     study = read_study(folder)
     rubric = study.rubric
     if rubric is None:

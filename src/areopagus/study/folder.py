@@ -188,7 +188,7 @@ def new_folder(out: str | Path) -> Iterator[Path]:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(
             [InputFault(str(out), "is there already: a study is built once")],
-            hint="choose another folder with --out; nothing was overwritten",
+            hint="choose another folder as `out`; nothing was overwritten",
         )
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
@@ -320,7 +320,7 @@ def check_url(url: str) -> list[InputFault]:
         sound = False
     if sound and url.isascii() and url.isprintable() and " " not in url:
         return []
-    return [InputFault("--url", f"must be like https://study.example.org, got {url[:80]!r}")]
+    return [InputFault("`url`", f"must be like https://study.example.org, got {url[:80]!r}")]
 
 
 def organiser_file(folder: str | Path, name: str) -> Path:
@@ -369,7 +369,7 @@ def renew_links(folder: str | Path, *, url: str | None = None, rater: str | None
     faults = [] if url is None else check_url(url)
     if rater is not None and rater not in codes:
         shown = ", ".join(list(codes)[:8])
-        faults.append(InputFault("--renew", f"there is no rater {rater!r}; there are {shown} …"))
+        faults.append(InputFault("`rater`", f"there is no rater {rater!r}; there are {shown} …"))
     if faults:
         raise InputError(faults)
     file = folder / ORGANISER / LINKS_FILE

@@ -172,7 +172,7 @@ def plan_study(
     try:
         config = PlanConfig.model_validate({"goal": goal, "wanted": wanted, **options})
     except ValidationError as error:
-        faults += faults_of(error, "plan")
+        faults += faults_of(error)
     stated = {name: options.get(name) for name in ("sd", "icc", "panel_r", "between_sd")}
     try:
         known = assumptions_from(calibration, ratings=options.get("ratings"), **stated)

@@ -208,7 +208,7 @@ def study_faults(
             )
     for name in all_models:
         if name not in given.prompts:
-            yield InputFault("--all-models", f"there is no prompt {name!r}")
+            yield InputFault("`all_models`", f"there is no prompt {name!r}")
     for prompt in given.prompts:
         yield from _prompt_faults(given, prompt, settings, is_all_models=prompt in all_models)
 

@@ -39,7 +39,7 @@ class StudySettings(BaseModel):
         try:
             return given if isinstance(given, cls) else cls(**dict(given or {}))
         except ValidationError as error:
-            faults += faults_of(error, "settings")
+            faults += faults_of(error)
             return cls()
 
 

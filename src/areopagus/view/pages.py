@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from ..any_report import run_of
-from ..reports.comparison import comparison_document
+from ..run import compare
 from ..reports.document import Document
 from ..reports.html import write_html
 from .listing import ListedRun, Listing, unreadable
@@ -35,7 +35,7 @@ class Pages:
         """The file of the page that holds the second run against the first."""
         places = [self._listing.place(run) for run in (first, second)]
         name = f"compare-{first.id}-{second.id}"
-        return self._made(name, [first, second], partial(comparison_document, places))
+        return self._made(name, [first, second], lambda: compare(*places).document())
 
     def _made(self, name: str, runs: list[ListedRun], document: Callable[[], Document]) -> Path:
         stamp = "-".join(str(abs(hash(self._listing.stamp(run)))) for run in runs)

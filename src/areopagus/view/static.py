@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import TEXTS_FILE, replaced, unwritable
-from ..reports.comparison import comparison_document
+from ..run import compare
 from .index import index_file
 from .listing import ListedRun, Listing
 from .pages import run_document, write_page
@@ -79,7 +79,8 @@ def write_view(
                     written.add(path)
             for pair in pairs:
                 path = target / "compare" / f"{pair[0].id}-{pair[1].id}.html"
-                compared = partial(comparison_document, [listing.place(run) for run in pair])
+                places = [listing.place(run) for run in pair]
+                compared = partial(_compared, places)
                 write_page(path, list(pair), listing, compared, charts=Path(charts) / path.stem)
                 written.add(path)
         data = _data(listing, pairs)
@@ -101,6 +102,10 @@ def write_view(
         n_with_texts=len(with_texts),
         unread=tuple((run.path, run.problem) for run in listing.runs if run.problem),
     )
+
+
+def _compared(places: Sequence[Path]) -> Document:
+    return compare(*places).document()
 
 
 def _data(listing: Listing, pairs: Sequence[tuple[ListedRun, ListedRun]]) -> dict[str, Any]:

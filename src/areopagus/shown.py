@@ -1,0 +1,51 @@
+"""`Shown`: what every result can do with itself, in a notebook and elsewhere.
+
+    result                    # in a notebook: the answer, why it can be trusted, a picture, a table
+    result.to_pandas()        # its figures, a row each
+    result.plot()             # its first picture, as a matplotlib Figure
+
+How a result is shown, `reports.notebook` knows, which stands above all results. It is found by its
+name when something is first shown: a figure or a verdict needs to know nothing of pages.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Shown:
+    """A result that shows itself."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Every figure, a row each, with the columns of estimates.csv."""
+        found: pd.DataFrame = _shows().frame_of(self)
+        return found
+
+    def plot(self, name: str | None = None) -> Figure:
+        """A picture of the result, as a matplotlib Figure of its own.
+
+        Neither matplotlib's backend nor its settings are changed.
+
+        Args:
+            name: which of its pictures; the first one when left out.
+
+        Raises:
+            ValueError: it has no such picture; the message names those that it has.
+        """
+        found: Figure = _shows().figure_of(self, name)
+        return found
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: about a screen, without script, all text escaped."""
+        return str(_shows().html_of(self))
+
+
+def _shows() -> Any:
+    return import_module(".reports.notebook", __package__)

@@ -1,0 +1,217 @@
+"""--json and --quiet of every command; errors name options here, and arguments in Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from in_process import areopagus
+
+from areopagus import InputError, Panel, stress
+from areopagus.cli.display import in_options
+from areopagus.cli.main import COMMANDS, cli
+from areopagus.reports.document_json import Result
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ("--ledger", "l.sqlite")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with prompts, responses, a run and people's ratings of it."""
+    folder = tmp_path_factory.mktemp("output")
+    prompts = [[f"p{k}", f"What do we owe to people far away, case {k}?"] for k in range(8)]
+    _write(folder / "prompts.csv", ["prompt_id", "prompt_text"], prompts)
+    rows = []
+    for k, (prompt, text) in enumerate(prompts):
+        for n in range(3):
+            claims = " However, critics argue the claim is weak because evidence differs." * (
+                n + k % 2
+            )
+            response = f"In case {k} much is owed, because promises bind.{claims}"
+            rows.append([f"r{k}{n}", prompt, text, response, f"w{n}"])
+    heads = ["response_id", "prompt_id", "prompt_text", "response_text", "respondent_id"]
+    _write(folder / "responses.csv", heads, rows)
+    ratings = [
+        [rater, row[1], row[0], 1 + (place * 3 + len(rater)) % 9]
+        for place, row in enumerate(rows)
+        for rater in ("ann", "bert")
+    ]
+    _write(folder / "ratings.csv", ["rater_id", "prompt_id", "response_id", "overall"], ratings)
+    done = areopagus("score", "responses.csv", "--out", "run", "--quiet", *LEDGER, folder=folder)
+    assert (done.returncode, done.stdout) == (0, "run\n")
+    return folder
+
+
+def _write(path: Path, heads: list[str], rows: list[Any]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([heads, *rows])
+
+
+JOBS: dict[str, tuple[str, ...]] = {
+    "score": ("score", "responses.csv", "--out", "run", *LEDGER),
+    "respond": ("respond", "prompts.csv", "-t", "offline/respondent", "--out", "a.csv", *LEDGER),
+    "stress": ("stress", "prompts.csv", "--limit", "2", "--out", "stressed", *LEDGER),
+    "attack": ("attack", "--responses", "responses.csv", "--limit", "1", "--families", "authority",
+               "--out", "attacked", *LEDGER),
+    "rescore": ("rescore", "responses.csv", "--out", "rescored", *LEDGER),
+    "audit": ("audit", "socioeval", "--sample", "2", "--out", "audited", *LEDGER),
+}  # fmt: skip
+RESULTS: dict[str, tuple[str, ...]] = {
+    **JOBS,
+    "calibrate": ("calibrate", "run", "ratings.csv", "--out", "calibrated"),
+    "agreement": ("agreement", "ratings.csv"),
+    "report": ("report", "run", "--no-figures"),
+    "export": ("export", "run", "--as", "csv"),
+    "inspect": ("humans", "inspect", "ratings.csv"),
+    "plan": ("study", "plan", "--half-width", "0.5", "--sd", "1.4", "--icc", "0.4"),
+    "personas": ("personas", "list"),
+    "check": ("personas", "check", str(ROOT / "examples/personas/urban_planner.yaml")),
+    "rubrics": ("rubrics", "list"),
+    "rubric": ("rubrics", "check", str(ROOT / "rubrics/critical_thinking.yaml")),
+    "ledger": ("ledger", "stats", *LEDGER),
+    "calls": ("ledger", "show", *LEDGER),
+    "explain": ("explain", "responses.csv", "r00"),
+    "families": ("attack", "--list"),
+    "audits": ("audit", "--list"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_json_on_stdout_is_one_result_of_the_schema_and_nothing_else(
+    name: str, place: Path
+) -> None:
+    done = areopagus(*RESULTS[name], "--json", "-", folder=place)
+    assert done.returncode == 0, done.stderr
+    found = Result.model_validate_json(done.stdout, strict=True)
+    assert found.headline
+    assert done.stdout.isascii()
+    if name in (*JOBS, "calibrate", "agreement"):
+        assert found.estimates
+        assert {"table", "measure", "value"} <= found.estimates[0].keys()
+    if name in JOBS:
+        assert found.cost is not None
+
+
+def test_a_file_of_json_holds_the_same_and_the_text_stays(place: Path) -> None:
+    done = areopagus(*JOBS["score"], "--json", "found.json", folder=place)
+    found = json.loads((place / "found.json").read_text(encoding="utf-8"))
+    (on_stdout,) = (areopagus(*JOBS["score"], "--json", "-", folder=place).stdout,)
+    other = json.loads(on_stdout)
+    for one in (found, other):
+        one.pop("cost")
+        one["sections"] = [s for s in one["sections"] if s["name"] != "cost"]
+    assert found == other
+    assert found["headline"][0][:30] in done.stdout
+    assert done.stderr.endswith("Wrote found.json\n")
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_quiet_prints_the_place_of_the_result_alone(name: str, place: Path) -> None:
+    done = areopagus(*JOBS[name], "--quiet", folder=place)
+    out = JOBS[name][JOBS[name].index("--out") + 1]
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{out}\n", "")
+
+
+def test_quiet_holds_for_what_is_no_job_too(place: Path) -> None:
+    for command, told in (
+        (RESULTS["calibrate"], "calibrated\n"),
+        (RESULTS["report"], "run/report.html\n"),
+        (RESULTS["export"], "run/judgments.csv\n"),
+    ):
+        assert areopagus(*command, "-q", folder=place).stdout == told
+
+
+def test_a_dry_run_is_json_too(place: Path) -> None:
+    done = areopagus(*JOBS["stress"][:-2], "--dry-run", "--json", "-", folder=place)
+    found = Result.model_validate_json(done.stdout)
+    (table,) = found.sections[0].parts
+    assert found.kind == "dry_run"
+    assert table.kind == "table"
+    assert table.columns[:5] == ["stage", "backend", "planned", "stored", "calls"]
+
+
+def test_what_may_be_shown_may_be_written_as_json() -> None:
+    """Every command with --full, and every list, has --json."""
+    without = []
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        commands = [command]
+        if isinstance(command, click.Group) and name != "audit":
+            commands = list(command.commands.values())
+        for one in commands:
+            flags = {flag for param in one.params for flag in param.opts}
+            if "--full" in flags and "--json" not in flags:
+                without.append(one.name)
+            if "--dry-run" in flags and not {"--json", "--quiet"} <= flags:
+                without.append(one.name)
+    assert without == []
+
+
+def test_an_error_names_the_argument_in_python_and_the_option_here(
+    place: Path, tmp_path: Path
+) -> None:
+    with Panel(ledger=tmp_path / "l.sqlite") as panel:
+        rows = place / "responses.csv"
+        with pytest.raises(InputError, match=r"(?s)`max_cost`: .*`limit`: "):
+            panel.score_many(rows, max_cost=-1, limit=0)
+        with pytest.raises(InputError, match="Leave `resume` out"):
+            panel.score_many(rows, tmp_path / "none", resume=True)
+        with pytest.raises(InputError, match=r"`columns=\{'prompt_text': 'question'\}`"):
+            panel.score_many([{"response_id": "r", "response_text": "text"}], tmp_path / "b")
+        with pytest.raises(InputError, match=r"`condition='\['`: is neither"):
+            stress(responses=rows, condition="[", panel=panel)
+    done = areopagus("score", "responses.csv", "--out", "none", "--resume", folder=place)
+    assert done.stderr.endswith("Leave --resume out to start one.")
+    (place / "bare.csv").write_text("response_id,response_text\nr,text\n", encoding="utf-8")
+    done = areopagus("score", "bare.csv", folder=place)
+    assert "as in --column prompt_text=question" in done.stderr
+    done = areopagus("stress", "--responses", "responses.csv", "--condition", "[", folder=place)
+    assert "--condition '[': is neither a column" in done.stderr
+    for told in (done.stderr,):
+        assert "`" not in told
+
+
+def test_an_argument_of_another_name_is_found_and_foreign_words_stay() -> None:
+    score = cli.get_command(click.Context(cli), "score")
+    assert score is not None
+    for text, wanted in (
+        ("give `models` or `personas`", "give --models or --persona"),
+        ("`standard_error` or `calls`", "--plan-error or --plan-calls"),
+        ("`template='areopagus v1'`", "--template 'areopagus v1'"),
+        ("a `column` of theirs", "a `column` of theirs"),
+        ("`nothing=[`", "`nothing=[`"),
+    ):
+        assert in_options(text, score) == wanted
+
+
+def test_library_code_speaks_of_arguments() -> None:
+    """Errors and hints outside the command line hold no option, unless in a command to give."""
+    found = []
+    for folder in ("src/areopagus", "records", "judges", "graphs", "audits", "personas", "rubrics"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if path.is_symlink() or {"cli", "testing"} & set(path.parts):
+                continue
+            text = path.read_text(encoding="utf-8")
+            for match in re.finditer(r"(?:InputError|InputFault|StoreError)\(|hint=", text):
+                rest = text[match.start() : match.start() + 500].split("\n\n")[0]
+                call = rest[: _end(rest)]
+                options = re.findall(r"(?<![\w-])--[a-z][a-z-]+", call)
+                if options and not re.search("areopagus |pip |createdb ", call):
+                    found.append((path.name, options))
+    assert found == []
+
+
+def _end(text: str) -> int:
+    """Where the first call in a text is closed."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth <= 0 and sign in ")],":
+            return place
+    return len(text)
