@@ -110,6 +110,25 @@ class RecordsPart(_Shown):
     file: str
 
 
+class OneExcerpt(_Shown):
+    """How a text begins: who wrote it, its score, a judge's reason."""
+
+    who: str
+    figure: str
+    text: str
+    reason: str
+    by: str
+
+
+class ExcerptsPart(_Shown):
+    """Beginnings of texts that answer the same."""
+
+    kind: Literal["excerpts"]
+    title: str
+    note: str
+    sides: list[OneExcerpt]
+
+
 class OneSection(_Shown):
     """A part with a heading."""
 
@@ -118,7 +137,13 @@ class OneSection(_Shown):
     audience: Literal["summary", "detail", "appendix"]
     parts: list[
         Annotated[
-            ParagraphPart | PointsPart | TilesPart | TablePart | PicturePart | RecordsPart,
+            ParagraphPart
+            | PointsPart
+            | TilesPart
+            | TablePart
+            | PicturePart
+            | RecordsPart
+            | ExcerptsPart,
             Field(discriminator="kind"),
         ]
     ]

@@ -165,7 +165,6 @@ class Comparison(Shown):
         return write_html(path, self.document(), charts=drawn)
 
 
-
 def _names(paths: Sequence[Path]) -> list[str]:
     names = [path.resolve().name for path in paths]
     return [

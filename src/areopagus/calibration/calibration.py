@@ -12,7 +12,7 @@ report.html            what is shown of it; report.txt the same as text, figures
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -315,10 +315,6 @@ def agreement(
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
-
-
-def _untold(stage: str) -> None:
-    """What is told where nobody listens: nothing."""
 
 
 def _record(

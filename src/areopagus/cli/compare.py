@@ -47,8 +47,8 @@ def compare(
     Pairs are made by prompt, and a judge counts on a prompt where it scored both sides. Runs of
     the same panel are compared; another panel is another instrument, which is said.
     """
-    from ..run import compare as compared
     from ..progress import ProgressLine
+    from ..run import compare as compared
     from .display import printable
     from .results import Output
 

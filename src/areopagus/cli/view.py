@@ -11,12 +11,12 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import units
-from .display import WIDTH, printable
+from .display import WIDTH, Command, printable
 
 DEFAULT_FOLDER = "runs"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", required=False, metavar="[FOLDER]")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8766, show_default=True,

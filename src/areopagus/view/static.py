@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import TEXTS_FILE, replaced, unwritable
@@ -18,6 +18,9 @@ from ..run import compare
 from .index import index_file
 from .listing import ListedRun, Listing
 from .pages import run_document, write_page
+
+if TYPE_CHECKING:
+    from ..reports.document import Document
 
 LIST_FILE: Final = "runs.json"
 _FORMAT: Final = "areopagus view 1"
