@@ -32,7 +32,7 @@ class AdditiveFit:
         """Begins without a response: how many judges there are, and columns of scores."""
         self._system: Floats = np.zeros((judges, judges))
         self._right: Floats = np.zeros((judges, columns))
-        self._n = np.zeros(judges)
+        self._n: Floats = np.zeros(judges)
 
     def add(self, totals: Floats, counts: Floats) -> None:
         """Takes responses in.

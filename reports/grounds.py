@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..formats import units
 from ..records.estimates import ESTIMATES_FILE, estimate_at, read_estimates
-from ..records.run_folder import RUN_FILE
 
 if TYPE_CHECKING:
     from ..aggregation.estimate import Estimate
@@ -42,12 +40,3 @@ def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
         f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.2g} "
         "independent ones"
     )
-
-
-def people_told(folder: Path) -> str:
-    """How near the panel is to people, where a calibration lies in the folder or its panel's."""
-    for place in (folder, folder / "panel"):
-        for file in sorted(place.glob(f"*/{RUN_FILE}")):
-            if json.loads(file.read_text(encoding="utf-8")).get("kind") == "calibration":
-                return f"calibrated against people's judgments: see {file.parent.name}"
-    return NOT_CALIBRATED

@@ -16,6 +16,7 @@ from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .differences import Differences
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
+from .grounds import NOT_CALIBRATED
 from .panel_responses import all_responses, divided_responses, set_apart
 from .prompt_view import all_prompts, compared_prompts, where_they_differ
 from .run_sections import cost_section, panel_asked, state_told
@@ -46,6 +47,7 @@ def panel_document(
     folder: Path,
     *,
     step: int = 1,
+    people: str | None = None,
 ) -> Document:
     """What is shown of a panel run.
 
@@ -55,11 +57,12 @@ def panel_document(
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
         step: that the tables hold every `step`-th response of the run.
+        people: what a calibration has found; None where the panel is not calibrated.
 
     Raises:
         InputError: a table of the folder cannot be read.
     """
-    view = _View(record, estimates, step)
+    view = _View(record, estimates, step, people)
     prompts = compared_prompts(scores, folder, record)
     notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
     return Document(
@@ -139,7 +142,14 @@ def panel_answer(
 class _View:
     """A run's estimates, as its sections look at them."""
 
-    def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame, step: int) -> None:
+    def __init__(
+        self,
+        record: Mapping[str, Any],
+        estimates: pd.DataFrame,
+        step: int,
+        people: str | None = None,
+    ) -> None:
+        self.people = people or NOT_CALIBRATED
         self.record, self.estimates, self.step = record, estimates, step
         low, high = record["identity"]["scale"]
         self.scale = (float(low), float(high))
@@ -247,7 +257,7 @@ class _View:
             *self.unbalanced(),
             *self.differences.trust(),
             ("judges", judges),
-            ("people", "not calibrated: nearness to people's judgments is unknown"),
+            ("people", self.people),
         ]
         if flags := self.counts("flags"):
             named = [f"{words(_short(name))} {count(n)}" for name, n in flags.items()]

@@ -287,6 +287,7 @@ class Run(JobRun):
         Raises:
             InputError: a table of the folder cannot be read, or has no estimates yet.
         """
+        from .calibrated import people_sentence
         from .reports.excerpt import excerpt_step
         from .reports.panel import panel_document
 
@@ -296,6 +297,7 @@ class Run(JobRun):
             self.score_rows,
             self.tables_folder,
             step=excerpt_step(self.record),
+            people=people_sentence(self.path),
         )
 
     def write_results(self, *, figures: bool = True) -> Self:

@@ -1,3 +1,4 @@
+from ..calibrated import people_sentence as people_sentence
 from .calibration import Agreement as Agreement
 from .calibration import Calibration as Calibration
 from .calibration import CalibrationRun as CalibrationRun
@@ -7,4 +8,3 @@ from .later_run import Applied as Applied
 from .later_run import SavedCalibration as SavedCalibration
 from .later_run import apply as apply
 from .later_run import load as load
-from .of_run import people_sentence as people_sentence

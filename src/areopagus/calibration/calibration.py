@@ -23,7 +23,7 @@ from ..errors import InputError, InputFault
 from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
-from ..records.estimates import Estimates, frame_of, write_estimates
+from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
@@ -132,7 +132,14 @@ class Calibration(Agreement):
         write_estimates(path, self.estimates)
         with replaced(path / JUDGE_SCORES_FILE) as part:
             self.judge_scores.to_parquet(part, index=False)
-        text = json.dumps(self.record, indent=2, ensure_ascii=False, allow_nan=False)
+        # The page of the run that was calibrated says what was found, from run.json alone.
+        raters = estimate_at(self.estimates, "matched", "n_raters")
+        record = {
+            **self.record,
+            "headline": list(self.document().headline),
+            "n_raters": None if raters is None else int(raters.value),
+        }
+        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         with replaced(path / RUN_FILE) as part:
             part.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
         run = CalibrationRun(path)

@@ -30,10 +30,13 @@ class StressRun(JobRun):
         Raises:
             InputError: the test has not come so far.
         """
-        from ..reports.grounds import people_told
+        from ..calibrated import people_sentence
+        from ..reports.grounds import NOT_CALIBRATED
         from .document import document
 
-        return document(self.record, self.estimates, people=people_told(self.path))
+        panel = self.path / "panel"
+        told = people_sentence(panel) if (panel / RUN_FILE).is_file() else None
+        return document(self.record, self.estimates, people=told or NOT_CALIBRATED)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its panel runs and stress.json."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import AreopagusError
-from ..formats import listed_all, units
-from ..records.run_folder import RUN_FILE, panel_of, read_run_file, run_identity_hash
+from .errors import AreopagusError
+from .formats import listed_all, units
+from .records.run_folder import RUN_FILE, panel_of, read_run_file, run_identity_hash
 
 KIND: Final = "calibration"
 
@@ -70,7 +70,7 @@ def _told(place: Path, folder: Path, run: Mapping[str, Any]) -> tuple[int, str] 
             if not is_inside:
                 return None
             return 3, f"not calibrated: {where} is of another panel, so make it anew"
-        told = f"{_answer(record, place)} ({where})"
+        told = f"{_answer(record)} ({where})"
         if not is_this:
             return 2, f"on other responses, this panel was {told}"
         if named.get("counts") != run.get("counts"):
@@ -80,15 +80,11 @@ def _told(place: Path, folder: Path, run: Mapping[str, Any]) -> tuple[int, str] 
         return None  # a folder that cannot be read says nothing of this run
 
 
-def _answer(record: Mapping[str, Any], place: Path) -> str:
-    # most runs have no calibration: their pages load no estimator
-    from ..records.estimates import estimate_at, read_estimates
-    from .answer import Answer
-
-    estimates = read_estimates(place)
-    n = estimate_at(estimates, "matched", "n_raters")
-    told = " ".join(Answer(record, estimates).headline()).rstrip(".")
-    raters = units(int(n.value), "rater") if n is not None else "people"
+def _answer(record: Mapping[str, Any]) -> str:
+    headline = " ".join(record.get("headline", ())).rstrip(".")
+    n = record.get("n_raters")
+    raters = units(n, "rater") if n is not None else "people"
     stand_ins = record.get("stand_ins")
     made_up = f" (DEMONSTRATION: {listed_all(stand_ins)})" if stand_ins else ""
-    return f"calibrated against {raters}{made_up}: {told[0].lower()}{told[1:]}"
+    told = f": {headline[0].lower()}{headline[1:]}" if headline else ""
+    return f"calibrated against {raters}{made_up}{told}"
