@@ -54,8 +54,8 @@ class AdditiveFit:
         """Shape (judges, columns): effects, positive is lenient; 0 for a judge without a score."""
         system = self._system + np.diag(self._n)
         # of all solutions the shortest: effects then sum to zero
-        found: Floats = np.linalg.lstsq(system, self._right, rcond=1e-10)[0]
-        return found
+        found = np.linalg.lstsq(system, self._right, rcond=1e-10)[0]
+        return np.asarray(found, dtype=np.float64)
 
     def moved(self, counts: Floats) -> Floats:
         """Shape (responses, columns): what adjusting adds to the plain mean of each response.

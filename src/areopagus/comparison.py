@@ -129,14 +129,11 @@ class Comparison(Shown):
                     "Responses with the same id and another text, which are not paired: "
                     f"{len(changed):,} in {name}."
                 )
-        held = {
-            pair: dict(
-                zip(
-                    (found.prompts[k] for k in differences[0].prompts.tolist()),
-                    differences[0].by_prompt.tolist(),
-                    strict=True,
-                )
-            )
+        held: dict[tuple[str, str], dict[str, float]] = {
+            pair: {
+                found.prompts[int(k)]: float(value)
+                for k, value in zip(differences[0].prompts, differences[0].by_prompt, strict=True)
+            }
             for pair, differences in found.pairs.items()
             if pair[1] == found.baseline
         }

@@ -333,9 +333,18 @@ class Run(JobRun):
             self.require_estimates()
             return self.write_report()
 
-    @cached_property
+    @property
     def tables_folder(self) -> Path:
         """The folder whose tables are read: this one, or an excerpt of a very long run."""
+        return self._tables
+
+    @property
+    def score_rows(self) -> list[dict[str, str]]:
+        """The rows of scores.csv, in `tables_folder`."""
+        return self._scores
+
+    @cached_property
+    def _tables(self) -> Path:
         from .reports.excerpt import excerpt_step, write_excerpt
 
         step = excerpt_step(self.record)
@@ -348,9 +357,8 @@ class Run(JobRun):
         return excerpt
 
     @cached_property
-    def score_rows(self) -> list[dict[str, str]]:
-        """The rows of scores.csv, in `tables_folder`."""
-        return read_scores(self.tables_folder)
+    def _scores(self) -> list[dict[str, str]]:
+        return read_scores(self._tables)
 
     def _told(self) -> str:
         return f"{self.state}, {self.n_scored} scored of {self.n_planned} planned."
