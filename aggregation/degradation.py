@@ -168,12 +168,15 @@ def degradation(
 
     Measured (benchmarks/simulate_stress.py, 20 dimension cells sharing a baseline, deltas of
     standard deviation .8, 2,000 studies a figure), at 9, 20, 30, 100 prompts, nothing changed:
-    some cell changed by Holm .000, .040, .041, .040 (± .004), by max-T .046, .051, .050, .056
-    (± .005); some mean cell .044, .047, .046, .043 (± .005); coverage of the intervals .951, .949,
-    .950, .949 (± .002). Skewed response errors: Holm .047, max-T .052 (± .005) at 20 prompts.
-    Planted deltas at 20 prompts come back with a bias of .002 ± .002. Sign-flip
+    some cell changed by Holm .000, .041, .036, .028 (± .004), by max-T .041, .051, .044, .044
+    (± .005); some mean cell .037, .041, .045, .035 (± .005); coverage of the intervals .950, .949,
+    .953, .952 (± .002). Skewed response errors: Holm .037, max-T .045 (± .005) at 20 prompts.
+    Planted deltas at 20 prompts come back with a bias of −.003 ± .002. Sign-flip
     tests assume true changes that spread symmetrically over prompts; where they are exponential
-    about a mean of 0 (20 prompts), Holm errs in .056 ± .005, max-T in .066 ± .006.
+    about a mean of 0 (20 prompts), Holm errs in .059 ± .005, max-T in .068 ± .006. Where one of
+    three models refuses every response under one framing, or three in ten (20 prompts, 500
+    studies), some cell of an unchanged target is changed in .034 ± .008 and .064 ± .011; by panel
+    means of whoever scored in .998 and .140.
 
     Args:
         scores: shape (targets, conditions, prompts, repeats, judges, dimensions), the scores that

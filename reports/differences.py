@@ -206,7 +206,7 @@ class Differences:
         values = {side: self.of(side)["difference"].value for side in sides}
         models = list(dict.fromkeys(at[2] for at in self._by_model))
         if len(models) == 1:
-            return ["one model judged: whether another would agree is unknown"]
+            return ["one model judged: another may not agree"]
         if not models or not any(values.values()):
             return []
         agree = 0
@@ -269,9 +269,12 @@ class Differences:
         notes = self._reasons(sides, criterion)
         held = heads.get(criterion, words(criterion))
         return Table(
-            caption=f"Difference from {self.baseline} in {held}, points, and 95% intervals: for "
-            "this panel, and for such judges."
-            + (f" Verdicts by Holm over {pairs} pairs." if pairs > 1 and has_verdict else ""),
+            caption=f"Difference from {_short(self.baseline, 28)} in {held}, points"
+            + (
+                f"; for this panel, for such judges; Holm over {units(pairs, 'pair')}"
+                if has_verdict
+                else ""
+            ),
             label=f"Differences from {self.baseline}",
             columns=[
                 Column(self.by, "id"),

@@ -27,7 +27,7 @@ def panel_worth(folder: Path | None) -> Estimate | None:
 
 
 def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
-    """Who judged, and what their votes on a response are worth.
+    """Who judged, and what the votes on a response are worth.
 
     Args:
         panel: the part of run.json that describes it.
@@ -35,8 +35,6 @@ def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
     """
     many = f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
     if worth is None or not worth.is_defined:
-        return f"{many}; how many independent judges that is worth is unknown"
-    return (
-        f"{many}: {units(worth.n, 'vote')} a response are worth about {worth.value:.2g} "
-        "independent ones"
-    )
+        return f"{many}; their worth in independent judges is unknown"
+    votes = units(worth.n, "vote")
+    return f"{many}: {votes}, worth about {worth.value:.2g} independent ones"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..aggregation.estimate import Estimate
+from ..aggregation.respondents import TOO_FEW_PROMPTS
 from ..formats import UNDEFINED, count, dollars, listed, number, said, units, words
 from ..precision.text import precision_of, precision_sentences, spared_word
 from ..records.design import design_sentence, stored_design
@@ -16,7 +17,7 @@ from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .differences import Differences
 from .document import SHADES, Cell, Chart, Column, Document, Paragraph, Part, Points, Section, Table
-from .grounds import NOT_CALIBRATED
+from .grounds import NOT_CALIBRATED, judges_told
 from .panel_responses import all_responses, divided_responses, set_apart
 from .prompt_view import all_prompts, compared_prompts, where_they_differ
 from .run_sections import cost_section, panel_asked, state_told
@@ -245,23 +246,21 @@ class _View:
         if (design := stored_design(self.estimates)) is not None:
             told.insert(0, ("design", design_sentence(design)))
         panel = record["panel"]
-        judges = (
-            f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
-        )
-        worth = self.rows("worth")[()]["effective judges"]
-        if worth.is_defined:
-            judges += f"; {worth.n} judgments of a response are worth about {worth.value:.1f} alone"
-        else:
-            judges += "; how many independent judgments they are worth is unknown"
+        judges = judges_told(panel, self.rows("worth")[()]["effective judges"])
         told += [
             *self.unbalanced(),
-            *self.differences.trust(),
+            # with one model the design has said so already
+            *(
+                one
+                for one in self.differences.trust()
+                if len(panel["models"]) > 1 or one[0] == "others"
+            ),
             ("judges", judges),
             ("people", self.people),
         ]
         if flags := self.counts("flags"):
             named = [f"{words(_short(name))} {count(n)}" for name, n in flags.items()]
-            told.append(("flags", f"noticed in responses, no score changed: {listed(named)}"))
+            told.append(("flags", listed(named)))
         if answers := record.get("answers"):
             n = answers["counts"]
             missing = [
@@ -365,11 +364,12 @@ def _respondents(view: _View) -> list[Part]:
     verdicts, whole = view.verdicts, view.mean("")
     n = f"{count(verdicts['scored'])} of {count(view.record['responses']['n'])}"
     reasons = dict.fromkeys(said(row[1].reason) for row in rows if row[1].reason)
+    if view.differences.others:  # said there, where the same prompts are too few
+        reasons.pop(TOO_FEW_PROMPTS, None)
     low, high = view.scale
     return [
         Table(
-            caption=f"Mean over prompts on the scale {low:g} to {high:g}, and its 95% interval for "
-            "other prompts put to this panel.",
+            caption=f"Mean over prompts, scale {low:g} to {high:g}",
             label="Respondents",
             columns=[
                 Column("respondent", "id"),

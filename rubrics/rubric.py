@@ -58,6 +58,7 @@ RESERVED_IDS: frozenset[str] = frozenset(
         "score_mode",
         "structured",
         "answered_by",
+        "unbalanced",
         "repaired",
         "calls",
         "attempts",

@@ -134,8 +134,10 @@ def test_a_terminal_shows_counts_and_stages(monkeypatch: pytest.MonkeyPatch) -> 
         assert (task.total, task.fields["stage"]) == (None, "writing [red] the report")
 
 
-def test_a_program_s_own_output_is_left_alone() -> None:
+def test_a_program_s_own_output_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """rich would put itself in the place of the host's stdout while the bar is there."""
+    # another test of this process may have run the command line
+    monkeypatch.setattr(shown_progress, "is_own_process", lambda: False)
     place = shown_progress._Terminal(Console(file=io.StringIO(), force_terminal=True))
     before = sys.stdout, sys.stderr
     place.start()

@@ -63,7 +63,6 @@ def test_a_repeat_that_repeats_itself_measures_nothing() -> None:
         assert math.isnan(one.retest_sd)
         assert math.isnan(one.upper)
         assert math.isnan(one.sdc(10))
-        assert one.prompts_below(0.5) is None
         assert words in str(one.reason)
 
 

@@ -108,7 +108,7 @@ def test_the_answer_stands_first_with_its_grounds() -> None:
     assert trust["most in"] == "conceptual clarity (+2.02 under pressed)"
     assert trust["coverage"].startswith("60 of 60 responses scored")
     assert trust["direction"].startswith("only one model judged")
-    assert trust["judges"].endswith("1 vote a response are worth about 1.4 independent ones")
+    assert trust["judges"].endswith("1 vote, worth about 1.4 independent ones")
     assert trust["people"].startswith("not calibrated")
     assert "UNBALANCED" not in trust["coverage"]
     assert len(render_text(shown)) <= 22, "with two lines more, of files and cost"

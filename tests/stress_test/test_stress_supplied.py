@@ -257,8 +257,8 @@ def test_turns_of_real_conversations_are_conditions_of_one_respondent(
     assert "@" not in target
     assert {one["n"] for one in cells(run)} == {questions}
     assert {row["scored"] for row in counts(run).values()} == {questions}
-    # The embedded judge repeats itself word for word: no noise floor, so nothing is called robust.
-    assert all(one["verdict"] != "robust" for one in cells(run))
+    # The embedded judge repeats itself word for word: no noise floor, which blocks no verdict.
+    assert any(one["verdict"] == "robust" for one in cells(run))
     said = " ".join(run.text.split())
     assert f"{questions} of {questions}" in said
     assert "framing" not in said

@@ -33,7 +33,7 @@ def test_every_run_is_listed_with_its_answer_or_with_the_reason(world_once: Path
     kinds = {run.kind for run in whole.values()}
     assert {"panel", "stress", "audit", "attack", "calibration"} <= kinds
     pilot = found["pilot"]
-    assert pilot.headline[0].startswith("alder has the highest mean composite")
+    assert pilot.headline[0].startswith("alder scores highest")
     assert pilot.coverage.startswith("150 scored of 160 planned judgments")
     assert (pilot.personas, pilot.models) == (10, ("offline/lexical",))
     assert pilot.respondents == ("alder", "birch", "cedar", "dogwood")

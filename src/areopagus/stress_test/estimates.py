@@ -252,7 +252,7 @@ def estimate(
     n_prompts = len(set(scores.units))
     for floor, pairs in ((noise, scores.retested), (response_noise, scores.regenerated)):
         if floor is not None:
-            _add_noise(rows, floor, len(pairs), n_prompts)
+            _add_noise(rows, floor, len(pairs), n_prompts, config.response_repeats)
     _add_counts(rows, scores, rewriting)
     said = {
         "profile": {
@@ -445,7 +445,7 @@ def _add_contrasts(rows: Estimates, found: Degradation) -> None:
             )  # fmt: skip
 
 
-def _add_noise(rows: Estimates, floor: NoiseFloor, n: int, n_prompts: int) -> None:
+def _add_noise(rows: Estimates, floor: NoiseFloor, n: int, n_prompts: int, repeats: int) -> None:
     """`noise`: how much panel means vary when nothing but the asking differs."""
     for one in floor.components:
         keys = {"detail": floor.source, "criterion": one.dimension or COMPOSITE}
@@ -458,7 +458,7 @@ def _add_noise(rows: Estimates, floor: NoiseFloor, n: int, n_prompts: int) -> No
         for measure, value in (
             ("shift", one.shift),
             ("sdc_prompt", one.sdc_prompt),
-            ("sdc_mean", one.sdc(n_prompts)),
+            ("sdc_mean", one.sdc(n_prompts, repeats=repeats)),
         ):
             made = Estimate(value, n=one.n, unit="response", level=one.level, reason=one.reason)
             rows.add("noise", measure, made, **keys)
