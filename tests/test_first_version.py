@@ -116,7 +116,7 @@ def test_python_reads_the_tables(folder: Path) -> None:
 
 CHANGED = {"one_person", "severity", "spread", "length", "pooled_tau", "effective"}
 """Four judgments of this run are missing: where one is, the additive fit has taken the place of the
-mean of the others. And one more person is compared by a tau that does not reward ties. The effective
+mean of the others. And one more person is compared by a tau that rewards no ties. The effective
 number of judges is that of the judges really asked."""
 
 
