@@ -243,7 +243,7 @@ class Differences:
             "differences",
             f"Difference from {_short(self.baseline)}",
             "Composite, in points; right of the line scores higher. Bar: other prompts, this "
-            "panel. Thin line: other judges of their kind as well.",
+            "panel. Pale bar: other judges of their kind as well.",
             rows=[_short(side, 28) for side in shown],
             values=of("difference", "value"),
             low=of("difference", "low"),

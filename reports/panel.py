@@ -241,7 +241,7 @@ class _View:
         told = [("responses", responses)]
         if not missing:
             told = []
-            coverage += f", and {responses} responses"
+            coverage += f"; {responses.replace(' scored', '')} responses"
         told.insert(0, ("coverage", coverage))
         if (design := stored_design(self.estimates)) is not None:
             told.insert(0, ("design", design_sentence(design)))
