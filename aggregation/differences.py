@@ -40,7 +40,6 @@ SMALLEST_WORTH_TELLING: Final = 0.2
 HIGHER: Final = "higher"
 LOWER: Final = "lower"
 NOT_TOLD_APART: Final = "not told apart"
-EQUIVALENT: Final = "equivalent"
 
 
 @dataclass(frozen=True, slots=True)

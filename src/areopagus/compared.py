@@ -95,7 +95,6 @@ class Compared:
         sides: their names, the highest adjusted mean first.
         baseline: whom the others are held against, or None where nobody was named and they are
             too many for every pair.
-        is_named: whether the baseline was named, which leaves out the other pairs.
         criteria: of the columns of a difference, "composite" first.
         pairs: (side, baseline) to the differences, one a column.
         by_model: (side, baseline, judge model) to the difference of the composite that this model
@@ -109,7 +108,6 @@ class Compared:
     by: str
     sides: tuple[str, ...]
     baseline: str | None
-    is_named: bool
     criteria: tuple[str, ...]
     pairs: Mapping[tuple[str, str], Sequence[Difference]]
     by_model: Mapping[tuple[str, str, str], Estimate]
@@ -395,7 +393,6 @@ def _compared(
         by=by,
         sides=tuple(names[side] for side in order),
         baseline=names[held] if baseline is not None or pairs else None,
-        is_named=baseline is not None,
         criteria=rows.criteria,
         pairs={(names[a], names[b]): each for (a, b), each in zip(pairs, found, strict=True)},
         by_model=by_model,
