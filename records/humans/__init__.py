@@ -5,7 +5,7 @@ from .layouts import LAYOUTS
 from .match import MatchReport, match, off_scale
 from .reading import Exclusion, HumanReading, JudgmentReading, read_humans, read_judgments
 from .side_tables import SourceMap, read_roster, read_source_map
-from .table import Coded, HumanTable, RatingMatrix
+from .table import Coded, HumanTable, LabelTable, PreferenceTable, RatingMatrix
 
 __all__ = [
     "LAYOUTS",
@@ -15,7 +15,9 @@ __all__ = [
     "HumanReading",
     "HumanTable",
     "JudgmentReading",
+    "LabelTable",
     "MatchReport",
+    "PreferenceTable",
     "RatingMatrix",
     "SourceMap",
     "match",

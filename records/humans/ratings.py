@@ -13,7 +13,14 @@ from ..types import OVERALL
 from .columns import HumanColumns
 from .plan import Plan, RatingColumn
 from .side_tables import APPROVED, SourceMap
-from .table import TEXT_COLUMNS, Kind, TableBuilder
+from .table import (
+    TEXT_COLUMNS,
+    HumanTable,
+    Kind,
+    LabelTable,
+    PreferenceTable,
+    TableBuilder,
+)
 
 SHOWN_LINES = 100
 """Of each reason, so many rows are named; all are counted."""
@@ -30,6 +37,7 @@ class RatingReader:
 
     Attributes:
         table, calibration: the ratings of the study, and of calibration items.
+        labels, preferences: judgments of these kinds.
         n_rows, n_missing: rows, excluded ones included; empty cells of ratings.
         n_composed: ratings that take prompt and source for their response.
         faults, n_faults: the first of them, and all.
@@ -55,8 +63,10 @@ class RatingReader:
             source_map: unblinds labels, where given.
             roster: rater to status; raters whose status is not APPROVED are left out, counted.
         """
-        self.table = TableBuilder()
-        self.calibration = TableBuilder()
+        self.table = TableBuilder(HumanTable)
+        self.calibration = TableBuilder(HumanTable)
+        self.labels = TableBuilder(LabelTable)
+        self.preferences = TableBuilder(PreferenceTable)
         self.n_rows = self.n_missing = self.n_composed = self.n_faults = 0
         self.faults: list[InputFault] = []
         self.excluded: dict[str, tuple[int, list[int]]] = {}
@@ -140,7 +150,13 @@ class RatingReader:
         item_type = texts.get("item_type")
         is_standard = item_type is None or item_type.lower() in self._standard
         builder = self.table if is_standard else self.calibration
-        builder.add(line, value, kind, texts, math.nan if seconds is None else seconds)
+        builder.add(
+            texts,
+            line=line,
+            value=value,
+            is_rank=kind == "rank",
+            duration_s=math.nan if seconds is None else seconds,
+        )
 
     def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> Kind:
         column = self._plan.columns.get("kind")

@@ -16,7 +16,7 @@ from .misfits import Misfit
 from .plan import Plan, make_plan
 from .ratings import RatingReader
 from .side_tables import APPROVED, SourceMap, read_roster, read_source_map
-from .table import HumanTable
+from .table import HumanTable, LabelTable, PreferenceTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Exclusion:
 class HumanReading:
     """A table of judgments and what was understood of its file.
 
-    Every rating cell is in `table`, in `calibration`, empty (`n_missing`), or in a row of `faults`
-    or `exclusions`.
+    Every cell of judgments is in `table`, `calibration`, `labels` or `preferences`, missing
+    (`n_missing`), or in a row of `faults` or `exclusions`.
 
     Attributes:
         path: the file.
@@ -41,6 +41,7 @@ class HumanReading:
         shape: "long", "wide", "items" or "raters" (see `plan.Plan`).
         table: the ratings of the study.
         calibration: ratings of calibration items, told apart by item_type.
+        labels, preferences: judgments of these kinds; mostly empty.
         columns_used: (our column, their column); a column of ratings stands with its criterion.
         columns_ignored: columns that were read as nothing.
         columns_sampled: columns taken for criteria because they hold numbers only: look at these.
@@ -58,6 +59,8 @@ class HumanReading:
     shape: str
     table: HumanTable
     calibration: HumanTable
+    labels: LabelTable
+    preferences: PreferenceTable
     columns_used: tuple[tuple[str, str], ...]
     columns_ignored: tuple[str, ...]
     columns_sampled: tuple[str, ...]
@@ -246,6 +249,8 @@ def _read(
         shape=plan.shape,
         table=found.table.build(),
         calibration=found.calibration.build(),
+        labels=found.labels.build(),
+        preferences=found.preferences.build(),
         columns_used=_used(plan),
         columns_ignored=plan.ignored,
         columns_sampled=plan.sampled,

@@ -1,11 +1,15 @@
-"""Human judgments in one long table, by column: about 80 bytes a rating."""
+"""Human judgments in long tables, by column: about 80 bytes a rating.
+
+Three kinds of judgment: a rating (a score or a rank) of a response, a label of a response or of
+anything else that was shown, and a preference between two responses.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +58,49 @@ class RatingMatrix(NamedTuple):
     n_repeated: int
 
 
+class JudgmentTable:
+    """What the tables of judgments share; each is a frozen dataclass of columns of one length."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        line: NDArray[Any] = getattr(self, "line")  # noqa: B009  # each table has it
+        return len(line)
+
+    def select(self, mask: NDArray[Any]) -> Self:
+        """Returns the entries at which a boolean array of shape (entries,) is true."""
+        chosen: dict[str, Any] = {}
+        for name, column in self._columns():
+            chosen[name] = (
+                Coded(column.codes[mask], column.names)
+                if isinstance(column, Coded)
+                else column[mask]
+            )
+        return type(self)(**chosen)
+
+    def where(self, column: str, *texts: str) -> Self:
+        """Returns the entries whose text column holds one of the texts."""
+        coded: Coded = getattr(self, column)
+        wanted = [code for code, name in enumerate(coded.names) if name in texts]
+        return self.select(np.isin(coded.codes, wanted))
+
+    def to_pandas(self) -> Any:
+        """Returns a DataFrame with a row an entry, texts as texts (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                name: column.texts() if isinstance(column, Coded) else column
+                for name, column in self._columns()
+            }
+        )
+
+    def _columns(self) -> list[tuple[str, Any]]:
+        return [(field.name, getattr(self, field.name)) for field in fields(cast("Any", self))]
+
+
 @dataclass(frozen=True, slots=True)
-class HumanTable:
+class HumanTable(JudgmentTable):
     """Ratings, one an entry: rater x response x criterion x kind.
 
     Attributes:
@@ -84,27 +129,6 @@ class HumanTable:
     source: Coded
     model: Coded
     domain: Coded
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def select(self, mask: NDArray[Any]) -> HumanTable:
-        """Returns the entries at which a boolean array of shape (ratings,) is true."""
-        chosen: dict[str, Any] = {}
-        for field in fields(self):
-            column = getattr(self, field.name)
-            chosen[field.name] = (
-                Coded(column.codes[mask], column.names)
-                if isinstance(column, Coded)
-                else column[mask]
-            )
-        return HumanTable(**chosen)
-
-    def where(self, column: str, *texts: str) -> HumanTable:
-        """Returns the entries whose text column holds one of the texts."""
-        coded: Coded = getattr(self, column)
-        wanted = [code for code, name in enumerate(coded.names) if name in texts]
-        return self.select(np.isin(coded.codes, wanted))
 
     def with_prompts(self, prompt_of: Mapping[str, str]) -> HumanTable:
         """Returns the table with missing prompts filled in from response to prompt."""
@@ -143,14 +167,48 @@ class HumanTable:
 
     def to_pandas(self) -> Any:
         """Returns a DataFrame with a row a rating and `kind` as text (needs pandas)."""
-        import pandas as pd
+        found = JudgmentTable.to_pandas(self)
+        found["kind"] = np.where(found.pop("is_rank"), "rank", "score")
+        return found
 
-        columns: dict[str, Any] = {}
-        for field in fields(self):
-            column = getattr(self, field.name)
-            columns[field.name] = column.texts() if isinstance(column, Coded) else column
-        columns["kind"] = np.where(columns.pop("is_rank"), "rank", "score")
-        return pd.DataFrame(columns)
+
+@dataclass(frozen=True, slots=True)
+class LabelTable(JudgmentTable):
+    """Labels, one an entry: rater x response x criterion.
+
+    Attributes:
+        rater_id, response_id, criterion, label: never missing. What was labelled is called a
+            response, whatever it is: an answer, a variant, a scene, a reading of an answer.
+        prompt_id: missing where the file does not say.
+        line: the row of the file.
+    """
+
+    rater_id: Coded
+    prompt_id: Coded
+    response_id: Coded
+    criterion: Coded
+    label: Coded
+    line: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceTable(JudgmentTable):
+    """Preferences, one an entry: rater x two responses of one prompt x criterion.
+
+    Attributes:
+        rater_id, response_a, response_b, criterion: never missing.
+        prompt_id: missing where the file does not say.
+        won_a: float64: 1 where a is preferred, 0 where b is, 0.5 for a tie.
+        line: the row of the file.
+    """
+
+    rater_id: Coded
+    prompt_id: Coded
+    response_a: Coded
+    response_b: Coded
+    criterion: Coded
+    won_a: NDArray[Any]
+    line: NDArray[Any]
 
 
 TEXT_COLUMNS = tuple(field.name for field in fields(HumanTable) if field.type == "Coded")
@@ -166,44 +224,45 @@ def _renumbered(codes: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
     return [int(code) for code in found[order]], position[inverse]
 
 
-class TableBuilder:
-    """Collects ratings one by one into a `HumanTable`; each different text is kept once."""
+Table = TypeVar("Table", bound=JudgmentTable)
 
-    def __init__(self) -> None:
-        self._names: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}
-        self._codes = {name: array("i") for name in TEXT_COLUMNS}
-        self._value = array("d")
-        self._is_rank = array("b")
-        self._line = array("q")
-        self._duration_s = array("d")
+_NUMBERS = {"line": ("q", np.int64), "is_rank": ("b", np.bool_)}
+"""Columns that are no texts: how they are collected and kept; all others are float64."""
 
-    def add(
-        self,
-        line: int,
-        value: float,
-        kind: Kind,
-        texts: Mapping[str, str | None],
-        duration_s: float,
-    ) -> None:
-        """Adds a rating; `texts` by the names of `TEXT_COLUMNS`, absent or None where missing."""
+
+class TableBuilder(Generic[Table]):
+    """Collects entries one by one into a table; each different text is kept once."""
+
+    def __init__(self, table: type[Table]) -> None:
+        """Begins an empty table of this class."""
+        self._table = table
+        names = [(field.name, field.type == "Coded") for field in fields(cast("Any", table))]
+        texts = [name for name, is_text in names if is_text]
+        self._names: dict[str, dict[str, int]] = {name: {} for name in texts}
+        self._codes = {name: array("i") for name in texts}
+        self._numbers: dict[str, array[Any]] = {
+            name: array(_NUMBERS.get(name, ("d",))[0]) for name, is_text in names if not is_text
+        }
+
+    def add(self, texts: Mapping[str, str | None], **numbers: float) -> None:
+        """Adds an entry.
+
+        Args:
+            texts: by the names of the columns of texts, absent or None where missing.
+            numbers: every other column.
+        """
         for name, known in self._names.items():
             text = texts.get(name)
             self._codes[name].append(-1 if text is None else known.setdefault(text, len(known)))
-        self._value.append(value)
-        self._is_rank.append(kind == "rank")
-        self._line.append(line)
-        self._duration_s.append(duration_s)
+        for name, column in self._numbers.items():
+            column.append(numbers[name])
 
-    def build(self) -> HumanTable:
+    def build(self) -> Table:
         """Returns the table."""
-        coded = {
+        made: dict[str, Any] = {
             name: Coded(np.array(codes, dtype=np.int32), tuple(self._names[name]))
             for name, codes in self._codes.items()
         }
-        return HumanTable(
-            **coded,
-            value=np.array(self._value, dtype=np.float64),
-            is_rank=np.array(self._is_rank, dtype=np.bool_),
-            line=np.array(self._line, dtype=np.int64),
-            duration_s=np.array(self._duration_s, dtype=np.float64),
-        )
+        for name, column in self._numbers.items():
+            made[name] = np.array(column, dtype=_NUMBERS.get(name, ("d", np.float64))[1])
+        return self._table(**made)

@@ -131,7 +131,7 @@ def test_the_published_agreement_of_summevals_experts_is_found_and_printed(
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
     from areopagus.records.humans.table import TableBuilder
 
-    empty: HumanTable = TableBuilder().build()
+    empty: HumanTable = TableBuilder(HumanTable).build()
     found = agreement(empty)
     assert figure(found, "matched", "n_ratings").value == 0
     assert "nobody's ratings count" in found.text

@@ -552,11 +552,11 @@ def test_the_shared_files_are_understood() -> None:
 
 def build(rows: Sequence[tuple[Any, ...]]) -> HumanTable:
     """A table of (rater, prompt, response, criterion, kind, value), the lines from 2 on."""
-    builder = TableBuilder()
+    builder = TableBuilder(HumanTable)
     for line, (rater, prompt, response, criterion, kind, value) in enumerate(rows, start=2):
         texts = {"rater_id": rater, "prompt_id": prompt, "response_id": response,
                  "criterion": criterion}  # fmt: skip
-        builder.add(line, value, kind, texts, float("nan"))
+        builder.add(texts, line=line, value=value, is_rank=kind == "rank", duration_s=float("nan"))
     return builder.build()
 
 

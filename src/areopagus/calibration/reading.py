@@ -429,7 +429,7 @@ def _of_run(run: Run) -> tuple[HumanTable, int]:
              for name in missing],
             hint="It must be a run over the table that `areopagus humans comments` writes.",
         )  # fmt: skip
-    builder, n_without = TableBuilder(), 0
+    builder, n_without = TableBuilder(HumanTable), 0
     for line, row in enumerate(rows, start=2):
         if not row["composite"]:
             n_without += 1
@@ -440,7 +440,8 @@ def _of_run(run: Run) -> tuple[HumanTable, int]:
             "response_id": row["rated_response_id"],
             "criterion": OVERALL,
         }
-        builder.add(line, float(row["composite"]), "score", texts, math.nan)
+        value = float(row["composite"])
+        builder.add(texts, line=line, value=value, is_rank=False, duration_s=math.nan)
     return builder.build(), n_without
 
 
