@@ -42,6 +42,7 @@ from .compared import compared, judged, prompt_scores, such_judges_means
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
+from .records.prompt_units import prompt_units
 
 if TYPE_CHECKING:
     from .aggregation.design import Design
@@ -94,7 +95,8 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     _persona_by_model(found, table)
     _axes(found, table)
     _agreement(found, table)
-    of = {row["response_id"]: (row["prompt_id"], row["respondent_id"]) for row in scores}
+    unit_of = prompt_units(scores)
+    of = {row["response_id"]: (unit_of[row["prompt_id"]], row["respondent_id"]) for row in scores}
     prompts = [of.get(name, (name, ""))[0] for name in table.response_ids]
     found.add("worth", "effective judges", effective_judges(table, prompts))
     respondents = [of.get(name, ("", ""))[1] for name in table.response_ids]
