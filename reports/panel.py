@@ -47,7 +47,7 @@ def panel_document(
     scores: Rows,
     folder: Path,
     *,
-    step: int = 1,
+    part: str | None = None,
     people: str | None = None,
 ) -> Document:
     """What is shown of a panel run.
@@ -57,15 +57,15 @@ def panel_document(
         estimates: every figure of the run.
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
-        step: that the tables hold every `step`-th response of the run.
+        part: which part of the responses of a long run the tables hold; None where it is all.
         people: what a calibration has found; None where the panel is not calibrated.
 
     Raises:
         InputError: a table of the folder cannot be read.
     """
-    view = _View(record, estimates, step, people)
+    view = _View(record, estimates, part, people)
     prompts = compared_prompts(scores, folder, record)
-    notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
+    notices = [*view.mismatch(), *map(str, record["notices"])]
     return Document(
         title=f"Panel run of {units(record['responses']['n'], 'response')}",
         kind="panel",
@@ -136,7 +136,7 @@ def panel_answer(
     record: Mapping[str, Any], estimates: pd.DataFrame
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Headline and trust of a panel run, of run.json and its estimates alone."""
-    view = _View(record, estimates, 1)
+    view = _View(record, estimates)
     return view.headline(), view.trust()
 
 
@@ -147,11 +147,11 @@ class _View:
         self,
         record: Mapping[str, Any],
         estimates: pd.DataFrame,
-        step: int,
+        part: str | None = None,
         people: str | None = None,
     ) -> None:
         self.people = people or NOT_CALIBRATED
-        self.record, self.estimates, self.step = record, estimates, step
+        self.record, self.estimates, self.part = record, estimates, part
         low, high = record["identity"]["scale"]
         self.scale = (float(low), float(high))
         criteria = tuple(str(name) for name in record["identity"]["criteria"])
@@ -305,27 +305,26 @@ class _View:
             for (status, detail), figures in self.rows("judgments", "group", "detail").items()
             if not detail
         }
-        return {**found, **self.record["counts"]} if self.step > 1 else found
+        return {**found, **self.record["counts"]} if self.part else found
 
     @property
     def verdicts(self) -> dict[str, int]:
         """Status of a response to how many there are."""
         found = {"scored": 0, **self.counts("status")}
-        return {**found, **self.record["verdicts"]} if self.step > 1 else found
+        return {**found, **self.record["verdicts"]} if self.part else found
 
     @property
     def n_planned(self) -> int:
         """Judgments planned: the sum of all statuses."""
-        return sum(self.judgments.values()) if self.step == 1 else int(self.record["n_planned"])
+        return sum(self.judgments.values()) if not self.part else int(self.record["n_planned"])
 
-    def mismatch(self, n_read: int) -> list[str]:
+    def mismatch(self) -> list[str]:
         """That files of the folder do not agree, or that not all responses are read."""
         record = self.record
-        if self.step > 1:
-            n = count(record["responses"]["n"])
+        if self.part:
             told = (
-                "The run is long: distributions, ranks, judges, disagreement and lists are of one "
-                f"response in {self.step}, {count(n_read)} of {n}. Counts, cost and means by "
+                "The run is long: differences, intervals for such judges, distributions, ranks, "
+                f"judges, disagreement and lists are of {self.part}. Counts, cost and means by "
                 "respondent are of all."
             )
             return [told]

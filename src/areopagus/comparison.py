@@ -42,6 +42,11 @@ class JudgedRun(Protocol):
         ...
 
     @property
+    def part(self) -> str | None:
+        """What these hold of a very long run; None where it is all."""
+        ...
+
+    @property
     def score_rows(self) -> list[dict[str, str]]:
         """The rows of scores.csv."""
         ...
@@ -125,6 +130,9 @@ class Comparison(Shown):
         found = self.found
         heads = {name: words(name) for name in found.criteria}
         notices = self._same_texts()
+        for name, run in zip(self.names, self.runs, strict=True):
+            if run.part:
+                notices.append(f"{name} is long: what is compared is of {run.part}.")
         for name, changed in zip(self.names, self._different, strict=True):
             if changed:
                 notices.append(
