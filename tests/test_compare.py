@@ -232,3 +232,25 @@ def test_runs_are_paired_by_the_text_of_their_prompts(tmp_path: Path) -> None:
     twice = areopagus.compare(first, scored(tmp_path / "twice", doubled))
     (difference,) = [one[0].this_panel for one in twice.found.pairs.values()]
     assert difference.n == 12
+
+
+def test_that_an_interval_for_such_judges_may_be_short_is_said_where_scores_are_skewed(
+    tmp_path: Path,
+) -> None:
+    plain = scored(tmp_path / "plain", responses(24, alder=5))
+    rows = responses(24, alder=5)
+    for k, row in enumerate(rows):
+        row["response_text"] = f"level={2 if k % 12 == 0 else 8} in case {k}"
+    skewed = scored(tmp_path / "skewed", rows)
+    told = [" ".join(run.text.split()) for run in (plain, skewed)]
+    named = "means of prompts are skewed for alder: there the interval for such judges may be"
+    assert [one.count(named) for one in told] == [0, 1]
+    found = estimate_at(skewed.estimates, "respondent", "skewness", criterion="composite")
+    assert found is not None
+    # Two of 24 apart from the others, but for noise: (2p - 1) / sqrt(p (1 - p)) with p = 1/12.
+    assert found.value == pytest.approx(-10 / 11**0.5, abs=0.3)
+    means = select(skewed.estimates, "respondent")
+    such = means[(means["universe"] == "such judges") & (means["measure"] == "mean")]
+    assert such["high"].max() <= 10  # no further than the scale
+    low, high = such["low"].iloc[0], such["high"].iloc[0]
+    assert f"[{low:.2f}, {high:.2f}]" in told[1]

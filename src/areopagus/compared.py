@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .aggregation.differences import (
     SMALLEST_WORTH_TELLING,
+    BothUniverses,
     Difference,
     Side,
     in_both_universes,
@@ -191,8 +192,8 @@ def compared(
     return _compared(rows, by, baseline, margin, min(run.quorum for run in runs))
 
 
-def such_judges_means(run: Judged) -> dict[tuple[str, str], Estimate]:
-    """(respondent, criterion) to the mean over prompts with its interval for such judges.
+def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
+    """(respondent, criterion) to the mean over prompts with its interval in both universes.
 
     A prompt is a mean over the respondent's responses to it.
     """
@@ -204,7 +205,7 @@ def such_judges_means(run: Judged) -> dict[tuple[str, str], Estimate]:
         totals, counts = _by_prompt(rows, mine)
         each = in_both_universes(totals, counts, persona, model)
         for criterion, one in zip(rows.criteria, each, strict=True):
-            found[name, criterion] = one.such_judges
+            found[name, criterion] = one
     return found
 
 
