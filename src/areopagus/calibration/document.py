@@ -258,8 +258,8 @@ class _Shown(Answer):
         if 0 < self.n("matched", "n_prompts") < FEW_PROMPTS:
             yield Paragraph(
                 "With few prompts some intervals are too short. Measured coverage of 95% at 9 "
-                "prompts: AC2 .930, ICC .935 to .938, same first choice .917; at 26 .946, .947 and "
-                ".945.", "quiet",
+                "prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
+                "choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
             )  # fmt: skip
 
     def raters(self) -> Iterator[Part]:
