@@ -323,7 +323,13 @@ class Differences:
                 Table(
                     caption=f"Differences from {self.baseline} by criterion, points, with 95% "
                     "intervals for this panel"
-                    + (f"; bold where Holm's p over {family} is at most .05." if family else "."),
+                    + (
+                        f"; bold where Holm's p over {family} is at most .05. The composite is a "
+                        "family of its own: of equal respondents one of the two calls some "
+                        "different in about .07 of cases."
+                        if family
+                        else "."
+                    ),
                     label="Differences by criterion",
                     columns=[
                         Column(self.by, "id"),
