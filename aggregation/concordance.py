@@ -279,6 +279,73 @@ def _icc(
         axis=1,
     )  # fmt: skip
 
+    total = terms.sum(axis=0)
+    return _icc_forms(total, total - terms, mean_m, "mean squares pooled within prompts", level)
+
+
+def icc_across(
+    ratings: Ratings, *, level: float = 0.95
+) -> tuple[Estimate, Estimate, Estimate, float]:
+    """Returns ICC(3,1), ICC(3,m), ICC(2,1) and m, of prompts with one response each.
+
+    Of raters who rated all responses, one two-way table: differences between prompts are what they
+    agree on. Jackknife over prompts. Measured coverage with five raters whose ICC(3,1) is .5
+    (benchmarks/simulate_worlds.py; 2,000 worlds, Monte Carlo error .005) at 9, 30, 100
+    prompts: ICC(3,1) .914, .933, .946; ICC(2,1), these raters' severities given, .905, .931, .944.
+
+    Source: Shrout & Fleiss (1979), two-way ANOVA.
+    """
+    kept = ratings.select(~np.isin(ratings.rater, constant_raters(ratings)))
+    n = ratings.n_responses
+    _, at, sizes = np.unique(kept.rater, return_inverse=True, return_counts=True)
+    complete = np.flatnonzero(sizes == n)
+    m = len(complete)
+    how = "prompts with one response each, one table"
+    if m < 2 or n < 2:
+        none = np.full(8, np.nan)
+        reason = "fewer than two raters rated every response"
+        one, mean, absolute = _icc_forms(none, none[None], math.nan, how, level, reason)
+        return one, mean, absolute, math.nan
+    rows = np.isin(at.reshape(-1), complete)
+    by_rater = np.lexsort((kept.response[rows], kept.rater[rows]))
+    x = kept.value[rows][by_rater].reshape(m, n).T
+    x = x - x.mean()
+
+    def sums(size: Floats, total: Floats, squares: Floats, items: Floats, raters: Floats) -> Floats:
+        """Sums of squares and degrees of freedom, from plain sums."""
+        mean_square = total**2 / (size * m)
+        between, of_raters = items / m - mean_square, raters / size - mean_square
+        error = squares - mean_square - between - of_raters
+        df = np.ones_like(size) * (m - 1)
+        return np.stack(
+            [between, of_raters, error, df * (size - 1), size - 1, m * (size - 1), df, size * df],
+            axis=-1,
+        )
+
+    item, rater = x.sum(axis=1), x.sum(axis=0)
+    square = (x**2).sum(axis=1)
+    whole = sums(np.array(float(n)), item.sum(), square.sum(), (item**2).sum(), (rater**2).sum())
+    left_out = sums(
+        np.full(n, n - 1.0), item.sum() - item, square.sum() - square,
+        (item**2).sum() - item**2, ((rater - x) ** 2).sum(axis=1),
+    )  # fmt: skip
+    return *_icc_forms(whole, left_out, float(m), how, level), float(m)
+
+
+def _icc_forms(
+    total: Floats, left_out: Floats, mean_m: float, how: str, level: float, why: str | None = None
+) -> tuple[Estimate, Estimate, Estimate]:
+    """The three forms from sums of squares: items, raters, residual; then what divides them.
+
+    Args:
+        total: shape (8,).
+        left_out: shape (units, 8), without each unit in turn.
+        mean_m: raters of the mean.
+        how: what they are sums over.
+        level: of the jackknife.
+        why: that there are none.
+    """
+
     def forms(sums: Floats) -> Floats:
         error = sums[..., 2] / sums[..., 3]
         of_item = (sums[..., 0] - sums[..., 4] * error) / sums[..., 5]
@@ -289,22 +356,20 @@ def _icc(
             axis=-1,
         )
 
-    names = (
-        "ICC(3,1), mean squares pooled within prompts",
-        f"ICC(3,{mean_m:.3g}), mean squares pooled within prompts",
-        "ICC(2,1), mean squares pooled within prompts",
-    )
-    total = terms.sum(axis=0)
-    if not total[0] + total[2] > 1e-12:
-        reason = "complete raters tie all responses of every prompt"
-        return tuple(undefined(reason, method=name, n=len(m)) for name in names)  # type: ignore[return-value]
+    n = len(left_out)
+    of_mean = "m" if math.isnan(mean_m) else f"{mean_m:.3g}"
+    names = [f"ICC({form}), {how}" for form in ("3,1", f"3,{of_mean}", "2,1")]
+    if why is None and not total[0] + total[2] > 1e-12:
+        why = "complete raters tie all responses of every prompt"
+    if why is not None:
+        return tuple(undefined(why, method=name, n=n) for name in names)  # type: ignore[return-value]
     with np.errstate(divide="ignore", invalid="ignore"):
-        values, left_out = forms(total), forms(total - terms)
+        values, without = forms(total), forms(left_out)
     one, mean, absolute = (
         jackknife(
             float(values[k]),
-            left_out[:, k],
-            n=len(m),
+            without[:, k],
+            n=n,
             method=names[k],
             level=level,
             bounds=(-math.inf, 1.0),

@@ -7,7 +7,8 @@ quality that varies over prompts, personas and models have severities, and respo
 both and with prompts: all effects are drawn anew in each world, so that the truth for such judges
 is known; the truth for this panel is that of the judges drawn. Worlds are normal, skewed (every
 effect exponential) or ordinal (normal, rounded to whole points). "One model missing": one of the
-models scored the second respondent on a third of the prompts only.
+models scored the second respondent on a third of the prompts only. "By criterion": five criteria
+whose effects are half shared, so that they correlate by .5, and their mean, the composite.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from areopagus.aggregation.differences import (
     sides_of,
 )
 
-PERSONAS, MODELS = 10, 3
+PERSONAS, MODELS, CRITERIA = 10, 3, 5
 SD = {"r": 0.0, "q": 0.7, "P": 0.25, "M": 0.55, "rP": 0.12, "rM": 0.3, "rq": 0.6, "qP": 0.2,
       "qM": 0.4, "rqP": 0.2, "rqM": 0.35, "e": 0.6}  # fmt: skip
 """Standard deviations of the effects: r respondent, q prompt, P persona, M model."""
@@ -49,12 +50,22 @@ def world(
     return scores, of_panel.mean(axis=(1, 2, 3))
 
 
+def criteria_world(rng: np.random.Generator, prompts: int, sides: int) -> np.ndarray:
+    """Scores (sides, prompts, personas, models, 1 + criteria), the composite first."""
+    shared = world(rng, prompts, "normal", sides)[0] - 5.0
+    own = [world(rng, prompts, "normal", sides)[0] - 5.0 for _ in range(CRITERIA)]
+    each = 5.0 + math.sqrt(0.5) * (shared[..., None] + np.stack(own, axis=-1))
+    return np.concatenate([each.mean(axis=-1, keepdims=True), each], axis=-1)
+
+
 def compared(scores: np.ndarray, pairs: list[tuple[int, int]]) -> list[list[Difference]]:
-    """The differences of these pairs."""
-    sides, prompts = scores.shape[:2]
-    side, prompt, persona, model = (axis.ravel() for axis in np.indices(scores.shape))
+    """The differences of these pairs; scores (sides, prompts, personas, models[, columns])."""
+    shape = scores.shape[:4]
+    sides, prompts = shape[:2]
+    side, prompt, persona, model = (axis.ravel() for axis in np.indices(shape))
+    n = side.size
     made = sides_of(
-        scores.reshape(-1, 1), np.ones(scores.size, dtype=bool), side=side, item=prompt,
+        scores.reshape(n, -1), np.ones(n, dtype=bool), side=side, item=prompt,
         judge=persona * MODELS + model, n_sides=sides, n_judges=PERSONAS * MODELS,
     )  # fmt: skip
     return paired_differences(
@@ -62,6 +73,22 @@ def compared(scores: np.ndarray, pairs: list[tuple[int, int]]) -> list[list[Diff
         persona=np.repeat(np.arange(PERSONAS), MODELS),
         model=np.tile(np.arange(MODELS), PERSONAS),
     )  # fmt: skip
+
+
+def by_criterion(n: int, prompts: int, sides: int, seed: int) -> str:
+    """Shares of worlds with a verdict on a criterion, the composite, either; all are equal."""
+    rng = np.random.default_rng([seed, prompts, sides])
+    pairs = [(a, b) for a in range(sides) for b in range(a)]
+    hits = np.zeros(3)
+    for _ in range(n):
+        told = np.array(
+            [
+                [one.this_panel.verdict != "not told apart" for one in row]
+                for row in compared(criteria_world(rng, prompts, sides), pairs)
+            ]
+        )
+        hits += told[:, 1:].any(), told[:, 0].any(), told.any()
+    return "   ".join(f"{hit / n:.3f}" for hit in hits)
 
 
 def main() -> None:
@@ -111,6 +138,11 @@ def main() -> None:
             f"one model missing: {missing / n:.3f}",
             flush=True,
         )
+    print("by criterion, respondents equal: share of worlds with a verdict on a criterion,")
+    print("  on the composite, on either; 2 respondents, then 6 (15 pairs)")
+    for prompts in (9, 30, 100):
+        two, six = (by_criterion(n, prompts, sides, options.seed) for sides in (2, 6))
+        print(f"  {prompts:4} prompts   {two}      {six}", flush=True)
     SD.update(kept)
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from areopagus.aggregation.concordance import concordance
+from areopagus.aggregation.concordance import concordance, icc_across
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.ratings import make_ratings
+from areopagus.aggregation.ratings import Ratings, make_ratings
 from areopagus.calibration import agreement, calibrate
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.decision_study import add_decision_study
@@ -318,6 +318,23 @@ def write(drawn: World, folder: Path, rng: np.random.Generator) -> tuple[Path, P
     return judgments, people
 
 
+def one_response_a_prompt(worlds: int) -> None:
+    """Coverage of the ICC across prompts of five raters, whose severities are drawn anew."""
+    rng = np.random.default_rng(0)
+    for prompts in (9, 30, 100):
+        hits = np.zeros(2)
+        item, rater = (axis.ravel() for axis in np.indices((prompts, 5)))
+        for _ in range(worlds):
+            severity = rng.normal(scale=0.5, size=5)
+            x = rng.normal(size=(prompts, 1)) + severity + rng.normal(size=(prompts, 5))
+            one, _, absolute, _ = icc_across(
+                Ratings("overall", "score", rater, item, item, x.ravel())
+            )
+            hits += one.covers(0.5), absolute.covers(1 / (2 + severity.var(ddof=1)))
+        shown = ", ".join(f"{hit / worlds:.3f}" for hit in hits)
+        print(f"one response a prompt, {prompts} prompts: ICC(3,1), ICC(2,1) cover {shown}")
+
+
 def main() -> None:
     """Reads the options and runs all parts."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -333,6 +350,7 @@ def main() -> None:
     sizes(rng, options.worlds)
     if options.end_to_end:
         end_to_end(rng, options.end_to_end)
+    one_response_a_prompt(options.worlds)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..errors import InputError, InputFault, StoreError
+from .prompt_units import prompt_text_id
 from .readers.text import allow_long_cells
 from .run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, replaced, unwritable
 from .spreadsheets import (
@@ -87,6 +88,7 @@ SCORE_COLUMNS = (
     "cost_usd",
     "flags",
     "unbalanced",
+    "prompt_text_id",
 )
 """Columns of scores.csv that every run has; then the criteria with their limits, and the means by
 axis, model and persona, and last what the input carried."""
@@ -176,7 +178,7 @@ class RunTables:
         extra = [(carried or {}).get(name) for name in self._carried]
         cells = map(spreadsheet_safe_or_number, map(_cell, extra))
         with self._writing():
-            self._score_lines.write([*self._score_row(verdict), *cells])
+            self._score_lines.write([*self._score_row(verdict, prompt_text), *cells])
             if len(self._judgments) >= ROW_GROUP:
                 self._write_judgments()
             if self._text_chars >= _GROUP_CHARS:
@@ -221,7 +223,7 @@ class RunTables:
         self._texts.clear()
         self._text_chars = 0
 
-    def _score_row(self, verdict: Verdict) -> list[Any]:
+    def _score_row(self, verdict: Verdict, prompt_text: str) -> list[Any]:
         low, high = verdict.interval or (None, None)
         cost = verdict.cost_usd
         derived = {
@@ -230,6 +232,7 @@ class RunTables:
             "cost_usd": None if cost is None else f"{cost:.8f}",
             "flags": " ".join(verdict.flags),
             "unbalanced": ", ".join(verdict.unbalanced),
+            "prompt_text_id": prompt_text_id(prompt_text) if prompt_text else "",
             **{f"n_{status}": n for status, n in verdict.counts.items()},
         }
         row = [

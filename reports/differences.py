@@ -323,7 +323,13 @@ class Differences:
                 Table(
                     caption=f"Differences from {self.baseline} by criterion, points, with 95% "
                     "intervals for this panel"
-                    + (f"; bold where Holm's p over {family} is at most .05." if family else "."),
+                    + (
+                        f"; bold where Holm's p over {family} is at most .05. The composite is a "
+                        "family of its own: of equal respondents one of the two calls some "
+                        "different in about .07 of cases."
+                        if family
+                        else "."
+                    ),
                     label="Differences by criterion",
                     columns=[
                         Column(self.by, "id"),
@@ -428,8 +434,7 @@ class Differences:
         if 1 < n_models < FEW_MODELS:
             notes.append(
                 f"{n_models} models are a small sample of models: in simulations with 3 the "
-                "intervals for such judges covered .94 to .98, and .90 where effects are very "
-                "skewed, in the place of .95"
+                "intervals for such judges covered .95 to .98 in the place of .95"
             )
         return Table(
             caption="What the differences rest on: prompts with judges who scored both, of those "

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..aggregation.estimate import Estimate
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.respondents import TOO_FEW_PROMPTS
-from ..formats import UNDEFINED, count, dollars, listed, number, said, units, words
+from ..formats import UNDEFINED, count, dollars, interval, listed, number, said, units, words
 from ..precision.text import precision_of, precision_sentences, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import estimates_by, select
@@ -35,6 +35,12 @@ MOST_IN_MAP: Final = 24
 NARROWEST_RANGE: Final = 0.1
 """Least range of a shading, as a share of the scale: noise must not look like a pattern."""
 
+SKEWED: Final = 0.75
+"""Skewness of means over prompts from which it is said that intervals for such judges may be short:
+those of an exponential distribution have 2, those of the skewed worlds simulated about 1.2."""
+FEWEST_SKEWED: Final = 20
+"""Prompts from which that skewness tells something, and the intervals fall short."""
+
 _SOURCE_COLUMNS: Final = ("source", "true_source", "input_source")
 
 Rows = Sequence[Mapping[str, str]]
@@ -47,7 +53,7 @@ def panel_document(
     scores: Rows,
     folder: Path,
     *,
-    step: int = 1,
+    part: str | None = None,
     people: str | None = None,
 ) -> Document:
     """What is shown of a panel run.
@@ -57,15 +63,15 @@ def panel_document(
         estimates: every figure of the run.
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
-        step: that the tables hold every `step`-th response of the run.
+        part: which part of the responses of a long run the tables hold; None where it is all.
         people: what a calibration has found; None where the panel is not calibrated.
 
     Raises:
         InputError: a table of the folder cannot be read.
     """
-    view = _View(record, estimates, step, people)
+    view = _View(record, estimates, part, people)
     prompts = compared_prompts(scores, folder, record)
-    notices = [*view.mismatch(len(scores)), *map(str, record["notices"])]
+    notices = [*view.mismatch(), *map(str, record["notices"])]
     return Document(
         title=f"Panel run of {units(record['responses']['n'], 'response')}",
         kind="panel",
@@ -136,7 +142,7 @@ def panel_answer(
     record: Mapping[str, Any], estimates: pd.DataFrame
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Headline and trust of a panel run, of run.json and its estimates alone."""
-    view = _View(record, estimates, 1)
+    view = _View(record, estimates)
     return view.headline(), view.trust()
 
 
@@ -147,11 +153,11 @@ class _View:
         self,
         record: Mapping[str, Any],
         estimates: pd.DataFrame,
-        step: int,
+        part: str | None = None,
         people: str | None = None,
     ) -> None:
         self.people = people or NOT_CALIBRATED
-        self.record, self.estimates, self.step = record, estimates, step
+        self.record, self.estimates, self.part = record, estimates, part
         low, high = record["identity"]["scale"]
         self.scale = (float(low), float(high))
         criteria = tuple(str(name) for name in record["identity"]["criteria"])
@@ -163,6 +169,7 @@ class _View:
         self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
         self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
         self._rows: dict[tuple[str, ...], Figures] = {}
+        self._such: dict[str, dict[str, Estimate]] | None = None
         self.differences = Differences(estimates)
 
     def rows(self, table: str, *keys: str) -> Figures:
@@ -198,6 +205,42 @@ class _View:
         if not respondent:
             return self.rows("run", "criterion")[criterion,]["mean"]
         return self.rows("respondent", "respondent", "criterion")[respondent, criterion]["mean"]
+
+    def such_judges(self, respondent: str) -> Estimate:
+        """A respondent's mean composite with its interval for such judges."""
+        found = self._of_both("mean", respondent)
+        return undefined("") if found is None else found
+
+    def such_judges_shown(self, respondent: str) -> str:
+        """The limits of that."""
+        found = self.such_judges(respondent)
+        return interval(found.low, found.high)
+
+    def skewed_told(self, respondents: Sequence[str]) -> list[str]:
+        """Whose interval for such judges may be too short, as means over prompts are skewed."""
+        skewed = []
+        for name in respondents:
+            found, such = self._of_both("skewness", name), self.such_judges(name)
+            if found and such.has_interval and such.n >= FEWEST_SKEWED:
+                skewed += [_short(name)] if abs(found.value) > SKEWED else []
+        if not skewed:
+            return []
+        told = (
+            f"means of prompts are skewed for {listed(skewed)}: there the interval for such judges "
+            "may be too short (on skewed data it covered .93 at 30 prompts and .90 at 100 in the "
+            "place of .95)"
+        )
+        return [told]
+
+    def _of_both(self, measure: str, respondent: str) -> Estimate | None:
+        """A figure of the composite that speaks of such judges."""
+        if self._such is None:
+            rows = select(self.estimates, "respondent")
+            rows = rows[(rows["universe"] == "such judges") & (rows["criterion"] == "composite")]
+            self._such = {
+                str(at["respondent"]): figures for at, figures in estimates_by(rows, ["respondent"])
+            }
+        return self._such.get(respondent, {}).get(measure)
 
     def headline(self) -> list[str]:
         """Who scores higher than whom; of one respondent, what it scored."""
@@ -305,27 +348,26 @@ class _View:
             for (status, detail), figures in self.rows("judgments", "group", "detail").items()
             if not detail
         }
-        return {**found, **self.record["counts"]} if self.step > 1 else found
+        return {**found, **self.record["counts"]} if self.part else found
 
     @property
     def verdicts(self) -> dict[str, int]:
         """Status of a response to how many there are."""
         found = {"scored": 0, **self.counts("status")}
-        return {**found, **self.record["verdicts"]} if self.step > 1 else found
+        return {**found, **self.record["verdicts"]} if self.part else found
 
     @property
     def n_planned(self) -> int:
         """Judgments planned: the sum of all statuses."""
-        return sum(self.judgments.values()) if self.step == 1 else int(self.record["n_planned"])
+        return sum(self.judgments.values()) if not self.part else int(self.record["n_planned"])
 
-    def mismatch(self, n_read: int) -> list[str]:
+    def mismatch(self) -> list[str]:
         """That files of the folder do not agree, or that not all responses are read."""
         record = self.record
-        if self.step > 1:
-            n = count(record["responses"]["n"])
+        if self.part:
             told = (
-                "The run is long: distributions, ranks, judges, disagreement and lists are of one "
-                f"response in {self.step}, {count(n_read)} of {n}. Counts, cost and means by "
+                "The run is long: differences, intervals for such judges, distributions, ranks, "
+                f"judges, disagreement and lists are of {self.part}. Counts, cost and means by "
                 "respondent are of all."
             )
             return [told]
@@ -354,33 +396,44 @@ def _respondents(view: _View) -> list[Part]:
         told = "run.json holds no means by respondent: the run was not ended."
         return [Paragraph(told, "notice")]
     figures = view.rows("respondent", "respondent", "criterion")
+    # Where respondents are compared, that is the answer, and their means have details below.
+    others = view.differences.others
     rows: list[list[Any]] = []
     for name in names:
         mean, responses = view.mean(name), figures[name, "composite"]["responses"]
         n = f"{count(responses.n)} of {count(responses.n_planned)}"
         marked = figures[name, "composite"].get("unbalanced responses")
         is_marked = marked is not None and marked.value > 0
-        rows.append([f"{name} *" if is_marked else name, mean, n, mean.n])
+        shown = [] if others else [view.such_judges_shown(name)]
+        rows.append([f"{name} *" if is_marked else name, mean, *shown, n, mean.n])
     verdicts, whole = view.verdicts, view.mean("")
     n = f"{count(verdicts['scored'])} of {count(view.record['responses']['n'])}"
-    reasons = dict.fromkeys(said(row[1].reason) for row in rows if row[1].reason)
-    if view.differences.others:  # said there, where the same prompts are too few
+    means = [view.mean(name) for name in names]
+    if not others:
+        means += [view.such_judges(name) for name in names]
+    reasons = dict.fromkeys(said(one.reason) for one in means if one.reason)
+    if others:  # said there, where the same prompts are too few
         reasons.pop(TOO_FEW_PROMPTS, None)
     low, high = view.scale
     return [
         Table(
-            caption=f"Mean over prompts, scale {low:g} to {high:g}",
+            caption=f"Mean over prompts, scale {low:g} to {high:g}; interval for this panel"
+            + ("" if others else ", for such judges"),
             label="Respondents",
             columns=[
                 Column("respondent", "id"),
                 Column(view.heads["composite"], "estimate"),
+                *([] if others else [Column("such judges")]),
                 Column("responses"),
                 Column("prompts", "count"),
             ],
             rows=rows,
-            foot=[["all responses", whole, n, whole.n]] if len(names) > 1 else [],
+            foot=[["all responses", whole, *([] if others else [""]), n, whole.n]]
+            if len(names) > 1
+            else [],
             notes=[
                 *(f"no interval: {reason}" for reason in reasons),
+                *([] if others else view.skewed_told(names)),
                 *(
                     ["* unbalanced: see above"]
                     if any(str(row[0]).endswith(" *") for row in rows)
@@ -460,6 +513,7 @@ def _ranking(view: _View, scores: Rows) -> list[Part]:
         [
             name,
             view.mean(name),
+            view.such_judges_shown(name),
             ranks.get((name,), {}).get("mean rank", nothing),
             *(
                 spread.get((name,), {}).get(measure, nothing).value
@@ -493,20 +547,25 @@ def _ranking(view: _View, scores: Rows) -> list[Part]:
             axis="composite of a response",
         ),
         Table(
-            caption="Ordered by the mean composite. Mean rank: over the prompts on which every "
+            caption="Ordered by the mean composite, with its interval for this panel and for such "
+            "judges. Mean rank: over the prompts on which every "
             "respondent has a score, 1 = best, ties share their places. Quartiles are those of the "
             "composites of its responses. An order is no test.",
             label="Ranking",
             columns=[
                 Column("respondent", "id"),
                 Column("mean composite", "estimate"),
+                Column("such judges"),
                 Column("mean rank", "estimate"),
                 Column("lower quartile", "number"),
                 Column("median", "number"),
                 Column("upper quartile", "number"),
             ],
             rows=lines,
-            notes=[f"mean rank: {reason}" for reason in reasons],
+            notes=[
+                *(f"mean rank: {reason}" for reason in reasons),
+                *(view.skewed_told(names) if view.differences.others else []),
+            ],
         ),
     ]
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ..errors import InputError, InputFault
 from ..formats import count, number, words
 from ..records.judgments import JudgmentTable, read_judgment_table
+from ..records.prompt_units import prompt_units
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_texts
 from .document import Column, Excerpt, Excerpts, Paragraph, Part, Records, Section, SideBySide
@@ -139,9 +140,11 @@ def compared_prompts(
     order = sorted(totals, key=lambda who: (-np.mean(totals[who]) if totals[who] else np.inf, who))
     rank = {name: k for k, name in enumerate(order)}
     answers: dict[str, dict[str, list[int]]] = {}
+    unit_of = prompt_units(scores)
     for k in sorted(range(len(scores)), key=lambda k: (rank[scores[k]["respondent_id"]], k)):
         row = scores[k]
-        answers.setdefault(row["prompt_id"], {}).setdefault(row["respondent_id"], []).append(k)
+        of_prompt = answers.setdefault(unit_of[row["prompt_id"]], {})
+        of_prompt.setdefault(row["respondent_id"], []).append(k)
     votes, judges = _votes(table)
     return ComparedPrompts(
         scores=scores,

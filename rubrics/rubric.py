@@ -42,6 +42,7 @@ RESERVED_IDS: frozenset[str] = frozenset(
         "prompt_id",
         "respondent_id",
         "prompt_text",
+        "prompt_text_id",
         "response_text",
         "persona",
         "personas",

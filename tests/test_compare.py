@@ -166,3 +166,91 @@ def test_the_command_prints_the_answer_and_gates(tmp_path: Path) -> None:
     )
     assert done.return_value == 5, done.output
     assert "after is worse than before" in " ".join(done.output.split())
+
+
+def twins(rows: list[dict[str, Any]], *, merged: bool) -> list[dict[str, Any]]:
+    """Each prompt twice, answered a second time: under ids of their own, or under the first."""
+    return [
+        *rows,
+        *(
+            {
+                **row,
+                "response_id": f"{row['response_id']}-again",
+                "prompt_id": row["prompt_id"] + ("" if merged else "-again"),
+                "response_text": f"{row['response_text']} again",
+            }
+            for row in rows
+        ),
+    ]
+
+
+def figures(run: Run | areopagus.Comparison) -> Any:
+    columns = ["table", "measure", "respondent", "baseline", "criterion", "model", "universe"]
+    columns += ["value", "low", "high", "n", "n_planned", "p_adjusted", "verdict"]
+    found = run.estimates
+    shown = ["respondent", "run", "comparison", "comparison by model", "rank", "worth", "design"]
+    return found[found["table"].isin(shown)][columns].reset_index(drop=True)
+
+
+def test_prompts_of_one_text_under_two_ids_are_one_unit(tmp_path: Path) -> None:
+    rows = responses(alder=6, birch=5)
+    apart = scored(tmp_path / "apart", twins(rows, merged=False))
+    merged = scored(tmp_path / "merged", twins(rows, merged=True))
+    assert figures(apart).equals(figures(merged))
+    assert apart.total.n_prompts == apart.record["responses"]["prompts"] == 12
+    (told,) = [one for one in apart.document().notices if "prompt ids" in one]
+    assert told == (
+        "24 prompt ids, of which 24 share a text with another: they are analysed as 12 prompts."
+    )
+    assert apart.text.replace("\n", " ").count("24 prompt ids") == 1
+    assert not [one for one in merged.document().notices if "prompt ids" in one]
+    # A column that tells the ids apart then has two values on one prompt.
+    by_half = apart.compare(by="respondent")
+    assert figures(by_half).equals(figures(merged.compare(by="respondent")))
+    assert told in by_half.document().notices
+
+
+def test_runs_are_paired_by_the_text_of_their_prompts(tmp_path: Path) -> None:
+    rows = responses(alder=6)
+    changed = [{**row, "response_text": "level=4 " + row["response_text"]} for row in rows]
+    other_ids = [{**row, "prompt_id": f"q{k}"} for k, row in enumerate(changed)]
+    first = scored(tmp_path / "first", rows)
+    by_id = areopagus.compare(first, scored(tmp_path / "same", changed))
+    by_text = areopagus.compare(first, scored(tmp_path / "other", other_ids))
+    left, right = figures(by_id), figures(by_text)
+    assert left["low"].notna().any()
+    kept = [name for name in left if name != "respondent"]
+    assert left[kept].equals(right[kept])
+    assert "other: 12 prompts paired by the text, under another id." in by_text.document().notices
+    doubled = [
+        *changed,
+        *(
+            {**row, "response_id": f"again-{k}", "prompt_id": f"r{k}"}
+            for k, row in enumerate(changed)
+        ),
+    ]
+    twice = areopagus.compare(first, scored(tmp_path / "twice", doubled))
+    (difference,) = [one[0].this_panel for one in twice.found.pairs.values()]
+    assert difference.n == 12
+
+
+def test_that_an_interval_for_such_judges_may_be_short_is_said_where_scores_are_skewed(
+    tmp_path: Path,
+) -> None:
+    plain = scored(tmp_path / "plain", responses(24, alder=5))
+    rows = responses(24, alder=5)
+    for k, row in enumerate(rows):
+        row["response_text"] = f"level={2 if k % 12 == 0 else 8} in case {k}"
+    skewed = scored(tmp_path / "skewed", rows)
+    told = [" ".join(run.text.split()) for run in (plain, skewed)]
+    named = "means of prompts are skewed for alder: there the interval for such judges may be"
+    assert [one.count(named) for one in told] == [0, 1]
+    found = estimate_at(skewed.estimates, "respondent", "skewness", criterion="composite")
+    assert found is not None
+    # Two of 24 apart from the others, but for noise: (2p - 1) / sqrt(p (1 - p)) with p = 1/12.
+    assert found.value == pytest.approx(-10 / 11**0.5, abs=0.3)
+    means = select(skewed.estimates, "respondent")
+    such = means[(means["universe"] == "such judges") & (means["measure"] == "mean")]
+    assert such["high"].max() <= 10  # no further than the scale
+    low, high = such["low"].iloc[0], such["high"].iloc[0]
+    assert f"[{low:.2f}, {high:.2f}]" in told[1]

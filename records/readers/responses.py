@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from ...errors import InputError, InputFault
+from ..prompt_units import prompt_text_id
 from ..types import Sample
 from .cells import ColumnMap, RowFields
 from .dispatch import Table, open_table
@@ -36,11 +37,6 @@ RowT = TypeVar("RowT")
 def text_key(text: str) -> int:
     """Returns a hash of a text, in [0, 2**64); the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def default_prompt_id(prompt_text: str) -> str:
-    """Returns the id of a prompt that has none: the same for the same text, wherever it stands."""
-    return "p-" + hashlib.sha256(prompt_text.encode()).hexdigest()[:16]
 
 
 class SeenRows:
@@ -74,11 +70,11 @@ class SeenRows:
         return np.array(self._hashes, dtype=np.uint64).reshape(-1, 6).T
 
     def counts(self) -> tuple[int, int]:
-        """Returns how many different prompts and respondents were seen."""
+        """Returns how many prompts of different texts, and respondents, were seen."""
         import numpy as np
 
-        _, _, prompts, _, respondents, _ = self._columns()
-        return np.unique(prompts).size, np.unique(respondents).size
+        _, _, _, texts, respondents, _ = self._columns()
+        return np.unique(texts).size, np.unique(respondents).size
 
     def repeated_ids(self) -> list[tuple[int, int]]:
         """Returns (line, line of the first) for every row whose id stood before, by line."""
@@ -106,7 +102,7 @@ class SeenRows:
         """Returns `text_key` of texts that one respondent gives to two or more prompts."""
         import numpy as np
 
-        _, _, prompts, _, respondents, texts = self._columns()
+        _, _, _, prompts, respondents, texts = self._columns()
         first = _first_of_each(_mixed(respondents, texts))
         repeats = (prompts != prompts[first]) & (texts != 0)
         return frozenset(np.unique(texts[repeats]).tolist())
@@ -136,7 +132,8 @@ class SourceSummary:
     Attributes:
         name: the file, or what the source is where it is none.
         n_responses: rows (of prompts: the prompts).
-        n_prompts, n_respondents: different ones; `n_respondents` is 0 for prompts.
+        n_prompts, n_respondents: different ones, prompts by their texts; `n_respondents` is 0 for
+            prompts.
         fingerprint: SHA-256, hex, over our columns of every row in order. Carried columns are
             left out: adding one does not make another run.
         columns_carried: names of the other columns, as first seen.
@@ -412,7 +409,7 @@ class ResponseSource(RowSource[Sample]):
 
     def _complete(self, values: dict[str, str]) -> None:
         values.setdefault("respondent_id", UNNAMED)
-        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
+        values.setdefault("prompt_id", prompt_text_id(values["prompt_text"]))
 
     def _hint_for(self, absent: set[str | None]) -> str | None:
         if "response_text" in absent and "prompt_text" not in absent:
@@ -438,4 +435,4 @@ class PromptSource(RowSource[PromptRow]):
         return PromptRow(values["prompt_id"], values["prompt_text"], extra, line)
 
     def _complete(self, values: dict[str, str]) -> None:
-        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
+        values.setdefault("prompt_id", prompt_text_id(values["prompt_text"]))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .aggregation.differences import (
     SMALLEST_WORTH_TELLING,
+    BothUniverses,
     Difference,
     Side,
     in_both_universes,
@@ -30,6 +31,7 @@ from .aggregation.severity import AdditiveFit
 from .errors import InputError, InputFault
 from .records.estimates import Estimates
 from .records.judgments import JudgmentTable, read_judgment_table
+from .records.prompt_units import units_of_runs
 from .records.run_folder import SCORES_FILE
 from .records.tables import score_header
 
@@ -190,8 +192,8 @@ def compared(
     return _compared(rows, by, baseline, margin, min(run.quorum for run in runs))
 
 
-def such_judges_means(run: Judged) -> dict[tuple[str, str], Estimate]:
-    """(respondent, criterion) to the mean over prompts with its interval for such judges.
+def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
+    """(respondent, criterion) to the mean over prompts with its interval in both universes.
 
     A prompt is a mean over the respondent's responses to it.
     """
@@ -203,7 +205,7 @@ def such_judges_means(run: Judged) -> dict[tuple[str, str], Estimate]:
         totals, counts = _by_prompt(rows, mine)
         each = in_both_universes(totals, counts, persona, model)
         for criterion, one in zip(rows.criteria, each, strict=True):
-            found[name, criterion] = one.such_judges
+            found[name, criterion] = one
     return found
 
 
@@ -246,11 +248,14 @@ def _rows_of(runs: Sequence[Judged], by: str) -> _Rows:
     prompt_of: list[int] = []
     criteria = _shared_criteria(runs)
     parts: list[tuple[Any, ...]] = []
-    is_crossed = by not in ("respondent", "run", "model", "persona") and _is_crossed(runs, by)
-    for run in runs:
+    units = units_of_runs([run.rows.values() for run in runs])
+    is_crossed = by not in ("respondent", "run", "model", "persona") and _is_crossed(
+        runs, by, units
+    )
+    for run, unit_of in zip(runs, units, strict=True):
         table = run.table
         _require_column(run, by)
-        prompt = run.of_responses("prompt_id")
+        prompt = [unit_of[name] for name in run.of_responses("prompt_id")]
         who = run.of_responses("respondent_id")
         of_response = {
             "respondent": who,
@@ -341,12 +346,12 @@ def _require_column(run: Judged, by: str) -> None:
     )
 
 
-def _is_crossed(runs: Sequence[Judged], column: str) -> bool:
+def _is_crossed(runs: Sequence[Judged], column: str, units: Sequence[Mapping[str, str]]) -> bool:
     """Whether a respondent has several values of the column on one prompt."""
     found: dict[tuple[str, str], set[str]] = {}
-    for run in runs:
+    for run, unit_of in zip(runs, units, strict=True):
         for row in run.rows.values():
-            place = row["prompt_id"], row["respondent_id"]
+            place = unit_of[row["prompt_id"]], row["respondent_id"]
             found.setdefault(place, set()).add(row.get(column) or "")
     return any(len(values) > 1 for values in found.values())
 
@@ -522,19 +527,25 @@ def _rows_of_instruments(
         scores: rows of each run's scores.csv.
         different: of each run, ids of responses whose text is not that of the first run.
     """
-    first = {row["response_id"]: _place(row) for row in scores[0]}
-    shares = [any(first.get(row["response_id"]) == _place(row) for row in rows) for rows in scores]
+    places = [
+        [(unit_of[row["prompt_id"]], row["respondent_id"]) for row in rows]
+        for rows, unit_of in zip(scores, units_of_runs(scores), strict=True)
+    ]
+    first = {row["response_id"]: place for row, place in zip(scores[0], places[0], strict=True)}
+    shares = [
+        any(first.get(row["response_id"]) == place for row, place in zip(rows, mine, strict=True))
+        for rows, mine in zip(scores, places, strict=True)
+    ]
     by_response = all(shares)
     criteria = [name for name in _criteria_of(scores[0]) if all(name in rows[0] for rows in scores)]
     items: dict[tuple[str, ...], int] = {}
     prompts: dict[str, int] = {}
     prompt_of: list[int] = []
     found: list[tuple[list[float], int, int]] = []
-    for code, (rows, changed) in enumerate(zip(scores, different, strict=True)):
-        for row in rows:
+    for code, (rows, changed, mine) in enumerate(zip(scores, different, places, strict=True)):
+        for row, place in zip(rows, mine, strict=True):
             if row["response_id"] in changed or not row["composite"]:
                 continue
-            place = _place(row)
             key = (row["response_id"], *place) if by_response else place
             item = items.setdefault(key, len(items))
             if item == len(prompt_of):
@@ -551,10 +562,6 @@ def _rows_of_instruments(
         prompts=tuple(prompts), judges=(("", ""),), criteria=(COMPOSITE, *criteria),
         is_ordered=True,
     )  # fmt: skip
-
-
-def _place(row: Mapping[str, str]) -> tuple[str, str]:
-    return row["prompt_id"], row["respondent_id"]
 
 
 def _criteria_of(rows: Rows) -> list[str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .compared import MOST_RUNS, compared, compared_instruments, judged
 from .errors import InputError, InputFault
-from .formats import words
+from .formats import units, words
 from .records.estimates import Estimates
+from .records.prompt_units import shared_texts_told, units_of_runs
 from .records.run_folder import panel_of
 from .records.tables import read_texts
 from .reports.comparison import ComparedRun, comparison_document
@@ -38,6 +39,11 @@ class JudgedRun(Protocol):
     @property
     def tables_folder(self) -> Path:
         """Where its tables are read: an excerpt of a very long run."""
+        ...
+
+    @property
+    def part(self) -> str | None:
+        """What these hold of a very long run; None where it is all."""
         ...
 
     @property
@@ -73,6 +79,7 @@ class Comparison(Shown):
         identities = [panel_of(run.record["identity"]) for run in self.runs]
         self.is_one_panel = all(one == identities[0] for one in identities)
         self._different = [set[str]() for _ in self.runs]
+        self._units = units_of_runs([run.score_rows for run in self.runs])
         if self.is_one_panel:
             tables = [
                 judged(name, run.tables_folder, run.record, run.score_rows)
@@ -122,7 +129,10 @@ class Comparison(Shown):
         """What is shown: who scores higher, the differences, what differs between the runs."""
         found = self.found
         heads = {name: words(name) for name in found.criteria}
-        notices = []
+        notices = self._same_texts()
+        for name, run in zip(self.names, self.runs, strict=True):
+            if run.part:
+                notices.append(f"{name} is long: what is compared is of {run.part}.")
         for name, changed in zip(self.names, self._different, strict=True):
             if changed:
                 notices.append(
@@ -148,6 +158,19 @@ class Comparison(Shown):
             is_one_panel=self.is_one_panel,
             notices=notices,
         )
+
+    def _same_texts(self) -> list[str]:
+        """Which prompts are one for their text, under several ids of a run or of several."""
+        told = []
+        first = self._units[0]
+        several = len(self.runs) > 1
+        for name, unit_of in zip(self.names, self._units, strict=True):
+            if shared := shared_texts_told(unit_of):
+                told.append(f"{name}: {shared}" if several else shared)
+            paired = {unit for one, unit in unit_of.items() if one not in first}
+            if n := len(paired.intersection(first.values())):
+                told.append(f"{name}: {units(n, 'prompt')} paired by the text, under another id.")
+        return told
 
     def write_report(self, out: str | Path, *, figures: bool = True) -> Path:
         """Writes the page, its pictures beside it, and returns its path.

@@ -1,7 +1,8 @@
 """The estimates of a panel run: means by respondent and by judge, ranks, agreement, counts.
 
 table             keys                          measures
-respondent        respondent, criterion         mean, in both universes; responses; where judges
+respondent        respondent, criterion         mean, in both universes; skewness of the means over
+                                                prompts; responses; where judges
                                                 were missing: moved, unbalanced responses
 comparison        respondent, baseline,         difference, in both universes; prompts won, prompts
                   criterion                     tied, prompts needed, unbalanced prompts, moved
@@ -31,6 +32,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,10 +40,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
-from .compared import compared, judged, prompt_scores, such_judges_means
+from .compared import compared, judged, means_of_respondents, prompt_scores
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
+from .records.prompt_units import prompt_units
 
 if TYPE_CHECKING:
     from .aggregation.design import Design
@@ -84,8 +87,11 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     if len(record["respondents"]) > 1 and run.is_scored.any():
         compared([run]).add_to(found)
     if run.is_scored.any():
-        for (who, name), mean in such_judges_means(run).items():
-            found.add("respondent", "mean", mean, respondent=who, criterion=name)
+        for (who, name), mean in means_of_respondents(run).items():
+            keys = {"respondent": who, "criterion": name}
+            found.add("respondent", "mean", _within(mean.such_judges, record), **keys)
+            if name == COMPOSITE and mean.such_judges.has_interval:
+                found.add("respondent", "skewness", _skewness(mean.by_prompt), **keys)
     _ranks(found, *prompt_scores(run))
     _spread(found, scores)
     named = (COMPOSITE, *criteria) if len(criteria) > 1 else (COMPOSITE,)
@@ -94,7 +100,8 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     _persona_by_model(found, table)
     _axes(found, table)
     _agreement(found, table)
-    of = {row["response_id"]: (row["prompt_id"], row["respondent_id"]) for row in scores}
+    unit_of = prompt_units(scores)
+    of = {row["response_id"]: (unit_of[row["prompt_id"]], row["respondent_id"]) for row in scores}
     prompts = [of.get(name, (name, ""))[0] for name in table.response_ids]
     found.add("worth", "effective judges", effective_judges(table, prompts))
     respondents = [of.get(name, ("", ""))[1] for name in table.response_ids]
@@ -118,6 +125,24 @@ def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence
             found.add("respondent", "unbalanced responses", item["n_unbalanced"], **keys)
     for name, mean in _means(record["total"], criteria, str(record["total"]["method"])):
         found.add("run", "mean", mean, criterion=name)
+
+
+def _within(mean: Estimate, record: Mapping[str, Any]) -> Estimate:
+    """The mean with limits that do not leave the scale, as those of few models may."""
+    if not mean.has_interval:
+        return mean
+    low, high = record["identity"]["scale"]
+    return replace(mean, low=max(mean.low, float(low)), high=min(mean.high, float(high)))
+
+
+def _skewness(values: Floats) -> Estimate:
+    """The third moment over the cube of the standard deviation, of means over prompts."""
+    apart = values - values.mean()
+    skewness = float((apart**3).mean() / (apart**2).mean() ** 1.5)
+    return Estimate(
+        skewness, n=len(values), unit="prompt", method="description: over prompts",
+        universe="such judges",
+    )  # fmt: skip
 
 
 def _means(

@@ -271,7 +271,7 @@ class Run(JobRun):
         """Every figure, made of the tables: at the end of a run, and of one of the first version.
 
         Of more than 50,000 responses or 1.5 million judgments, what is said of judges and of
-        disagreement is of every so many responses; means and counts are those of all of them.
+        disagreement is of whole prompts drawn from them; means and counts are those of all.
 
         Raises:
             InputError: a table of the folder cannot be read.
@@ -288,7 +288,6 @@ class Run(JobRun):
             InputError: a table of the folder cannot be read, or has no estimates yet.
         """
         from .calibrated import people_sentence
-        from .reports.excerpt import excerpt_step
         from .reports.panel import panel_document
 
         return panel_document(
@@ -296,7 +295,7 @@ class Run(JobRun):
             self.estimates,
             self.score_rows,
             self.tables_folder,
-            step=excerpt_step(self.record),
+            part=self.part,
             people=people_sentence(self.path),
         )
 
@@ -336,7 +335,12 @@ class Run(JobRun):
     @property
     def tables_folder(self) -> Path:
         """The folder whose tables are read: this one, or an excerpt of a very long run."""
-        return self._tables
+        return self._tables[0]
+
+    @property
+    def part(self) -> str | None:
+        """What the tables of `tables_folder` hold of a very long run; None where it is all."""
+        return self._tables[1]
 
     @property
     def score_rows(self) -> list[dict[str, str]]:
@@ -344,21 +348,20 @@ class Run(JobRun):
         return self._scores
 
     @cached_property
-    def _tables(self) -> Path:
+    def _tables(self) -> tuple[Path, str | None]:
         from .reports.excerpt import excerpt_step, write_excerpt
 
         step = excerpt_step(self.record)
         if step == 1:
-            return self.path
+            return self.path, None
         # Kept as long as this object: a page reads some of it only while it is written.
         excerpt = Path(mkdtemp(prefix="areopagus-report-"))
         weakref.finalize(self, shutil.rmtree, excerpt, ignore_errors=True)
-        write_excerpt(self.path, excerpt, step=step)
-        return excerpt
+        return excerpt, write_excerpt(self.path, excerpt, step=step)
 
     @cached_property
     def _scores(self) -> list[dict[str, str]]:
-        return read_scores(self._tables)
+        return read_scores(self.tables_folder)
 
     def _told(self) -> str:
         return f"{self.state}, {self.n_scored} scored of {self.n_planned} planned."

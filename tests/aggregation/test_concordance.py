@@ -8,18 +8,20 @@ import math
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
 from areopagus.aggregation import durbin_w
 from areopagus.aggregation.concordance import (
     concordance,
+    icc_across,
     kendall_w_uncorrected,
     mid_ranks,
     skillings_mack,
     w_of_ranks,
 )
-from areopagus.aggregation.ratings import ratings_of_table
+from areopagus.aggregation.ratings import Ratings, ratings_of_table
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan
@@ -197,3 +199,43 @@ def test_skillings_mack_has_no_correction_for_ties() -> None:
     ratings = [[1, 2, 3, 3]] * 4
     assert skillings_mack(ratings, resamples=99).statistic == pytest.approx(10.8)
     assert 4 * 3 * kendall_w(ratings) == pytest.approx(12)
+
+
+def _one_response_a_prompt(table: npt.ArrayLike) -> Ratings:
+    """Prompts by raters; nan where there is no rating."""
+    x = np.asarray(table, dtype=float)
+    item, rater = (axis.ravel() for axis in np.indices(x.shape))
+    has = np.isfinite(x).ravel()
+    return Ratings("overall", "score", rater[has], item[has], item[has], x.ravel()[has])
+
+
+SHROUT_FLEISS = [
+    [9, 2, 5, 8],
+    [6, 1, 3, 2],
+    [8, 4, 6, 8],
+    [7, 1, 2, 6],
+    [10, 5, 6, 9],
+    [6, 2, 4, 7],
+]
+
+
+def test_icc_across_prompts_of_one_response_is_that_of_shrout_and_fleiss() -> None:
+    """Published: ICC(3,1) .71, ICC(3,4) .91, ICC(2,1) .29; limits as of the table cut by hand."""
+    one, mean, absolute, m = icc_across(_one_response_a_prompt(SHROUT_FLEISS))
+    found = [one.value, mean.value, absolute.value]
+    assert found == pytest.approx([0.7148, 0.9093, 0.2898], abs=5e-5)
+    assert (one.n, one.unit, m) == (6, "prompt", 4.0)
+    without = [
+        icc_across(_one_response_a_prompt(np.delete(SHROUT_FLEISS, k, axis=0)))[0].value
+        for k in range(6)
+    ]
+    spread = np.sqrt(5 / 6 * ((without - np.mean(without)) ** 2).sum())
+    assert one.se == pytest.approx(spread)
+
+
+def test_icc_across_prompts_takes_raters_who_rated_all_and_vary() -> None:
+    table = np.array(SHROUT_FLEISS, dtype=float)
+    lacking = np.column_stack([table, [np.nan, 1, 2, 3, 4, 5], np.full(6, 4.0)])
+    assert icc_across(_one_response_a_prompt(lacking)) == icc_across(_one_response_a_prompt(table))
+    alone = icc_across(_one_response_a_prompt(lacking[:, [0, 4]]))[0]
+    assert alone.reason == "fewer than two raters rated every response"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 from calibration_worlds import figure
 
-from areopagus import InputError
+from areopagus import InputError, Panel, ProviderError
 from areopagus.calibration import calibrate
+from areopagus.judges.models.request import Request
 from areopagus.panel_plan import read_plan
 from areopagus.records.design import design_sentence, stored_design
+from areopagus.testing import ScriptedBackend
+
+CRITERIA = (
+    "conceptual_clarity",
+    "evidential_grounding",
+    "contextual_relevance",
+    "pluralistic_engagement",
+    "argumentative_soundness",
+)
 
 
 def files(folder: Path, *, personas: int, models: int, prompts: int = 60) -> tuple[Path, Path]:
@@ -45,6 +56,9 @@ def test_what_a_model_makes_of_a_prompt_is_error_with_one_response_a_prompt(tmp_
     here = figure(found, "designs", "standard_error", group="this panel")
     assert here.value == pytest.approx(0.476, rel=0.12)
     assert figure(found, "size", "worth").value == pytest.approx(0.8 / 0.2267, rel=0.2)
+    # three raters, variances 1.69 of prompts and 1 of each: 1.69 / 2.69
+    icc = figure(found, "people", "icc_one", criterion="overall", detail="score")
+    assert (icc.n, icc.covers(1.69 / 2.69)) == (60, True)
     text = " ".join(found.text.split())
     assert "order of responses to different prompts" in text
     assert "of the order of responses to one prompt" not in text  # but among what cannot be said
@@ -70,3 +84,60 @@ def test_one_judge_has_no_plan_and_no_standard_error(tmp_path: Path) -> None:
     assert not figure(calibration, "components", "variance", group="residual").is_defined
     with pytest.raises(InputError, match="holds no plan: every response was judged once"):
         read_plan(tmp_path / "cal")
+
+
+def scored(folder: Path, *, quota: int | None) -> Path:
+    """A run of three models on 30 prompts with two responses; one has a quota of calls."""
+
+    def judge(name: str, quota: int | None) -> ScriptedBackend:
+        asked = 0
+
+        def answer(request: Request) -> dict[str, object]:
+            nonlocal asked
+            asked += 1
+            if quota is not None and asked > quota:
+                raise ProviderError("quota", "no credit is left")
+            text = "".join(str(message["content"]) for message in request.messages)
+            level = int(text.split("level=")[1][0])
+            # What a model makes of a response is shared by its personas, and some is their own.
+            own = random.Random(name + text.split("level=")[1][:30]).choice((-1, 0, 1))
+            noise = int(request.key()[:2], 16) % 2
+            return dict.fromkeys(CRITERIA, level + own + noise) | {"abstained": False}
+
+        return ScriptedBackend(answer, name=f"scripted/{name}")
+
+    rows = [
+        {
+            "response_id": f"q{k}-{who}",
+            "prompt_id": f"q{k}",
+            "prompt_text": f"What is owed in case {k}?",
+            "response_text": f"level={2 + (k * 7 + 3 * who) % 6} in case {k} of writer {who}.",
+            "respondent_id": f"w{who}",
+        }
+        for k in range(30)
+        for who in range(2)
+    ]
+    backends = [judge("a", None), judge("b", None), judge("c", quota)]
+    options = {"personas": ["historian", "ethicist"], "ledger": f"{folder}.sqlite"}
+    with Panel(backends, quorum=0.5, **options) as panel:
+        panel.score_many(rows, folder)
+    return folder
+
+
+def test_the_interval_of_the_worth_is_said_to_be_short_where_a_model_fell_out(
+    tmp_path: Path,
+) -> None:
+    lines = ["rater_id,prompt_id,response_id,score"]
+    lines += [f"h{h},q{k},q{k}-{w},{1 + (k + h + 2 * w) % 5}"
+              for h in range(3) for k in range(30) for w in range(2)]  # fmt: skip
+    humans = tmp_path / "humans.csv"
+    humans.write_text("\n".join(lines) + "\n")
+    named = "the interval of this worth covered .88 in the place of .95"
+    whole = calibrate(scored(tmp_path / "whole", quota=None), humans)
+    found = calibrate(scored(tmp_path / "short", quota=40), humans)
+    design = stored_design(found.estimates)
+    assert design is not None
+    assert [one.name for one in design.fell_out] == ["scripted/c"]
+    assert figure(whole, "size", "worth").has_interval
+    assert figure(found, "size", "worth").has_interval
+    assert [" ".join(one.text.split()).count(named) for one in (whole, found)] == [0, 1]

@@ -93,3 +93,29 @@ def test_a_folder_that_cannot_be_read_stops_no_page(runs: Path, tmp_path: Path) 
     (folder / "calibration").mkdir()
     (folder / "calibration" / "run.json").write_text("{")
     assert people_sentence(folder) is None
+
+
+def test_prompts_of_one_text_are_one_unit_of_a_calibration(tmp_path: Path) -> None:
+    """Two ids a prompt give what one id gives, and ratings that name either id fit."""
+    found = []
+    for kind in ("merged", "apart"):
+        made = rows(*(f"q{k}" for k in range(7)))
+        name = dict[str, str]()
+        for k, row in enumerate(made):
+            name[row["response_id"]] = row["prompt_id"]
+            if kind == "apart" and k % 3 == 2:
+                name[row["response_id"]] = row["prompt_id"] = f"{row['prompt_id']}-again"
+        with Panel("offline/lexical", ledger=tmp_path / "ledger.sqlite") as panel:
+            panel.score_many(made, tmp_path / kind)
+        lines = ["rater_id,prompt_id,response_id,score"]
+        lines += [
+            f"{who},{prompt},{response},{2 + (n * 7 + ord(who)) % 5}"
+            for who in "abc" for n, (response, prompt) in enumerate(name.items())
+        ]  # fmt: skip
+        (tmp_path / "humans.csv").write_text("\n".join(lines) + "\n")
+        found.append(calibrate(tmp_path / kind, tmp_path / "humans.csv"))
+    merged, apart = (one.estimates.drop(columns=["item"]) for one in found)
+    assert merged.equals(apart)
+    assert merged["low"].notna().any()
+    told = "14 prompt ids, of which 14 share a text with another: they are analysed as 7 prompts."
+    assert [told in " ".join(one.text.split()) for one in found] == [False, True]

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from areopagus import Panel
 from areopagus.errors import InputError
+from areopagus.records.prompt_units import prompt_text_id
 from areopagus.records.readers.cells import read_id, read_number
 from areopagus.records.readers.responses import (
     UNNAMED,
     PromptSource,
     ResponseSource,
-    default_prompt_id,
     text_key,
 )
 
@@ -227,7 +227,7 @@ def test_optional_columns_are_filled_in_and_said_once() -> None:
         row = next(source.rows())
     assert row.respondent_id == UNNAMED
     expected = "p-" + hashlib.sha256(b"Why?").hexdigest()[:16]
-    assert row.prompt_id == default_prompt_id("Why?") == expected
+    assert row.prompt_id == prompt_text_id("Why?") == expected
     assert len(summary.notices) == 2
     assert "all 3 responses" in summary.notices[0]
 
@@ -397,7 +397,7 @@ def test_prompts_stand_once(tmp_path: Path) -> None:
         summary = source.check()
         rows = list(source.rows())
     assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (2, 2, 0)
-    assert rows[0].prompt_id == default_prompt_id("Why?")
+    assert rows[0].prompt_id == prompt_text_id("Why?")
     assert rows[0].extra == {"domain": "d"}
     path.write_text('{"prompt_text": "Why?"}\n{"prompt_text": "Why?"}\n')
     with pytest.raises(InputError, match="must be unique"):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from ..aggregation.agreement import Level, gwet_ac2, krippendorff_alpha
-from ..aggregation.concordance import concordance
+from ..aggregation.concordance import concordance, icc_across
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed, verdict_limits
 from ..aggregation.kendall import PairwiseTau, pairwise_tau
@@ -150,7 +150,8 @@ def add_criterion(
     m alpha / (1 + (m - 1) alpha), with alpha's interval carried through.
 
     tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
-    raters who rated whole prompts. Alpha is taken over all responses, so that differences between
+    raters who rated whole prompts; where every prompt has one response, ICC is across prompts, of
+    raters who rated all. Alpha is taken over all responses, so that differences between
     prompts count as agreement (interval only for scores); AC2 with quadratic weights stands beside
     it: it is high where one value prevails.
     """
@@ -186,10 +187,14 @@ def add_criterion(
         "n_partial": agreed.n_partial,
         "n_constant": agreed.n_constant,
     }  # fmt: skip
+    absolute = agreed.icc_absolute
+    if ratings.n_responses == ratings.n_prompts:  # no order within prompts: that across them
+        across = icc_across(ratings, level=level)
+        figures["icc_one"], figures["icc_mean"], absolute, figures["mean_raters"] = across
     alpha = figures["alpha_ordinal"]
     if ratings.kind == "score":  # ranks have no equal distances
         alpha = figures["alpha_interval"] = _alpha(table, prompt, "interval", level)
-        figures["icc_absolute"] = agreed.icc_absolute
+        figures["icc_absolute"] = absolute
     figures["raters_a_response"] = len(ratings) / ratings.n_responses
     if isinstance(alpha, Estimate):
         figures["mean_worth"] = _spearman_brown(alpha, len(ratings) / ratings.n_responses)

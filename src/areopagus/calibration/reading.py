@@ -26,6 +26,7 @@ from ..records.humans import (
 )
 from ..records.humans.match import SHOWN, Scale
 from ..records.humans.table import TableBuilder
+from ..records.prompt_units import prompt_units, shared_texts_told
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
 from ..records.tables import read_scores
@@ -193,13 +194,22 @@ def panel_dataset(
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
     if isinstance(judges, Run):
-        responses, panel, identity, own_scale = _from_run(judges, table, texts)
+        rows = read_scores(judges.path)
+        unit_of = prompt_units(rows)
+        responses, panel, identity, own_scale = _from_run(judges, rows, unit_of, table, texts)
+        stated = {row["response_id"]: row["prompt_id"] for row in rows}
+        shared = shared_texts_told(unit_of)
+        notices = () if shared is None else (shared,)
     else:
         stored = judges.reading.require_sound()
         judged, table = with_unique_ids(stored.table, table)
         prompts = texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
         responses, notices = _from_table(judged, table, texts)
+        stated = {
+            name: responses.prompt_ids[code]
+            for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
+        }
         panel, identity, told = panel_of_judgments(judges, judged, responses)
         notices = (*notices, *told)
         own_scale = _one_scale(stored)
@@ -207,12 +217,7 @@ def panel_dataset(
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    report = screened.report(
-        {
-            name: responses.prompt_ids[code]
-            for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
-        }
-    )
+    report = screened.report(stated)
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
     if not ratings:
         shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
@@ -280,8 +285,13 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
     }
 
 
-def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
-    rows = read_scores(run.path)
+def _from_run(
+    run: Run,
+    rows: list[dict[str, str]],
+    unit_of: Mapping[str, str],
+    table: HumanTable,
+    texts: Texts,
+) -> tuple[Any, Any, Any, Any]:
     ids = [row["response_id"] for row in rows]
     said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
 
@@ -298,7 +308,7 @@ def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any,
     ]
     responses = make_responses(
         ids,
-        [row["prompt_id"] for row in rows],
+        [unit_of[row["prompt_id"]] for row in rows],
         respondent=[row.get("respondent_id") or None for row in rows],
         source=column(_SOURCE_COLUMNS, said["source"]),
         model=column(_MODEL_COLUMNS, said["model"]),

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ..records.prompt_units import prompt_text_id, prompt_units, shared_texts_told
 from ..records.tables import RunTables
 from ..records.types import STATUSES, Verdict
 from ..run import RespondentMean
@@ -55,7 +56,7 @@ class RunWriter:
     ) -> None:
         """One more response, with the columns that it carries."""
         self._tables.add(verdict, prompt, response, carried)
-        self.summary.add(verdict)
+        self.summary.add(verdict, prompt)
 
 
 def describe_run(
@@ -85,7 +86,7 @@ def describe_run(
     return {
         "demonstration": is_demonstration,
         "source": source,
-        "notices": [*panel.notices, *notices],
+        "notices": [*panel.notices, *notices, *summary.notices()],
         "responses": dict(responses),
         "panel": panel.describe() if panel_description is None else panel_description,
         "n_planned": responses["n"] * len(panel.planned()),
@@ -133,10 +134,11 @@ class RunningSummary:
         self._patterns = array("l")
         self._n_unbalanced = array("b")
         self._prompt_codes: dict[str, int] = {}
+        self._prompt_texts: dict[tuple[str, str], None] = {}
         self._respondent_codes: dict[str, int] = {}
 
-    def add(self, verdict: Verdict) -> None:
-        """One more response."""
+    def add(self, verdict: Verdict, prompt: str) -> None:
+        """One more response, to a prompt of this text."""
         self.verdicts[verdict.status] += 1
         for status, number in verdict.counts.items():
             self.counts[status] += number
@@ -160,6 +162,7 @@ class RunningSummary:
         self._prompts.append(
             self._prompt_codes.setdefault(verdict.prompt_id, len(self._prompt_codes))
         )
+        self._prompt_texts[verdict.prompt_id, prompt_text_id(prompt) if prompt else ""] = None
         self._respondents.append(
             self._respondent_codes.setdefault(verdict.respondent_id, len(self._respondent_codes))
         )
@@ -168,9 +171,20 @@ class RunningSummary:
         """How many responses were added, of how many prompts, and how many wrote them."""
         return {
             "n": len(self._prompts),
-            "prompts": len(self._prompt_codes),
+            "prompts": len({*self._units().values()}),
             "respondents": len(self._respondent_codes),
         }
+
+    def _units(self) -> dict[str, str]:
+        """Prompt id to its unit of analysis; see `records.prompt_units`."""
+        return prompt_units(
+            {"prompt_id": name, "prompt_text_id": text} for name, text in self._prompt_texts
+        )
+
+    def notices(self) -> list[str]:
+        """That prompt ids share a text, where they do."""
+        told = shared_texts_told(self._units())
+        return [] if told is None else [told]
 
     @property
     def is_short(self) -> bool:
@@ -191,7 +205,9 @@ class RunningSummary:
 
         width = 1 + len(self.criteria)
         values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)
-        prompts = np.frombuffer(self._prompts, dtype=np.dtype("l"))
+        unit_of = self._units()
+        units = np.array([self._prompt_codes[unit_of[name]] for name in self._prompt_codes])
+        prompts = units[np.frombuffer(self._prompts, dtype=np.dtype("l"))]
         respondents = np.frombuffer(self._respondents, dtype=np.dtype("l"))
         unbalanced = np.frombuffer(self._n_unbalanced, dtype=np.int8)
         moved = self._adjusting.moved()[np.frombuffer(self._patterns, dtype=np.dtype("l"))]

@@ -247,7 +247,7 @@ class ScoreJob(Job[Run]):
                 async for row, verdict in verdicts:
                     writer.add(verdict, row.prompt_text, row.response_text, row.extra)
                     if self._tally is not None:
-                        self._tally.add(verdict)
+                        self._tally.add(verdict, row.prompt_text)
                     self._count(verdict)
         return writer.summary
 

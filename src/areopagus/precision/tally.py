@@ -133,8 +133,8 @@ class PrecisionTally:
         self._prompts = array("l")
         self._prompt_codes: dict[str, int] = {}
 
-    def add(self, verdict: Verdict) -> None:
-        """One more response."""
+    def add(self, verdict: Verdict, prompt: str) -> None:
+        """One more response, to a prompt of this text."""
         if verdict.status == "screened":
             self.n_screened += 1
             return
@@ -153,7 +153,7 @@ class PrecisionTally:
         self.endings[ending_of(self.rule, planned, values, grain=self._grain)] += 1
         self._add_variance(planned, values)
         if len(self._prompts) < KEPT_RESPONSES:
-            self._keep(verdict.prompt_id, asked)
+            self._keep(prompt, asked)
 
     def to_json(self) -> dict[str, Any]:
         """The rule, what it spared and what that cost in reliability, as run.json has it."""
@@ -218,7 +218,7 @@ class PrecisionTally:
         self._reached += reached_half_width(planned, values, grain=self._grain)
         self._n_added += 1
 
-    def _keep(self, prompt_id: str, asked: Sequence[Judgment]) -> None:
+    def _keep(self, prompt: str, asked: Sequence[Judgment]) -> None:
         personas, models, repeats = self._shape
         row = array("d", [math.nan]) * (personas * models * repeats)
         for one in asked:
@@ -226,7 +226,7 @@ class PrecisionTally:
                 place = self._persona[one.persona] * models + self._model[one.model]
                 row[place * repeats + one.repeat] = one.composite
         self._scores.extend(row)
-        self._prompts.append(self._prompt_codes.setdefault(prompt_id, len(self._prompt_codes)))
+        self._prompts.append(self._prompt_codes.setdefault(prompt, len(self._prompt_codes)))
 
     def _saved_usd(self) -> tuple[float | None, int]:
         """Dollars not spent, where prices are known, and the calls for which they are not."""
