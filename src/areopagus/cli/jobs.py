@@ -96,7 +96,8 @@ def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:
 def _show(run: Any, document: Document | None, manner: Manner) -> int:
     code: int = run.exit_code
     if manner.json_file is not None and document is not None:
-        write_shown(manner.json_file, document, run.estimates, cost=run.record.get("cost"))
+        cost = run.record.get("cost")
+        write_shown(manner.json_file, document, run.estimates, place=str(run.path), cost=cost)
     if manner.json_file == STDOUT:
         return code
     if manner.quiet:

@@ -130,7 +130,7 @@ class Output:
         Args:
             document: what is shown.
             estimates: every figure, for JSON.
-            place: what --quiet prints.
+            place: where the result stands, which --quiet prints and JSON holds.
             more: what JSON holds beside them.
 
         Returns:
@@ -144,7 +144,8 @@ class Output:
         from ..reports.text import render_text
 
         if self.json_file is not None:
-            write_shown(self.json_file, document, estimates, **more)
+            where = None if place is None else str(place)
+            write_shown(self.json_file, document, estimates, place=where, **more)
         if self.quiet and self.json_file != STDOUT and place is not None:
             click.echo(printable(str(place)))
         if self.talks:
