@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -13,9 +14,9 @@ import click
 import pytest
 from in_process import areopagus
 
-from areopagus import InputError, Panel, stress
+from areopagus import AuditRun, InputError, Panel, stress
 from areopagus.cli.display import in_options
-from areopagus.cli.main import COMMANDS, cli
+from areopagus.cli.main import cli
 from areopagus.reports.document_json import Result
 
 ROOT = Path(__file__).parents[2]
@@ -191,7 +192,9 @@ def test_every_command_that_finds_something_writes_it_as_json() -> None:
     }
     assert {"score", "audit socioeval", "study plan", "ledger prune"} <= flags.keys()
     assert {name for name, given in flags.items() if "--json" not in given} == set(WITHOUT_JSON)
-    assert [n for n, given in flags.items() if "--dry-run" in given and "--quiet" not in given] == []
+    assert [
+        n for n, given in flags.items() if "--dry-run" in given and "--quiet" not in given
+    ] == []
 
 
 def test_an_error_names_the_argument_in_python_and_the_option_here(
@@ -218,6 +221,17 @@ def test_an_error_names_the_argument_in_python_and_the_option_here(
         assert "`" not in told
 
 
+def test_a_notice_names_the_argument_in_python_and_the_option_here(place: Path) -> None:
+    done = areopagus(*JOBS["audit"], folder=place)
+    assert "stay unclassified; --judge names one" in " ".join(done.stderr.split())
+    told = AuditRun(place / "audited").record["result"]["notices"]
+    assert any("stay unclassified; `judges` names one" in one for one in told)
+    done = areopagus(*RESULTS["plan"], folder=place)
+    assert "Note: the true difference is taken to be the same on all prompts (--between-sd)" in (
+        " ".join(done.stdout.split())
+    )
+
+
 def test_an_argument_of_another_name_is_found_and_foreign_words_stay() -> None:
     score = cli.get_command(click.Context(cli), "score")
     assert score is not None
@@ -232,27 +246,48 @@ def test_an_argument_of_another_name_is_found_and_foreign_words_stay() -> None:
 
 
 def test_library_code_speaks_of_arguments() -> None:
-    """Errors and hints outside the command line hold no option, unless in a command to give."""
+    """Texts outside the command line hold no option, unless in a command to give."""
     found = []
-    for folder in ("src/areopagus", "records", "judges", "graphs", "audits", "personas", "rubrics"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if path.is_symlink() or {"cli", "testing"} & set(path.parts):
-                continue
-            text = path.read_text(encoding="utf-8")
-            for match in re.finditer(r"(?:InputError|InputFault|StoreError)\(|hint=", text):
-                rest = text[match.start() : match.start() + 500].split("\n\n")[0]
-                call = rest[: _end(rest)]
-                options = re.findall(r"(?<![\w-])--[a-z][a-z-]+", call)
-                if options and not re.search("areopagus |pip |createdb ", call):
-                    found.append((path.name, options))
+    folders = (
+        "aggregation", "audits", "graphs", "judges", "personas", "records", "reports", "rubrics",
+        "src/areopagus",
+    )  # fmt: skip
+    for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py")]:
+        if not (path.is_symlink() or {"cli", "testing"} & set(path.parts)):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found += [(path.name, text) for text in _texts_with_options(tree)]
     assert found == []
 
 
-def _end(text: str) -> int:
-    """Where the first call in a text is closed."""
-    depth = 0
-    for place, sign in enumerate(text):
-        depth += (sign in "([{") - (sign in ")]}")
-        if depth <= 0 and sign in ")],":
-            return place
-    return len(text)
+def test_texts_with_options_are_found() -> None:
+    tree = ast.parse(
+        """
+        def f(n, x=Field(description="See --agree.")):
+            'Reads what --json wrote.'
+            say(f"{n} more with --full", "areopagus score --plan takes it")
+        """.replace("\n        ", "\n")
+    )
+    assert list(_texts_with_options(tree)) == ["{} more with --full"]
+
+
+_OF_OPTIONS = ("Field", "Option")  # what an option of the command line is made of
+
+
+def _texts_with_options(node: ast.AST) -> Iterator[str]:
+    """Texts in which an option stands; f-strings whole, docstrings left out."""
+    text = ""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in _OF_OPTIONS:
+            return
+        case ast.Expr(value=ast.Constant()):
+            return
+        case ast.JoinedStr(values=values):
+            text = "".join(str(v.value) if isinstance(v, ast.Constant) else "{}" for v in values)
+        case ast.Constant(value=str(value)):
+            text = value
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _texts_with_options(child)
+    is_told = re.search(r"(?<![\w(;-])--[a-z][a-z-]+", text)
+    if is_told and not re.search("areopagus |pip |createdb ", text):
+        yield text

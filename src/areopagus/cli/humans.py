@@ -112,13 +112,8 @@ def comments(
     if found.n_without:
         remarks.append(("Without a word:", f"{found.n_without:,} of rater and response"))
     if found.n_shared:
-        remarks.append(
-            (
-                f"{found.n_shared:,}",
-                "stand for several responses, and no label says which is meant: they can only be "
-                "scored alike",
-            )
-        )
+        alike = "and no label says which is meant: they can only be scored alike"
+        remarks.append((f"{found.n_shared:,}", f"stand for several responses, {alike}"))
     if Output(json_file, quiet).show(listing("comments", [told], remarks=remarks), place=out):
         click.echo(f"Wrote {printable(out)}", err=True)
 

@@ -32,7 +32,6 @@ def ledger() -> None:
 def show(key: str | None, *, limit: int, location: str | None, json_file: str | None) -> None:
     """List the newest calls, or show all that is stored of the one whose KEY begins so."""
     from ..records.ledger.admin import recent_calls, whole_call
-
     from ..reports.document import Column, Table
     from .display import cut
 

@@ -166,9 +166,7 @@ def list_them(folders: tuple[str, ...], json_file: str | None) -> None:
 @click.option("--response", default=_SAMPLE_RESPONSE, help="A response to show them with.")
 @json_option
 @panel_options
-def show(
-    name: str, *, prompt: str, response: str, json_file: str | None, **options: Any
-) -> None:
+def show(name: str, *, prompt: str, response: str, json_file: str | None, **options: Any) -> None:
     """Show the exact messages that a judge with persona NAME (or FILE) would get.
 
     The marker's digits are zeros here; in a run they are drawn from the judged texts with a
