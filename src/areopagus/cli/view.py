@@ -66,8 +66,8 @@ def view(
 def _write(place: str, out: str, compare: tuple[tuple[str, str], ...]) -> None:
     from ..view import write_view
 
-    with ProgressLine() as line:
-        line.do("writing the pages")
+    with ProgressLine() as shown:
+        shown.do("writing the pages")
         made = write_view(place, out, compare=compare)
     click.echo(
         f"Wrote {printable(str(made.folder / 'index.html'))}: {units(made.n_runs, 'run')}, "
