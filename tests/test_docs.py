@@ -438,6 +438,7 @@ def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> No
     for name, wanted in (
         ("verdict", "10 of 10 judgments scored"),
         ("run", "150 scored of 160 planned"),
+        ("compared", "alder scores highest"),
         ("tested", "degrades under"),
         ("found", "Cannot tell on overall"),
     ):

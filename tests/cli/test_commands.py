@@ -102,7 +102,7 @@ def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
     assert "DEMONSTRATION" in out
     assert "DEMONSTRATION" in err
     assert "alder scores highest" in out
-    assert len(out.splitlines()) <= 30
+    assert len(out.splitlines()) <= 25
     assert "no interval: fewer than 6 prompts" in out
     run = Run(tmp_path / "run")
     assert f"{run.n_scored} scored of {run.n_planned} planned" in out

@@ -142,7 +142,7 @@ class Answer:
         yield from self._corrected()
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
-            cautions = [*cautions[:MOST_CAUTIONS], f"{left} more with --full."]
+            cautions = [*cautions[:MOST_CAUTIONS], f"{left} more in the report."]
         if cautions:
             yield "cautions", " ".join(cautions)
 

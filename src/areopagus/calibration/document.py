@@ -435,8 +435,8 @@ class _Shown(Answer):
                 "random": "The rated prompts were said to be a random sample.",
                 "chosen": "The rated prompts were chosen: the panel's part in these means is not "
                 "earned, for chosen prompts may differ from the rest.",
-                None: "It was not said whether the rated prompts are a random sample of all "
-                "(--rated random): no mean with the panel's part in it is earned.",
+                None: "It was not said whether the rated prompts are a random sample of all: no "
+                "mean with the panel's part in it is earned.",
             }
             yield Paragraph(told[rated])
             yield from self.table(tables.GROUP_MEANS)
