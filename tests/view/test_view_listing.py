@@ -33,8 +33,8 @@ def test_every_run_is_listed_with_its_answer_or_with_the_reason(world_once: Path
     kinds = {run.kind for run in whole.values()}
     assert {"panel", "stress", "audit", "attack", "calibration"} <= kinds
     pilot = found["pilot"]
-    assert pilot.headline[0].startswith("alder scores highest")
-    assert pilot.coverage.startswith("150 scored of 160 planned judgments")
+    assert pilot.headline[0].startswith("alder scores higher")
+    assert pilot.coverage.startswith("310 scored of 320 planned judgments")
     assert (pilot.personas, pilot.models) == (10, ("offline/lexical",))
     assert pilot.respondents == ("alder", "birch", "cedar", "dogwood")
     assert (pilot.cost_usd, pilot.is_demonstration, pilot.is_comparable) == (0.0, True, True)
@@ -99,7 +99,7 @@ def test_a_run_at_work_says_how_far_it_is(world: Path) -> None:
         "stages": 3,
         "unit": "judgments",
         "done": 40,
-        "total": 160,
+        "total": 320,
         "troubled": 1,
     }
     copy(world / "pilot", world / "now", state="running", progress=progress)
@@ -107,7 +107,7 @@ def test_a_run_at_work_says_how_far_it_is(world: Path) -> None:
     run = listed(world)["now"]
     assert (run.state, run.problem, run.has_page) == ("running", "", False)
     assert run.progress == progress
-    assert run.counts == {"scored": 150, "abstained": 10}
+    assert run.counts == {"scored": 310, "abstained": 10}
 
 
 def test_a_new_run_appears_and_one_that_is_gone_goes(world: Path) -> None:

@@ -163,10 +163,10 @@ class _Shown(Answer):
         yield Table(
             f"Tau {self.where} with the mean of the other raters, a tie being no order.",
             "By criterion",
-            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
-             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
             [
-                [name, so, tau.value, one.value if one else None, apart]
+                [name, tau.value, one.value if one else None, apart, so]
                 for name, so, tau, one, _, apart in found
             ],
         )  # fmt: skip
