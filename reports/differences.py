@@ -20,6 +20,7 @@ from ..formats import (
     number,
     p_value,
     said,
+    short,
     units,
     words,
 )
@@ -114,29 +115,29 @@ class Differences:
             first, last = (side, self.baseline) if is_above else (self.baseline, side)
             shown = estimate(each[0], is_signed=True)
             won = _won(found[side], is_above=is_above)
-            return f"{_short(first)} scores higher than {_short(last)}: {shown} points, {won}."
+            return f"{short(first)} scores higher than {short(last)}: {shown} points, {won}."
         told = [
-            f"{_short(side)} ({estimate(one, is_signed=True)})"
+            f"{short(side)} ({estimate(one, is_signed=True)})"
             for side, one in zip(named, each, strict=True)
         ]
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
         if is_above:
             verb = "scores" if len(sides) == 1 else "score"
-            return f"{listed_all(told)} {verb} higher than {_short(self.baseline)}."
-        return f"{_short(self.baseline)} scores higher than {listed_all(told)}."
+            return f"{listed_all(told)} {verb} higher than {short(self.baseline)}."
+        return f"{short(self.baseline)} scores higher than {listed_all(told)}."
 
     def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
         named = sides[:MOST_NAMED]
         figures = found[named[0]]
-        first = _short(self.baseline)
+        first = short(self.baseline)
         if len(self.others) > 1:
-            told = [f"{_short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
+            told = [f"{short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
             more = len(sides) - len(named)
             told += [f"{more} more"] if more else []
             verb = "is" if len(sides) == 1 else "are"
             return f"{listed_all(told)} {verb} not told apart from {first}."
-        one, pair = figures["difference"], f"{_short(named[0])} and {first}"
+        one, pair = figures["difference"], f"{short(named[0])} and {first}"
         if one.value == 0 and not one.has_interval:
             return f"{pair} score the same on every one of {units(one.n, 'prompt')}."
         is_inside = _is_inside(figures)
@@ -152,15 +153,15 @@ class Differences:
         reasons = dict.fromkeys(said(found[side]["difference"].reason) for side in sides)
         why = listed_all([one for one in reasons if one])
         if not named:
-            return f"Nothing can be compared with {_short(self.baseline)}: {why}."
+            return f"Nothing can be compared with {short(self.baseline)}: {why}."
         told = [
-            f"{_short(side)} {number(abs(found[side]['difference'].value))} "
+            f"{short(side)} {number(abs(found[side]['difference'].value))} "
             f"{'above' if found[side]['difference'].value > 0 else 'below'}"
             for side in named
         ]
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
-        first = _short(self.baseline)
+        first = short(self.baseline)
         if len(sides) == len(self.others) and all("above" not in one for one in told):
             return (
                 f"{first} scores highest; whether that is more than chance cannot be told "
@@ -219,7 +220,7 @@ class Differences:
         if len(sides) == 1:
             (side,) = sides
             pair = (side, self.baseline) if values[side] > 0 else (self.baseline, side)
-            what = f"put {_short(pair[0])} above {_short(pair[1])}"
+            what = f"put {short(pair[0])} above {short(pair[1])}"
         else:
             what = f"agree on all {len(sides)} directions"
         return [f"{agree} of {len(models)} models {what}"]
@@ -241,10 +242,10 @@ class Differences:
         return Chart(
             "forest",
             "differences",
-            f"Difference from {_short(self.baseline)}",
+            f"Difference from {short(self.baseline)}",
             "Composite, in points; right of the line scores higher. Bar: other prompts, this "
             "panel. Pale bar: other judges of their kind as well.",
-            rows=[_short(side, 28) for side in shown],
+            rows=[short(side, 28) for side in shown],
             values=of("difference", "value"),
             low=of("difference", "low"),
             high=of("difference", "high"),
@@ -269,7 +270,7 @@ class Differences:
         notes = self._reasons(sides, criterion)
         held = heads.get(criterion, words(criterion))
         return Table(
-            caption=f"Difference from {_short(self.baseline, 28)} in {held}, points"
+            caption=f"Difference from {short(self.baseline, 28)} in {held}, points"
             + (
                 f"; for this panel, for such judges; Holm over {units(pairs, 'pair')}"
                 if has_verdict
@@ -299,7 +300,7 @@ class Differences:
         marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
         if marked:
             moved = [
-                f"{_short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
+                f"{short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
                 for side in marked[:MOST_NAMED]
             ]
             notes[
@@ -452,11 +453,6 @@ def _by_keys(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], 
     return {
         tuple(at[key] or "" for key in keys): figures for at, figures in estimates_by(frame, keys)
     }
-
-
-def _short(name: str, most: int = 40) -> str:
-    """A name for a sentence: names of models differ at their ends."""
-    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"
 
 
 def _verdict(figures: Figures) -> str | None:

@@ -120,3 +120,8 @@ def listed_all(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def short(name: str, most: int = 40) -> str:
+    """A name for a sentence: names of models differ at their ends."""
+    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"

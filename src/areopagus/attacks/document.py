@@ -23,7 +23,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.grounds import judges_told
+from ..reports.panel_answer import judges_told
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..records.estimates import Estimates
-from ..reports.grounds import panel_worth
+from ..reports.panel_answer import panel_worth
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.estimate import Estimate
 from ..formats import count, estimate, listed, listed_all, number, units, words
 from ..records.estimates import estimate_at, estimates_by, select
-from ..reports.grounds import judges_told
+from ..reports.panel_answer import judges_told
 from .estimates import COMPOSITE
 from .profile import upright
 

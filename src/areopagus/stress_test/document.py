@@ -23,7 +23,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.grounds import NOT_CALIBRATED
+from ..reports.panel_answer import NOT_CALIBRATED
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
 from .answer import UNBALANCED, Answer

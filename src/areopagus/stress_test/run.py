@@ -31,7 +31,7 @@ class StressRun(JobRun):
             InputError: the test has not come so far.
         """
         from ..calibrated import people_sentence
-        from ..reports.grounds import NOT_CALIBRATED
+        from ..reports.panel_answer import NOT_CALIBRATED
         from .document import document
 
         panel = self.path / "panel"

@@ -28,7 +28,7 @@ from ..records.run_folder import (
     is_worked_in,
     read_run_file,
 )
-from ..reports.panel import panel_answer
+from ..reports.panel_answer import panel_answer
 
 if TYPE_CHECKING:
     from ..run import JobRun
