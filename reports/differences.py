@@ -85,6 +85,15 @@ class Differences:
         """(side, baseline) of every pair."""
         return list(dict.fromkeys(at[:2] for at in self._pairs))  # type: ignore[misc]
 
+    @property
+    def leading(self) -> tuple[str, str] | None:
+        """The first of the others and the baseline, the higher one first; None without a pair."""
+        if not self.others:
+            return None
+        side = self.others[0]
+        is_above = self.of(side)["difference"].value > 0
+        return (side, self.baseline) if is_above else (self.baseline, side)
+
     def headline(self) -> list[str]:
         """Who scores higher than whom and by how much; what cannot be told."""
         if not self.others:

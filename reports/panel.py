@@ -79,7 +79,7 @@ def panel_document(
                 else []
             ),
             Section("respondents", "Respondents", _respondents(view), "summary"),
-            *where_they_differ(prompts),
+            *where_they_differ(prompts, view.differences.leading),
             *(
                 [
                     Section(
