@@ -205,10 +205,10 @@ class Differences:
             holds = sum(one.verdict in (HIGHER, LOWER) for one in known)
             if len(known) == 1:
                 shown = interval(known[0].low, known[0].high, is_signed=True)
-                sentence = f"{shown}, so that the direction {'holds' if holds else 'is open'}"
+                sentence = f"it is {shown}, so that the direction {'holds' if holds else 'is open'}"
             else:
-                sentence = f"the direction holds for {holds} of {len(known)}"
-            told.append(("others", f"for other judges of their kind: {sentence}"))
+                sentence = f"the direction holds for {holds} of {len(known)} differences"
+            told.append(("such judges", f"for other judges of their kind {sentence}"))
         return told
 
     def _direction(self, sides: Sequence[str]) -> list[str]:
@@ -275,24 +275,21 @@ class Differences:
             n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
             rows.append([_mark(side, figures), one, shown, n_won])
             has_verdict |= one.verdict is not None
-        pairs = len(self.pairs())
+        pairs, is_wide = len(self.pairs()), any(row[2] != UNDEFINED for row in rows)
         notes = self._reasons(sides, criterion)
         held = heads.get(criterion, words(criterion))
         return Table(
             caption=f"Difference from {short(self.baseline, 28)} in {held}, points"
-            + (
-                f"; for this panel, for such judges; Holm over {units(pairs, 'pair')}"
-                if has_verdict
-                else ""
-            ),
+            + ("; such judges: the interval for other judges of their kind" if is_wide else "")
+            + (f"; Holm over {units(pairs, 'pair')}" if has_verdict and pairs > 1 else ""),
             label=f"Differences from {self.baseline}",
             columns=[
                 Column(self.by, "id"),
                 Column("difference", "estimate", is_signed=True),
-                Column("such judges"),
+                *([Column("such judges")] if is_wide else []),
                 Column("prompts won"),
             ],
-            rows=rows,
+            rows=rows if is_wide else [[*row[:2], *row[3:]] for row in rows],
             notes=notes,
             is_short=True,
         )
@@ -434,6 +431,7 @@ class Differences:
                     UNDEFINED if equivalence is None else equivalence.verdict or UNDEFINED,
                 ]
             )
+        has_margin = any("equivalence" in self.of(side) for side in self.others)
         notes = []
         if 1 < n_models < FEW_MODELS:
             notes.append(
@@ -451,9 +449,9 @@ class Differences:
                 Column("prompts", "count"),
                 Column("of", "count"),
                 Column("needed", "count"),
-                Column("inside the margin"),
+                *([Column("inside the margin")] if has_margin else []),
             ],
-            rows=rows,
+            rows=rows if has_margin else [row[:-1] for row in rows],
             notes=notes,
         )
 

@@ -80,6 +80,7 @@ def panel_document(
             ),
             Section("respondents", "Respondents", _respondents(view), "summary"),
             *where_they_differ(prompts, view.differences.leading),
+            all_prompts(prompts),
             *(
                 [
                     Section(
@@ -104,7 +105,6 @@ def panel_document(
                     *_axes(view, scores),
                 ],
             ),
-            all_prompts(prompts),
             set_apart(scores, view.counts("flags")),
             all_responses(
                 scores,

@@ -172,7 +172,7 @@ class PanelView:
             *(
                 one
                 for one in self.differences.trust()
-                if len(panel["models"]) > 1 or one[0] == "others"
+                if len(panel["models"]) > 1 or one[0] == "such judges"
             ),
             ("judges", judges),
             ("people", self.people),

@@ -224,8 +224,9 @@ class _Attack:
             for name in ("responses", "prompts", "scale_low", "scale_high")
         )
         told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')}, on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}, {low} to {high}"
+            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')} on "
+            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
+            f"scale {low} to {high}"
         )
         uneven = self._unbalanced()
         yield "coverage", f"{told}. {uneven}" if uneven else told

@@ -163,7 +163,7 @@ class _Shown(Answer):
         yield Table(
             f"Tau {self.where} with the mean of the other raters, a tie being no order.",
             "By criterion",
-            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
+            [Column("criterion", "id"), Column("verdict", "id"), Column("panel", "number"),
              Column("person", "number"), Column("difference", "estimate", is_signed=True)],
             [
                 [name, so, tau.value, one.value if one else None, apart]
