@@ -87,12 +87,13 @@ class Differences:
 
     @property
     def leading(self) -> tuple[str, str] | None:
-        """The first of the others and the baseline, the higher one first; None without a pair."""
-        if not self.others:
+        """The highest of the others and the baseline, the higher first; None without a pair."""
+        each = {side: self.of(side)["difference"].value for side in self.others}
+        known = [side for side, value in each.items() if not math.isnan(value)]
+        if not known:
             return None
-        side = self.others[0]
-        is_above = self.of(side)["difference"].value > 0
-        return (side, self.baseline) if is_above else (self.baseline, side)
+        side = max(known, key=lambda one: each[one])
+        return (side, self.baseline) if each[side] > 0 else (self.baseline, side)
 
     def headline(self) -> list[str]:
         """Who scores higher than whom and by how much; what cannot be told."""

@@ -74,9 +74,10 @@ class PanelView:
         low, high = record["identity"]["scale"]
         self.scale = (float(low), float(high))
         criteria = tuple(str(name) for name in record["identity"]["criteria"])
+        first, *_ = criteria
         self.criteria = ("composite", *criteria) if len(criteria) > 1 else ("composite",)
         self.heads = {
-            "composite": "composite" if len(criteria) > 1 else words(criteria[0]),
+            "composite": "composite" if len(criteria) > 1 else words(first),
             **{name: words(name) for name in criteria},
         }
         self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
