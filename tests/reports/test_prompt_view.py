@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from report_runs import MODELS, make_run, panel_votes, record, unscored, verdict, write_texts
+from report_runs import (
+    MODELS,
+    make_run,
+    panel_votes,
+    record,
+    respondent,
+    unscored,
+    verdict,
+    write_texts,
+)
 
 from areopagus import Run
 from areopagus.records.tables import read_scores
@@ -162,7 +171,8 @@ def test_of_several_the_first_is_held_against_the_baseline(tmp_path: Path) -> No
         for k in range(6)
         for who, level in (("best", 7), ("next", 6), ("last", 3))
     ]
-    document = shown(make_run(tmp_path / "run", verdicts))
+    named = [respondent(name) for name in ("best", "next", "last")]
+    document = shown(make_run(tmp_path / "run", verdicts, respondents=named))
     (section,) = [one for one in document.sections if one.name == "differ-most"]
     assert section.title == "Where best and next differ most"
     first = section.parts[0]

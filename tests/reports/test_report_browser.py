@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chromium import SMALLEST_LETTERS, Tab, find_chromium
-from report_runs import HOSTILE, WrittenReport, make_run, panel_votes, verdict
+from report_runs import HOSTILE, WrittenReport, make_run, panel_votes, respondent, verdict
 
 from areopagus.any_report import write_any_report as write_report
 from areopagus.reports import Column, Document, Entry, Records, Section, View, write_html
@@ -257,12 +257,16 @@ def test_on_a_phone_the_picture_of_the_answer_is_whole(tmp_path: Path, browser: 
         for k in range(8)
         for who, gain in (("a", 1), ("b", 0))
     ]
-    page = write_report(make_run(tmp_path / "run", verdicts))
+    named = [respondent("a"), respondent("b")]
+    page = write_report(make_run(tmp_path / "run", verdicts, respondents=named))
     browser.fresh(width=390)
     browser.open(page)
     first, *_ = browser.run(BEYOND_THE_WINDOW)
     assert first < 1  # widths are whole pixels
-    shown = "[...document.querySelectorAll('#comparison svg')].map((one) => one.checkVisibility())"
+    shown = (
+        "[...document.querySelector('.drawing').querySelectorAll('svg')]"
+        ".map((one) => one.checkVisibility())"
+    )
     assert browser.run(shown) == [False, True]
     browser.resize(1280, 900)
     assert browser.run(shown) == [True, False]
