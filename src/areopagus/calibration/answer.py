@@ -263,12 +263,15 @@ class Answer:
             if way != plain
         ]  # fmt: skip
         if earned:
-            told = f"{', '.join(earned)}: earned out of fold; areopagus apply CALIBRATION RUN"
-            yield "corrected", told
+            told = f"{', '.join(earned)}: better on prompts not used to fit it"
+            yield "corrected", f"{told}; areopagus apply CALIBRATION RUN"
         elif (why := self.of("maps", "error", group=None)) is not None:
             yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
-            yield "corrected", "nothing is earned out of fold: keep the scores as they are"
+            yield (
+                "corrected",
+                "no correction is better on prompts not used to fit it: keep the scores",
+            )
 
     def adopted(self, table: str, measure: str) -> list[str]:
         """The ways of a table of corrections that were earned."""
