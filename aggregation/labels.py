@@ -33,6 +33,38 @@ Groups = Sequence[Hashable] | npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """Labels of one criterion, one an entry: who gave which item which.
+
+    Attributes:
+        criterion: what was asked.
+        categories: the labels that there are.
+        rater, item, code: shape (N,); codes of raters, items and categories. One label a rater and
+            item.
+    """
+
+    criterion: str
+    categories: tuple[str, ...]
+    rater: Integers
+    item: Integers
+    code: Integers
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def votes(self, n_items: int) -> Floats:
+        """Returns how many raters gave each item each label, shape (n_items, categories)."""
+        return vote_counts(self.item, self.code, n_items, len(self.categories))
+
+    def most(self, n_items: int) -> Integers:
+        """Returns the label that most raters gave each item; -1 for a tie, or where none did."""
+        votes = self.votes(n_items)
+        is_most = votes == votes.max(axis=1, keepdims=True)
+        told = (votes.sum(axis=1) > 0) & (is_most.sum(axis=1) == 1)
+        return np.where(told, votes.argmax(axis=1), -1)
+
+
+@dataclass(frozen=True, slots=True)
 class LabelAgreement:
     """How far a machine's labels agree with people's.
 
@@ -66,7 +98,6 @@ class CorrectedRate:
         category: which.
         raw: share of the items to which the machine gives it.
         corrected: the same for people; see `corrected_rate`.
-        difference: `corrected` less `raw`, without an interval.
         rogan_gladen: the same as `corrected` by the machine's two rates of error, for reference.
         n_checked: items that people labelled too.
         n_items: items that the machine labelled.
@@ -75,7 +106,6 @@ class CorrectedRate:
     category: str
     raw: Estimate
     corrected: Estimate
-    difference: Estimate
     rogan_gladen: Estimate
     n_checked: int
     n_items: int
@@ -163,9 +193,7 @@ def label_agreement(
         "accuracy": ratio(right, n, nothing).of("share of items labelled as a person does"),
         "kappa": _coefficient(tables, kappa_of, "Cohen's kappa", level, unit),
         "ac1": _coefficient(tables, ac1_of, "Gwet's AC1", level, unit),
-        "majority": replace(
-            majority.of(f"share of the {n_decided} items with a majority labelled as it does")
-        ),
+        "majority": majority.of(f"share of the {n_decided} items with a majority labelled as it"),
     }
     recall, precision = {}, {}
     for code, name in enumerate(categories):
@@ -309,9 +337,16 @@ def corrected_rate(
     """Returns the share of a category among all items, corrected by people's labels of some.
 
     θ = Σ_k W_k p_k      W_k: share of all items that the machine labels k; p_k: of the checked
-    items among them, the share that people give the category.
+    items among them, the share that people give the category. Unlike the raw rate plus the mean of
+    people less machine, and unlike Rogan and Gladen's ratio, it cannot leave [0, 1], needs no
+    category that people found, and also holds where more of some labels were checked than of
+    others.
 
-    The checked items must be a random part of all, or random within each label of the machine.
+    Limits: Wilson's at n* = θ (1 − θ) / V, with t of the checked groups less one. V is the larger
+    of G/(G − 1) Σ_g e_g² over groups, e of an item (p_k − θ)/N as one of all plus
+    W_k (y − p_k)/n_k as a checked one; and of Σ_k W_k² q_k (1 − q_k)/(n_k + 2), q_k = (n_k p_k + 1)
+    / (n_k + 2), since few checks that all agree do not prove that none would differ. Where people
+    give all or none of the checked items the category, n* is the number of checked groups.
 
     Args:
         machine: shape (items,), codes of its labels of all items, -1 where it gave none.
@@ -319,6 +354,15 @@ def corrected_rate(
         groups: one label an item.
         category: the code of the category.
         categories, level, unit: as in `label_agreement`.
+
+    Returns:
+        All or within each label of the machine, the checked items must be a random part of the
+        items: otherwise nothing is corrected. Undefined, with the reason, where nobody checked an
+        item, or none of a label that the machine gave; no limits below six checked groups.
+
+    Source: Tenenbein (1970), Journal of the American Statistical Association 65, 1350–1361, double
+    sampling; the variance by linearisation with groups is ours. For reference Rogan & Gladen (1978)
+    with the limits of Lee et al., arXiv 2511.21140, which hold items for independent.
     """
     given, counts, place = _checked(machine, votes, groups, categories)
     name = categories[category]
@@ -336,12 +380,8 @@ def corrected_rate(
     ).of("share of the machine's labels")  # fmt: skip
     y = counts[checked, category] / people[checked]
     corrected = _double_sampling(given, checked, y, place, K, categories, level, unit)
-    apart = replace(
-        undefined("the interval is that of the corrected rate", unit=unit, n=corrected.n),
-        value=corrected.value - raw.value,
-    )
-    return CorrectedRate(name, raw, corrected, apart, _rogan_gladen(
-        given, checked, y, category, level, unit), n, N)  # fmt: skip
+    reference = _rogan_gladen(given, checked, y, category, level)
+    return CorrectedRate(name, raw, corrected, reference, n, N)
 
 
 def _double_sampling(
@@ -362,7 +402,7 @@ def _double_sampling(
         return undefined("nobody checked an item", unit=unit, method=method)
     all_of, checked_of = np.bincount(given, minlength=K), np.bincount(mine, minlength=K)
     if (missing := (all_of > 0) & (checked_of == 0)).any():
-        names = ", ".join(categories[code] for code in np.flatnonzero(missing))
+        names = ", ".join(categories[code] for code in np.flatnonzero(missing).tolist())
         reason = f"none of the items that the machine calls {names} was checked"
         return undefined(reason, unit=unit, method=method, n=G)
     W = all_of / N
@@ -380,22 +420,23 @@ def _double_sampling(
     spread = len(sums) / (len(sums) - 1) * float(sums @ sums)
     smooth = (hits + 1) / (checked_of + 2)
     least = float((W**2 * smooth * (1 - smooth) / (checked_of + 2)).sum())
-    return _wilson(value, spread, least, n, G, method, level, unit)
+    return _wilson(value, max(spread, least), G, method, level, unit)
 
 
 def _wilson(
-    value: float, spread: float, least: float, n: int, G: int, method: str, level: float, unit: str
+    value: float, variance: float, G: int, method: str, level: float, unit: str
 ) -> Estimate:
     quantile = float(stdtrit(G - 1, (1 + level) / 2))
     effective = float(G)
-    if 0 < value < 1 and spread > 0:
-        effective = value * (1 - value) / spread
+    if 0 < value < 1:
+        effective = value * (1 - value) / variance
     centre = value + quantile**2 / (2 * effective)
     reach = quantile * math.sqrt(value * (1 - value) / effective + quantile**2 / (4 * effective**2))
     scale = 1 + quantile**2 / effective
     low = 0.0 if value == 0 else (centre - reach) / scale
     high = 1.0 if value == 1 else (centre + reach) / scale
-    return Estimate(value, low, high, G, unit, method, level)
+    named = f"{method}; {level:.0%} clustered wilson over {unit}s"
+    return Estimate(value, low, high, G, unit, named, level, se=math.sqrt(variance))
 
 
 def _rogan_gladen(
@@ -404,7 +445,6 @@ def _rogan_gladen(
     y: Floats,
     category: int,
     level: float,
-    unit: str,
 ) -> Estimate:
     is_mine = given[checked] == category
     n_positive, n_negative = float(y.sum()), float((1 - y).sum())
@@ -422,6 +462,35 @@ def _rogan_gladen(
 
 
 Statistic = Callable[[Floats], Floats]
+
+
+def best_cut(score: Floats, share: Floats) -> float:
+    """Returns the cut of a score that has the highest kappa with people.
+
+    Items from the cut on have the label. It lies midway between two scores; of several as good, the
+    middle one.
+
+    Args:
+        score: shape (items,), finite.
+        share: shape (items,), of each item's people who gave it the label.
+
+    Returns:
+        nan where scores or labels are all alike.
+    """
+    order = np.argsort(score, kind="stable")
+    x, y = score[order], share[order]
+    ends = np.flatnonzero(np.diff(x) > 1e-9)  # the last item below each cut
+    n, total = len(x), float(y.sum())
+    if not len(ends) or total <= 0 or total >= n:
+        return math.nan
+    below = ends + 1.0
+    missed = np.cumsum(y)[ends]
+    right = (total - missed) + (below - missed)
+    by_chance = ((n - below) * total + below * (n - total)) / n
+    kappa = (right - by_chance) / (n - by_chance)
+    best = ends[kappa >= kappa.max() - 1e-12]
+    chosen = int(best[(len(best) - 1) // 2])
+    return float((x[chosen] + x[chosen + 1]) / 2)
 
 
 def ac1_of(tables: Floats) -> Floats:

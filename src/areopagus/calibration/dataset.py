@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.ratings import Ratings, make_ratings
-from ..records.humans import Coded, HumanTable, MatchReport
+from ..records.humans import Coded, HumanTable, LabelTable, MatchReport
 from ..records.types import OVERALL
+from .label_sets import NO_LABELS, LabelSet
 from .panel_scores import PanelScores
 from .responses import Responses, make_responses
 
@@ -41,6 +43,7 @@ class Dataset:
         n_repeated: ratings left out because the same rater had rated the same response before.
         n_without_match: ratings left out because the run has no such response.
         notices: what was assumed, one sentence each.
+        labels: people's labels, and a panel's where it gave any.
     """
 
     responses: Responses
@@ -53,6 +56,7 @@ class Dataset:
     n_repeated: int
     n_without_match: int
     notices: tuple[str, ...]
+    labels: LabelSet = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +124,25 @@ def keys_of(ratings: Ratings) -> dict[str, str]:
     return {"criterion": ratings.criterion, "detail": ratings.kind}
 
 
+Table = TypeVar("Table", HumanTable, LabelTable)
+
+
 def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
     """Returns the tables with "prompt/response" as response ids where ids recur under prompts.
 
     Files often call the responses of every prompt A, B, C; one id then names several responses.
     """
-    if not any(_recurs(table) for table in tables):
+    if not ids_recur(*tables):
         return tables
-    return tuple(_composed(table) for table in tables)
+    return tuple(with_prompt_ids(table) for table in tables)
 
 
-def _recurs(table: HumanTable) -> bool:
+def ids_recur(*tables: HumanTable | LabelTable) -> bool:
+    """Returns whether a response id of one of the tables stands under several prompts."""
+    return any(_recurs(table) for table in tables)
+
+
+def _recurs(table: HumanTable | LabelTable) -> bool:
     known = table.prompt_id.codes >= 0
     pairs = np.unique(
         np.stack([table.response_id.codes[known], table.prompt_id.codes[known]]), axis=1
@@ -138,7 +150,8 @@ def _recurs(table: HumanTable) -> bool:
     return int(pairs.shape[1]) > len(np.unique(pairs[0]))
 
 
-def _composed(table: HumanTable) -> HumanTable:
+def with_prompt_ids(table: Table) -> Table:
+    """Returns the table with "prompt/response" as response ids."""
     width = len(table.response_id.names)
     key = table.prompt_id.codes.astype(np.int64) * width + table.response_id.codes
     found, codes = np.unique(key, return_inverse=True)
@@ -151,9 +164,11 @@ def _composed(table: HumanTable) -> HumanTable:
     return replace(table, response_id=Coded(codes.reshape(-1).astype(np.int32), names))
 
 
-def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
+def texts_by_response(table: HumanTable | LabelTable, column: str) -> dict[str, str]:
     """Returns what a text column says of each response: the first text, where there is one."""
-    coded: Coded = getattr(table, column)
+    coded: Coded | None = getattr(table, column, None)  # labels have few columns
+    if coded is None:
+        return {}
     known = np.flatnonzero(coded.codes >= 0)
     responses, first = np.unique(table.response_id.codes[known], return_index=True)
     return {
@@ -162,16 +177,31 @@ def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
     }
 
 
-def responses_of(table: HumanTable) -> tuple[Responses, tuple[str, ...]]:
-    """Returns the responses of a table of ratings, and what had to be assumed."""
-    ids = [table.response_id.names[code] for code in np.unique(table.response_id.codes).tolist()]
-    prompts = texts_by_response(table, "prompt_id")
+def responses_of(
+    table: HumanTable, labels: LabelTable | None = None
+) -> tuple[Responses, tuple[str, ...]]:
+    """Returns the responses of a table of ratings, and of one of labels; and what was assumed."""
+    tables: list[HumanTable | LabelTable] = [table]
+    if labels is not None:
+        tables.append(labels)
+    ids = list(
+        dict.fromkeys(
+            one.response_id.names[code]
+            for one in tables
+            for code in np.unique(one.response_id.codes).tolist()
+        )
+    )
+
+    def texts(column: str) -> dict[str, str]:
+        return {k: v for one in reversed(tables) for k, v in texts_by_response(one, column).items()}
+
+    prompts = texts("prompt_id")
     notices: tuple[str, ...] = ()
     if missing := sum(name not in prompts for name in ids):
         notices = (
             f"{missing} responses have no prompt_id: they are taken as answers to one prompt",
         )
-    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
+    said = {c: texts(c) for c in ("source", "model", "domain")}
     made = make_responses(
         ids,
         [prompts.get(name, ONE_PROMPT) for name in ids],
@@ -283,6 +313,7 @@ def is_stand_in(name: str) -> bool:
 def stand_ins_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the embedded stand-ins among judges and respondents: no findings come of those."""
     names = [who for who in dataset.responses.respondent if who]
+    names += dataset.labels.judge_ids
     if dataset.panel is not None:
         names += [*dataset.panel.models, *dataset.panel.personas]
     found = {part for name in names for part in _STAND_IN.findall(name)}

@@ -29,6 +29,7 @@ from . import tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
+from .label_document import label_people, labels_in_detail, labels_in_short
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
 
@@ -67,10 +68,13 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
+            ("labels", "Labels", labels_in_short(shown, _SO), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
+            ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
             ("one-person", "Panel against one more person", shown.one_person(), "detail"),
             ("judges", "Judges, personas, models, axes", shown.judges(), "detail"),
             ("how-many", "How many judges", shown.how_many(), "detail"),
@@ -94,6 +98,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
         trust=list(shown.people_trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.people_by_criterion(), "summary"),
+            ("labels", "Labels of people", label_people(shown), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
@@ -196,13 +201,16 @@ class _Shown(Answer):
         told = self.record["matched"]
         n = {
             name: self.n("matched", f"n_{name}s")
-            for name in ("rater", "prompt", "response", "rating", "judge", "persona", "model",
-                         "repeat")
+            for name in ("rater", "prompt", "response", "rating", "label", "judge", "persona",
+                         "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
-        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", "rating"))
+        kinds = [name for name in ("rating", "label") if n[name]] or ["rating"]
+        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *kinds))
         points = [("People:", f"{of_people}.")]
-        if self.of("matched", "n_judges") is not None:
+        if n["judge"] and not n["persona"]:
+            points.append(("Panel:", f"{counted['judge']}, which gave labels."))
+        elif self.of("matched", "n_judges") is not None:
             design = f"{counted['persona']} × {counted['model']}, {counted['repeat']}"
             statuses = ", ".join(
                 f"{count(found['n_judgments'].value)} {words(str(keys['group']))}"
@@ -236,6 +244,8 @@ class _Shown(Answer):
 
     def people(self) -> Iterator[Part]:
         """How far people agree with each other."""
+        if self.has_labels_only:
+            return
         if not len(select(self.estimates, "people")):
             yield Paragraph("Undefined: nobody's ratings count.")
             return
@@ -299,6 +309,8 @@ class _Shown(Answer):
 
     def panel(self) -> Iterator[Part]:
         """The panel against the mean of the raters."""
+        if self.has_labels_only:
+            return
         if not self.main:
             yield Paragraph("Undefined: people and panel share no criterion.")
             return
@@ -398,6 +410,8 @@ class _Shown(Answer):
 
     def corrections(self) -> Iterator[Part]:
         """What is earned out of fold."""
+        if self.has_labels_only:
+            return
         points = []
         for table, measure, label, plain in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
@@ -499,10 +513,6 @@ class _Shown(Answer):
 
     def _paper(self) -> Iterator[Part]:
         """The paper's definitions and figures."""
-        yield Paragraph(
-            "Computed as the SCRuB paper does, to be held against its figures (in brackets) and "
-            "for nothing else."
-        )
         rows: list[list[Scalar]] = []
         for keys, figures in self.groups("paper", "criterion", "detail", "respondent", "group"):
             mean = f"mean {keys['detail']}, {keys['respondent']}"
@@ -511,6 +521,11 @@ class _Shown(Answer):
                 if label := mean if measure == "mean" else _PAPER.get(measure):
                     note = said(found.reason) if not found.is_defined else ""
                     rows.append([f"{label}{place}", self.named(keys), found, found.n, note])
+        if rows or not self.has_labels_only:
+            yield Paragraph(
+                "Computed as the SCRuB paper does, to be held against its figures (in brackets) "
+                "and for nothing else."
+            )
         if rows:
             yield Table(
                 "The paper's definitions.",

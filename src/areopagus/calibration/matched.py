@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
@@ -29,31 +30,40 @@ def add_matched(
     (ids of judged responses), "left_out" (on reading: reason and rows), "notices" (what was
     assumed).
     """
-    raters, prompts, rated = (
-        np.unique(np.concatenate(parts)) if parts else np.zeros(0)
-        for parts in (
-            [one.rater for one in dataset.ratings],
-            [one.prompt for one in dataset.ratings],
-            [one.response for one in dataset.ratings],
+    labels = dataset.labels
+    rated = np.unique(
+        np.concatenate([
+            np.zeros(0, dtype=np.int64), *(one.response for one in dataset.ratings),
+            *(one.item for one in labels.people),
+        ])
+    )  # fmt: skip
+    raters = {
+        names[code]
+        for names, parts in (
+            (dataset.rater_ids, [one.rater for one in dataset.ratings]),
+            (labels.rater_ids, [one.rater for one in labels.people]),
         )
-    )
+        for part in parts
+        for code in np.unique(part).tolist()
+    }
     items, report = dataset.calibration, dataset.match
     found = _misfits(dataset)
     unrated = report.unrated_responses if report else ()
     counts = {
         "n_raters": len(raters),
-        "n_prompts": len(prompts),
+        "n_prompts": len(np.unique(dataset.responses.prompt[rated])),
         "n_responses": len(rated),
         "n_ratings": sum(len(one) for one in dataset.ratings),
+        "n_labels": sum(len(one) for one in labels.people),
         "n_item_ratings": sum(len(one) for one in items.ratings) if items else 0,
         "n_missing": reading.n_missing if reading else 0,
-        "n_repeated": dataset.n_repeated,
-        "n_without_match": dataset.n_without_match,
+        "n_repeated": dataset.n_repeated + labels.n_repeated,
+        "n_without_match": dataset.n_without_match + labels.n_without_match,
         "n_out_of_range": report.n_out_of_range if report else 0,
         "n_unrated": len(unrated),
     }
     out.add_all(TABLE, counts)
-    _add_panel(out, dataset, target, len(rated))
+    _add_panel(out, dataset, target, rated)
     exclusions = reading.exclusions if reading else ()
     for one in exclusions:
         out.add(TABLE, "n_left_out", one.n, factor="reason", group=one.reason)
@@ -68,7 +78,8 @@ def add_matched(
 def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
     report = dataset.match
     if report is None:
-        return [one for one in (misfits.repeated(dataset.n_repeated, ()),) if one.n]
+        alone = (misfits.repeated(dataset.n_repeated, ()), *dataset.labels.misfits)
+        return [one for one in alone if one.n]
     gone = {one.id for one in report.unmatched_ratings}
     # those of responses that the run does not have are among the unmatched already
     repeated = [one for one in report.repeated if one.response_id not in gone]
@@ -78,18 +89,26 @@ def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
         misfits.off_scale(report.n_out_of_range, report.out_of_range),
         misfits.unknown_raters(misfits.joined(report.unknown_raters)),
         misfits.other_prompts(report.other_prompts),
+        *dataset.labels.misfits,
     )
     return [one for one in found if one.n]
 
 
-def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated: int) -> None:
+def _add_panel(
+    out: Estimates, dataset: Dataset, target: Target | None, rated: npt.NDArray[np.int64]
+) -> None:
     """Adds the panel's side: its size, judgments by status, and responses scored and rated."""
-    panel = dataset.panel
+    panel, n_rated = dataset.panel, len(rated)
     if panel is None:
+        if dataset.labels.judge_ids:
+            out.add(TABLE, "n_judges", len(dataset.labels.judge_ids))
         return
     P, M, T = panel.shape
     score, plain, is_unbalanced = panel.mean(target.criterion if target is not None else None)
-    both = target.both if target is not None else np.zeros(len(score), dtype=bool)
+    if target is not None:
+        both = target.both
+    else:  # people gave labels only
+        both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
     there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
     asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
     n_scored = int(np.isfinite(score).sum())
@@ -128,6 +147,8 @@ def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """Yields what cannot be said for want of data, by the shape of these, with its reason."""
     responses, panel = dataset.responses, dataset.panel
     rated = {int(code) for one in dataset.ratings for code in np.unique(one.prompt)}
+    for labels in dataset.labels.people:
+        rated |= {int(code) for code in np.unique(responses.prompt[labels.item])}
     if len(rated) < MIN_UNITS:
         yield (
             "intervals and tests over prompts",
@@ -150,10 +171,10 @@ def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
             "levels: severity of raters, a map to people's scale, means, conformal widths",
             "people gave ranks, and ranks hold an order and no level",
         )
-    raters = {int(code) for one in dataset.ratings for code in np.unique(one.rater)}
-    if len(raters) < 2:
+    of_labels = [len(np.unique(one.rater)) for one in dataset.labels.people]
+    if max([*(one.n_raters for one in dataset.ratings), *of_labels], default=0) < 2:
         yield "agreement between people", "one rater"
-    if not responses.has_both_sources:
+    if dataset.ratings and not responses.has_both_sources:
         yield (
             "whether agreement is only recognition of people and models",
             "the sources of the responses are not known, or there is one only",

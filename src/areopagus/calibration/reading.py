@@ -18,6 +18,7 @@ from ..records.humans import (
     HumanReading,
     HumanTable,
     JudgmentReading,
+    LabelTable,
     MatchReport,
     match,
     off_scale,
@@ -35,11 +36,14 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
+    ids_recur,
     ratings_of,
     responses_of,
     texts_by_response,
+    with_prompt_ids,
     with_unique_ids,
 )
+from .label_sets import LabelSet, label_set
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -72,6 +76,11 @@ def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTa
     reading = human if isinstance(human, HumanReading) else read_humans(human)
     reading.require_sound()
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
+
+
+def _labels_of(reading: HumanReading | None) -> LabelTable:
+    """The labels of a reading; none of a bare table."""
+    return TableBuilder(LabelTable).build() if reading is None else reading.labels
 
 
 def read_texts(responses: Any) -> Texts:
@@ -152,12 +161,14 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    (table,) = with_unique_ids(table)
+    labels = _labels_of(reading)
+    if ids_recur(table, labels):
+        table, labels = with_prompt_ids(table), with_prompt_ids(labels)
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table)
+    responses, notices = responses_of(table, labels)
     ratings, n_repeated, _ = ratings_of(table, responses)
     return Dataset(
         responses=responses,
@@ -170,6 +181,7 @@ def people_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
         notices=(*notices, *screened.notices()),
+        labels=label_set(labels, None, responses),
     ), reading
 
 
@@ -185,22 +197,30 @@ def panel_dataset(
         scale: lowest and highest score, where neither side says.
 
     Raises:
-        InputError: as the readers; or nobody rated a response of the run.
+        InputError: as the readers; or nobody rated or labelled a response of the run.
     """
     reading, table, calibration = read_people(human)
+    labels, judge_labels = _labels_of(reading), None
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
+    panel: PanelScores | None
     if isinstance(judges, Run):
         responses, panel, identity, own_scale = _from_run(judges, table, texts)
     else:
         stored = judges.reading.require_sound()
-        judged, table = with_unique_ids(stored.table, table)
-        prompts = texts_by_response(table, "prompt_id")
+        judged, judge_labels = stored.table, stored.labels
+        if ids_recur(judged, table, judge_labels, labels):
+            judged, table = with_prompt_ids(judged), with_prompt_ids(table)
+            judge_labels, labels = with_prompt_ids(judge_labels), with_prompt_ids(labels)
+        prompts = texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
-        responses, notices = _from_table(judged, table, texts)
+        responses, notices = _from_table(judged, judge_labels, table, texts)
         panel, identity, told = panel_of_judgments(judges, judged, responses)
+        if not len(judged):
+            panel = None  # labels only
+            identity |= {"judges": sorted(judge_labels.rater_id.used())}
         notices = (*notices, *told)
         own_scale = _one_scale(stored)
     screened = Screened.of(reading, stated=scale, assumed=own_scale)
@@ -214,8 +234,10 @@ def panel_dataset(
         }
     )
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
-    if not ratings:
-        shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
+    labelled = label_set(labels, judge_labels, responses)
+    if not ratings and not labelled.people:
+        named = [*(one.id for one in report.unmatched_ratings), *labels.response_id.used()]
+        shown = ", ".join(named[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -227,12 +249,20 @@ def panel_dataset(
         rater_ids=table.rater_id.names,
         calibration=items,
         panel=panel,
-        match=report,
+        match=_without_labelled(report, labelled, responses),
         scale=scale or _one_scale(reading) or own_scale,
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
         notices=(*notices, *screened.notices()),
+        labels=labelled,
     ), reading, identity  # fmt: skip
+
+
+def _without_labelled(report: MatchReport, labels: LabelSet, responses: Responses) -> MatchReport:
+    """The report without those among the unrated that people labelled."""
+    seen = {responses.ids[r] for one in labels.people for r in np.unique(one.item).tolist()}
+    left = tuple(name for name in report.unrated_responses if name not in seen)
+    return replace(report, unrated_responses=left)
 
 
 def panel_of_judgments(
@@ -318,9 +348,9 @@ def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any,
 
 
 def _from_table(
-    judged: HumanTable, table: HumanTable, texts: Texts
+    judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged)
+    base, notices = responses_of(judged, judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
     ids = base.ids
