@@ -21,7 +21,15 @@ from .columns import (
     rater_columns,
 )
 from .layouts import Opened
-from .shapes import PAIR, Columns, RatingColumn, Shaped, find_shape, settled
+from .shapes import (
+    PAIR,
+    Columns,
+    RatingColumn,
+    Shaped,
+    find_shape,
+    order_columns,
+    settled,
+)
 
 _VALUES: dict[str, str | None] = {
     "value": None,
@@ -124,9 +132,10 @@ def make_plan(
     )
     named, notices = settled(shown_columns, column_map)
     rest = _rest(found, named, opened)
-    shaped = None
+    shaped, orders = None, []
     if not for_judges:
         shown_columns = replace(shown_columns, named=named, rest=rest)
+        orders = order_columns(shown_columns)
         shaped = find_shape(shown_columns, column_map, is_survey=opened.is_survey)
     if shaped is None:
         ratings, shape, sampled = _rating_columns(
@@ -137,8 +146,11 @@ def make_plan(
             criteria,
             is_survey=opened.is_survey,
             has_labels=not for_judges,
+            labels=_known_labels(opened, rest, first),
         )
-        shaped = Shaped(tuple(ratings), shape, tuple(sampled))
+        if orders and not ratings:
+            shape = "orders"
+        shaped = Shaped((*ratings, *orders), shape, tuple(sampled))
     columns = {
         ours: theirs
         for ours, theirs in named.items()
@@ -205,6 +217,7 @@ def _rating_columns(
     *,
     is_survey: bool,
     has_labels: bool,
+    labels: Collection[str],
 ) -> tuple[list[RatingColumn], str, list[str]]:
     """Returns (columns, shape, those among them that were taken for their numbers only)."""
     kind = column_map.kind
@@ -231,7 +244,8 @@ def _rating_columns(
         return values, "long", []
     if is_survey:
         return values, "wide", []
-    labels = [name for name in rest if has_labels and _are_label_words(name, first)]
+    words = [name for name in rest if has_labels and _are_label_words(name, first)]
+    labels = [name for name in rest if name in labels or name in words]
     sampled = [name for name in rest if name in labels or _is_numeric(name, first)]
     chosen = sampled if criteria is None else [name for name in rest if name in criteria]
     sampled = sampled if criteria is None else []
@@ -284,6 +298,19 @@ def _are_texts(name: str, rows: Sequence[Row], codes: Mapping[str, float]) -> bo
         _is_numeric(name, [Row(0, {name: cell})]) or cell.strip().lower() in known
         for cell in set(cells)
     )  # fmt: skip
+
+
+def _known_labels(opened: Opened, rest: Sequence[str], first: Sequence[Row]) -> list[str]:
+    """Returns the columns that the tool says are labels, or whose words are few and repeated."""
+    found = [name for name in rest if name in opened.labels]
+    for name in rest:
+        if name in opened.words:
+            cells = [str(cell) for row in first if not is_missing(cell := row.values.get(name))]
+            is_short = all(len(cell) <= 40 for cell in cells)
+            if is_short and len(set(cells)) <= max(2, len(cells) // 3):
+                if not _is_numeric(name, first):
+                    found.append(name)
+    return found
 
 
 def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[str]:

@@ -136,8 +136,9 @@ class RatingReader:
         else:
             kind = self._kind(line, values, rating)
             read: Callable[[Any], Any] = read_label if kind == "label" else self._number
+            n_faults = self.n_faults
             value = self._cell(line, rating.column, values, read)
-            if self.n_faults > before:
+            if self.n_faults > n_faults:
                 return
             if value is None:
                 self.n_missing += 1
