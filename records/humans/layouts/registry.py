@@ -11,11 +11,13 @@ from pathlib import Path
 from ....errors import InputError, InputFault
 from ...readers.dispatch import read_cells, read_rows
 from ...readers.rows import Row
+from .arena import ARENA
 from .argilla import ARGILLA
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
 from .mturk import MTURK
-from .surveys import LIMESURVEY, QUALTRICS
+from .prolific import PROLIFIC
+from .surveys import GOOGLE_FORMS, LIMESURVEY, QUALTRICS
 
 
 def _open_table(file: HumanFile) -> Opened:
@@ -33,7 +35,9 @@ SCRUB = Layout(
     "scrub", lambda file: file.has("judge_id", "true_id", "true_source", "item_type"), _open_table
 )
 
-_KNOWN: tuple[Layout, ...] = (LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, ARGILLA, SCRUB, ROWS)
+_KNOWN: tuple[Layout, ...] = (
+    LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, PROLIFIC, ARGILLA, ARENA, GOOGLE_FORMS, SCRUB, ROWS,
+)  # fmt: skip
 """The first that fits a file is taken; the last one fits all."""
 
 LAYOUTS = ("auto", *(layout.name for layout in reversed(_KNOWN)))
