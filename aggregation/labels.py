@@ -235,7 +235,7 @@ def people_agreement(
     counts = np.asarray(votes, dtype=np.float64)
     _, counts, place = _checked(np.full(len(counts), -1), counts, groups, None)
     sums = _people_sums(counts, place)
-    why = "one label is used throughout, or no item has two" if len(sums) else "nobody labelled"
+    why = "every label is the same" if sums[:, 1].any() else "no item was labelled by two people"
     found = {
         "agreement": cluster_share(sums[:, 0], sums[:, 1], level=level, unit=unit).of(
             "share of pairs of an item's people who say the same, mean over items"
@@ -247,7 +247,9 @@ def people_agreement(
         ("kappa", "Fleiss' kappa", _fleiss_of(k)),
         ("ac1", "Gwet's AC1", _people_ac1_of(k)),
     ):
-        found[name] = _coefficient(sums[sums[:, 1] > 0], statistic, label, level, unit, why=why)
+        # groups without two labels of an item say nothing, but for the shares of AC1
+        told = sums if name == "ac1" and sums[:, 1].any() else sums[sums[:, 1] > 0]
+        found[name] = _coefficient(told, statistic, label, level, unit, why=why)
     return found
 
 

@@ -120,7 +120,7 @@ def make_plan(
         named["rater_id"] = opened.rater
     known = {**named}
     if for_judges:
-        named = {ours: theirs for ours, theirs in named.items() if ours not in (*PAIR, "label")}
+        named = {ours: theirs for ours, theirs in named.items() if ours not in PAIR}
     shown_columns = Columns(
         path=path,
         named=named,

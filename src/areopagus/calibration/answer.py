@@ -325,8 +325,7 @@ class Answer:
             yield f"{of}coverage", f"no label of the panel on {count(n_missing)} of {of_all}{on}"
         yield from self._label_people(keys, f"{of}people", on)
         if not kappa.is_defined:
-            yield f"{of}panel", f"undefined{on}: {said(kappa.reason)}"
-            return
+            return  # a caution says why
         told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
         name = {"criterion": keys["criterion"]}
         one, apart = (self.of("label one person", n, **name) for n in ("of_one", "difference"))

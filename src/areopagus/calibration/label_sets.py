@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.labels import Labels
-from ..records.humans import LabelTable
+from ..records.humans import Coded, LabelTable
 from ..records.humans.misfits import Misfit, rows_said
+from ..records.types import OVERALL
 from .responses import Responses
 
 Integers = npt.NDArray[np.int64]
@@ -58,7 +59,9 @@ NO_LABELS: Final = LabelSet()
 def label_set(people: LabelTable, judges: LabelTable | None, responses: Responses) -> LabelSet:
     """Returns the labels of responses that are known; the first of a rater's several stands.
 
-    Labels that differ by capitals or outer spaces only are one.
+    Labels that differ by capitals or outer spaces only are one. Where one side names what it
+    labelled and the other does not (its criterion is "overall"), and there is one criterion on
+    both, they are held for the same.
 
     Args:
         people: theirs.
@@ -67,6 +70,8 @@ def label_set(people: LabelTable, judges: LabelTable | None, responses: Response
     """
     if not len(people):
         return NO_LABELS
+    if judges is not None:
+        judges = _renamed(judges, people)
     tables = [people] if judges is None else [people, judges]
     index = {name: place for place, name in enumerate(responses.ids)}
     found: list[tuple[Labels, ...]] = []
@@ -87,6 +92,15 @@ def label_set(people: LabelTable, judges: LabelTable | None, responses: Response
         judges.rater_id.names if judges is not None else (),
         tuple(one for one in misfits if one.n), *counted,
     )  # fmt: skip
+
+
+def _renamed(judges: LabelTable, people: LabelTable) -> LabelTable:
+    """The judges' labels under people's name of the criterion, where one side has none."""
+    theirs, ours = people.criterion.used(), judges.criterion.used()
+    if len(theirs) != 1 or len(ours) != 1 or OVERALL not in (*theirs, *ours):
+        return judges
+    names = tuple(theirs[0] if name == ours[0] else name for name in judges.criterion.names)
+    return replace(judges, criterion=Coded(judges.criterion.codes, names))
 
 
 def _by_criterion(

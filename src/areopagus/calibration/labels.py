@@ -207,10 +207,21 @@ def _panel_labels(one: Labels, dataset: Dataset, cut: Cut, seed: int) -> PanelLa
         return f"one label throughout: {one.categories[0]}"
     own = dataset.labels.of_panel(one.criterion)
     if own is not None:
+        if cut != Cut(None, None):
+            told = "the panel gave labels: a cut is for scores"
+            raise InputError([InputFault("--cut", told, one.criterion)])
+        shared = np.intersect1d(one.code, own.code)
+        if not len(shared):
+            of_people, of_panel = (
+                ", ".join(one.categories[code] for code in np.unique(codes).tolist())
+                for codes in (one.code, own.code)
+            )
+            return f"people say {of_people} and the panel {of_panel}: they share no label"
         codes = own.most(R)
         return PanelLabels(codes, codes)
     if dataset.panel is None:
-        return "the panel gave no labels on it"
+        named = ", ".join(other.criterion for other in dataset.labels.panel)
+        return f"the panel gave labels on {named or 'nothing'} only"
     high = high_label(one.categories)
     if cut.label is not None:
         high = place_of(cut.label, one.categories)
