@@ -176,8 +176,11 @@ def label_agreement(
     tables = _tables(given[both], share, place[both])
     whole = tables.sum(axis=0)
 
-    def ratio(top: Floats, bottom: Floats, empty: str) -> Estimate:
-        found = cluster_share(top, bottom, level=level, unit=unit)
+    # shares of several people vary less than one label: they count as labels, not as items
+    weight = float(people[both].mean()) if both.any() else 1.0
+
+    def ratio(top: Floats, bottom: Floats, empty: str, weight: float = weight) -> Estimate:
+        found = cluster_share(weight * top, weight * bottom, level=level, unit=unit)
         return replace(found, reason=empty) if not bottom.sum() > 0 else found
 
     n = tables.sum(axis=(1, 2))
@@ -186,7 +189,7 @@ def label_agreement(
     of_most = _tables(given[both][decided], np.round(share[decided]), place[both][decided])
     n_decided = int(decided.sum())
     majority = ratio(
-        np.trace(of_most, axis1=1, axis2=2), of_most.sum(axis=(1, 2)), "no item has a majority"
+        np.trace(of_most, axis1=1, axis2=2), of_most.sum(axis=(1, 2)), "no item has a majority", 1.0
     )
     nothing = f"people and machine share no item: no {unit} has both labels"
     figures = {
@@ -236,11 +239,13 @@ def people_agreement(
     _, counts, place = _checked(np.full(len(counts), -1), counts, groups, None)
     sums = _people_sums(counts, place)
     why = "every label is the same" if sums[:, 1].any() else "no item was labelled by two people"
+    m = counts.sum(axis=1)
+    weight = float(m[m > 1].mean()) if (m > 1).any() else 1.0  # as in `label_agreement`
     found = {
-        "agreement": cluster_share(sums[:, 0], sums[:, 1], level=level, unit=unit).of(
-            "share of pairs of an item's people who say the same, mean over items"
-        )
-    }
+        "agreement": cluster_share(weight * sums[:, 0], weight * sums[:, 1], level=level,
+                                   unit=unit)
+        .of("share of pairs of an item's people who say the same, mean over items")
+    }  # fmt: skip
     k = counts.shape[1]
     for name, label, statistic in (
         ("alpha", "Krippendorff's alpha, nominal", _alpha_of(k)),
@@ -303,6 +308,7 @@ def against_one_person(
         return _coefficient(both, lambda t: _two_kappas(t)[which], title, level, unit)
 
     n = of_one.sum(axis=(1, 2))
+    weight = float(m.mean()) if len(m) else 1.0  # as in `label_agreement`
     right = [np.trace(one, axis1=1, axis2=2) for one in (of_one, of_machine)]
     difference = _coefficient(both, apart, "kappa of the machine less that of one person", level,
                               unit, bounds=(-2.0, 2.0))  # fmt: skip
@@ -320,8 +326,8 @@ def against_one_person(
         "of_one": kappa(0, "Cohen's kappa of one person with the others"),
         "of_machine": kappa(1, "Cohen's kappa with the same others"),
         "difference": replace(difference, verdict=verdict),
-        "accuracy_of_one": cluster_share(right[0], n, level=level, unit=unit),
-        "accuracy_of_machine": cluster_share(right[1], n, level=level, unit=unit),
+        "accuracy_of_one": cluster_share(weight * right[0], weight * n, level=level, unit=unit),
+        "accuracy_of_machine": cluster_share(weight * right[1], weight * n, level=level, unit=unit),
         "accuracy_difference": cluster_mean(right[1] - right[0], n, level=level, unit=unit),
     }
 

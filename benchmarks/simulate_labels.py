@@ -196,10 +196,8 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    rng = np.random.default_rng(given.seed)
-    coverage_of_rates(rng, given.worlds)
-    coverage_of_agreement(rng, given.worlds)
-    verdicts(rng, given.worlds)
+    for place, measure in enumerate((coverage_of_rates, coverage_of_agreement, verdicts)):
+        measure(np.random.default_rng([given.seed, place]), given.worlds)
 
 
 if __name__ == "__main__":

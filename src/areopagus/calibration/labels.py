@@ -17,6 +17,7 @@ from scipy.special import stdtr
 
 from ..aggregation.alt_test import alt_test
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import ratio, recomputed
 from ..aggregation.labels import (
     Labels,
@@ -129,8 +130,11 @@ def add_label_people(out: Estimates, dataset: Dataset, *, level: float = 0.95) -
         else:
             figures |= people_agreement(votes[items], prompt[items], level=level)
             alpha = figures["alpha"]
-            if isinstance(alpha, Estimate) and alpha.has_interval:
-                p = float(stdtr(alpha.n - 1, alpha.value / alpha.se))
+            if isinstance(alpha, Estimate) and alpha.is_defined and alpha.n >= MIN_UNITS:
+                # without a spread over prompts the value stands for the interval
+                p = float(alpha.value >= 0)
+                if alpha.se > 0:
+                    p = float(stdtr(alpha.n - 1, alpha.value / alpha.se))
                 is_below = p < BELOW_CHANCE_ALPHA / len(dataset.labels.people)
                 figures["alpha"] = replace(
                     alpha, p=p, p_method="t, one-sided: below 0",
