@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.labels import (
     against_one_person,
+    best_cut,
     corrected_rate,
     label_agreement,
     people_agreement,
@@ -191,12 +192,32 @@ def verdicts(rng: np.random.Generator, worlds: int) -> None:
             print(f"{name}, {n} prompts: {told}", flush=True)
 
 
+def coverage_at_a_chosen_cut(rng: np.random.Generator, worlds: int) -> None:
+    """The corrected rate where the cut of a score was chosen by the same labels."""
+    print("\ncorrected rate at a cut chosen by the same labels, yes .30, whole prompts of five")
+    for prompts, labelled in ((24, 12), (60, 20), (60, 40)):
+        hits = []
+        prompt = np.repeat(np.arange(prompts), 5)
+        for _ in range(worlds):
+            truth = rng.random(len(prompt)) < by_prompt(rng, 0.3, 0.2, prompts)[prompt]
+            # what a prompt's responses share is no quality
+            shared = rng.normal(0, 0.4, prompts)[prompt]
+            score = 1.2 * truth + shared + rng.normal(size=len(prompt))
+            checked = np.isin(prompt, rng.choice(prompts, labelled, replace=False))
+            cut = best_cut(score[checked], truth[checked].astype(float))
+            votes = np.eye(2)[truth.astype(int)] * checked[:, None]
+            machine = (score >= cut).astype(int)
+            hits.append(corrected_rate(machine, votes, prompt, 1, CATEGORIES).corrected.covers(0.3))
+        print(f"{labelled} of {prompts} prompts labelled: {np.mean(hits):.3f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    for place, measure in enumerate((coverage_of_rates, coverage_of_agreement, verdicts)):
+    measures = (coverage_of_rates, coverage_of_agreement, verdicts, coverage_at_a_chosen_cut)
+    for place, measure in enumerate(measures):
         measure(np.random.default_rng([given.seed, place]), given.worlds)
 
 

@@ -433,7 +433,7 @@ class Answer:
                 yield f"{verdict.capitalize()}: {listed(names, 3)}."
         if named := self._raters_called():
             yield f"Raters: {named}."
-        if self.has_few_prompts and "few" not in found:
+        if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short, and good judges may be named."
 
     def judges_called(self, verdict: str) -> list[str]:

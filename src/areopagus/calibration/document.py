@@ -218,8 +218,9 @@ class _Shown(Answer):
                 if found["n_judgments"].value
             )
             points.append(("Panel:", f"{counted['judge']} ({design}); judgments: {statuses}."))
-            for name, label in (("n_scored", "With a panel score:"), ("n_rated", "Rated:"),
-                                ("n_both", "Rated and scored:")):  # fmt: skip
+            rated = "Labelled" if self.has_labels_only else "Rated"
+            for name, label in (("n_scored", "With a panel score:"), ("n_rated", f"{rated}:"),
+                                ("n_both", f"{rated} and scored:")):  # fmt: skip
                 if found := self.of("matched", name):
                     of = units(found.n_planned or 0, "judged response")
                     points.append((label, f"{count(found.n)} of {of}."))
@@ -236,7 +237,8 @@ class _Shown(Answer):
             n_unrated = self.n("matched", "n_unrated")
             left = n_unrated - len(told["unrated"][:8])
             names = ", ".join(told["unrated"][:8]) + (f" and {left:,} more" if left > 0 else "")
-            points.append((f"{units(n_unrated, 'judged response')} nobody rated:", f"{names}."))
+            done = "labelled" if self.has_labels_only else "rated"
+            points.append((f"{units(n_unrated, 'judged response')} nobody {done}:", f"{names}."))
         for reason, rows in told["left_out"]:
             n_rows = self.n("matched", "n_left_out", group=reason)
             points.append(("Left out on reading:", f"{count(n_rows)}: {reason} ({rows})."))

@@ -125,8 +125,7 @@ def add_label_people(out: Estimates, dataset: Dataset, *, level: float = 0.95) -
             "n_labels": len(one),
         }
         if len(one.categories) < 2:
-            why = undefined(f"one label throughout: {one.categories[0]}")
-            figures |= {"alpha": why}
+            figures["alpha"] = undefined(f"one label throughout: {', '.join(one.categories)}")
         else:
             figures |= people_agreement(votes[items], prompt[items], level=level)
             alpha = figures["alpha"]
@@ -208,7 +207,7 @@ def _panel_labels(one: Labels, dataset: Dataset, cut: Cut, seed: int) -> PanelLa
     """The panel's labels, or why it has none."""
     R = len(dataset.responses)
     if len(one.categories) < 2:
-        return f"one label throughout: {one.categories[0]}"
+        return f"one label throughout: {', '.join(one.categories)}"
     own = dataset.labels.of_panel(one.criterion)
     if own is not None:
         if cut != Cut(None, None):
@@ -283,7 +282,10 @@ def _at_cut(
         without = whole if math.isnan(without) else without
         by_response[both[~rest]] = without
         chosen.append(without)
-    told = f"from {number(min(chosen))} to {number(max(chosen))} over folds of prompts"
+    ends = number(min(chosen)), number(max(chosen))
+    told = "the same in all folds of prompts"
+    if ends[0] != ends[1]:
+        told = f"from {ends[0]} to {ends[1]} over folds of prompts"
     found = Estimate(
         whole, n=len(both), unit="response", method=f"{name}; chosen for kappa, {told}",
         reason="chosen: no interval; agreement is counted out of fold",

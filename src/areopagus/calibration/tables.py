@@ -333,7 +333,8 @@ LABEL_RATES: Final = CalibrationTable(
     "n_checked n_of = labelled",
     "Share of each label over all responses of the panel, and what people would find: their share "
     "within each label of the panel, weighted by all its labels. It holds where the labelled "
-    "responses are a random sample of all. Rogan and Gladen's form is there to be compared.",
+    "responses are a random sample of all. Rogan-Gladen: by the panel's two rates of error, with "
+    "responses held for independent.",
     {**_LABELS, "group": "label"},
     label="Rates, corrected",
 )
