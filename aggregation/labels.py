@@ -73,7 +73,8 @@ class LabelAgreement:
         table: shape (K, K), rows people's label, columns the machine's; an item counts 1, divided
             among the labels that its people gave it.
         figures: accuracy, kappa (Cohen's), ac1 (Gwet's), majority (accuracy on items with a label
-            that more than half of their people gave).
+            that more than half of their people gave). Kappa is undefined where people give one
+            label only, and 0 where the machine does.
         recall: by category, of people's labels of it those that the machine gives too: of a yes
             the sensitivity, of a no the specificity.
         precision: by category, of the machine's labels of it those that people give too.
@@ -197,7 +198,11 @@ def label_agreement(
     nothing = f"people and machine share no item: no {unit} has both labels"
     figures = {
         "accuracy": ratio(right, n, nothing).of("share of items labelled as a person does"),
-        "kappa": _coefficient(tables, kappa_of, "Cohen's kappa", level, unit),
+        "kappa": _coefficient(tables, kappa_of, "Cohen's kappa", level, unit)
+        if (whole.sum(axis=1) > 0).sum() != 1
+        else undefined(
+            "people give one label throughout", unit=unit, method="Cohen's kappa", n=len(tables)
+        ),
         "ac1": _coefficient(tables, ac1_of, "Gwet's AC1", level, unit),
         "majority": majority.of(f"share of the {n_decided} items with a majority labelled as it"),
     }
@@ -297,10 +302,13 @@ def against_one_person(
     share = counts / m[:, None]
     of_machine = _tables(given, share, place[used])
     k = counts.shape[1]
-    pairs = counts[:, :, None] * counts[:, None, :]
-    pairs[:, np.arange(k), np.arange(k)] -= counts
-    pairs /= (m * (m - 1))[:, None, None]
-    of_one = _summed(pairs, place[used])
+    each = np.eye(k)
+    by_label = [
+        # of those who gave it, the others' labels; by label: there may be many items
+        _summed(counts[:, [code]] * (counts - each[code]) / (m * (m - 1))[:, None], place[used])
+        for code in range(k)
+    ]
+    of_one = np.stack(by_label, axis=1)
     both = np.stack([of_one, of_machine], axis=1)
 
     def apart(tables: Floats) -> Floats:
@@ -598,8 +606,10 @@ def _people_ac1_of(k: int) -> Statistic:
 def _tables(machine: Integers, share: Floats, place: Integers) -> Floats:
     """By group (G, K, K): rows people's labels, columns the machine's."""
     k = share.shape[1]
-    cells = share[:, :, None] * (machine[:, None, None] == np.arange(k))
-    return _summed(cells, place)
+    groups, place = np.unique(place, return_inverse=True)
+    cells = place.reshape(-1) * k + machine
+    found = [np.bincount(cells, weights=of, minlength=len(groups) * k) for of in share.T]
+    return np.stack([one.reshape(-1, k) for one in found], axis=1)
 
 
 def _summed(values: Floats, place: Integers) -> Floats:

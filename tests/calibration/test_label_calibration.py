@@ -415,3 +415,23 @@ def test_the_commands_say_it(world: World, tmp_path: Path) -> None:
     wrong = areopagus("calibrate", judged, people, "--cut", "helpful", folder=tmp_path)
     assert wrong.returncode == 2
     assert "must be CRITERION=SCORE" in wrong.stderr
+
+
+def test_people_who_say_one_thing_throughout_still_correct_a_rate(tmp_path: Path) -> None:
+    judged, people = planted_judges(tmp_path)
+    found = calibrate(judged, people, rated="random")
+    assert first_line(found) == "Cannot tell on overall."
+    told = " ".join(str(found).split())
+    assert "No kappa on overall: people give one label throughout." in told
+    # the label that the other one denies is the one to tell of
+    assert re.search(r"rate biased: 0\.1\d \[.*?\] by the panel, 0\.00 \[0\.00, 0\.0\d\]", told)
+
+
+def test_texts_are_no_categories(tmp_path: Path) -> None:
+    people = write(
+        tmp_path / "texts.csv", ("rater_id", "prompt_id", "response_id", "label"),
+        ((f"r{k}", f"p{p}", f"p{p}a", f"remark {p} of {k}") for k in range(2) for p in range(40)),
+    )  # fmt: skip
+    found = agreement(people)
+    assert first_line(found).startswith("Cannot tell on overall")
+    assert "80 different labels are no categories (30 are)" in " ".join(str(found).split())

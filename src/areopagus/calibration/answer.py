@@ -324,17 +324,16 @@ class Answer:
             of_all = units(n_panel.n_planned or 0, "response")
             yield f"{of}coverage", f"no label of the panel on {count(n_missing)} of {of_all}{on}"
         yield from self._label_people(keys, f"{of}people", on)
-        if not kappa.is_defined:
-            return  # a caution says why
-        told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
-        name = {"criterion": keys["criterion"]}
-        one, apart = (self.of("label one person", n, **name) for n in ("of_one", "difference"))
-        if one is not None and apart is not None and one.is_defined and apart.is_defined:
-            told += (
-                f"; kappa of one more person {number(one.value)}, difference "
-                f"{estimate(apart, is_signed=True)}"
-            )
-        yield f"{of}panel", told
+        if kappa.is_defined:  # else a caution says why
+            told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
+            name = {"criterion": keys["criterion"]}
+            one, apart = (self.of("label one person", n, **name) for n in ("of_one", "difference"))
+            if one is not None and apart is not None and one.is_defined and apart.is_defined:
+                told += (
+                    f"; kappa of one more person {number(one.value)}, difference "
+                    f"{estimate(apart, is_signed=True)}"
+                )
+            yield f"{of}panel", told
         rates = self.groups("label rates", "group", criterion=keys["criterion"])
         if not rates:
             return

@@ -32,8 +32,9 @@ def labels_in_short(shown: Answer, so: Mapping[str, str]) -> Iterator[Part]:
     if not found:
         return
     names, _, of_panel, of_one, _ = zip(*found, strict=True)
-    if not any(one.is_defined for one in of_panel):
-        return  # a caution says why
+    if not any(one.is_defined for one in of_panel):  # a caution says why
+        yield from _rates(shown)
+        return
     yield _kappas(names, of_one, of_panel)
     yield Table(
         "Kappa with a response's other people: 0 is chance, or always the same label.",

@@ -17,6 +17,9 @@ from .responses import Responses
 
 Integers = npt.NDArray[np.int64]
 
+MOST_LABELS: Final = 30
+"""Different labels of a criterion that are still categories."""
+
 SHOWN: Final = 1000
 """So many places of a kind are named."""
 
@@ -122,16 +125,20 @@ def _by_criterion(
 
 
 def _categories(names: Iterable[str]) -> tuple[str, ...]:
-    """Each label once: numbers by size, texts by the alphabet, one of `HIGH` last."""
+    """Each label once: numbers by size, texts by the alphabet, one of `HIGH` last.
+
+    What ends like another label denies it and stands before it: "not biased", "biased".
+    """
     seen: dict[str, str] = {}
     for name in names:
         seen.setdefault(_key(name), name.strip())
 
-    def order(key: str) -> tuple[bool, float, str]:
+    def order(key: str) -> tuple[bool, bool, float, str]:
+        is_denial = any(key != other and key.endswith(other) for other in seen)
         try:
-            return key in HIGH, float(key), key
+            return key in HIGH, not is_denial, float(key), key
         except ValueError:
-            return key in HIGH, 0.0, key
+            return key in HIGH, not is_denial, 0.0, key
 
     return tuple(seen[key] for key in sorted(seen, key=order))
 

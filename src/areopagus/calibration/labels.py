@@ -33,7 +33,7 @@ from ..formats import listed, number
 from ..records.estimates import Estimates
 from ..records.types import OVERALL
 from .dataset import Dataset
-from .label_sets import high_label, place_of
+from .label_sets import MOST_LABELS, high_label, place_of
 from .panel_people import MOST_CELLS, add_form
 from .people import BELOW_CHANCE, BELOW_CHANCE_ALPHA
 
@@ -124,8 +124,8 @@ def add_label_people(out: Estimates, dataset: Dataset, *, level: float = 0.95) -
             "n_prompts": len(np.unique(prompt[items])),
             "n_labels": len(one),
         }
-        if len(one.categories) < 2:
-            figures["alpha"] = undefined(f"one label throughout: {', '.join(one.categories)}")
+        if why := _no_categories(one):
+            figures["alpha"] = undefined(why)
         else:
             figures |= people_agreement(votes[items], prompt[items], level=level)
             alpha = figures["alpha"]
@@ -203,11 +203,20 @@ def _require_known(cuts: Mapping[str, Cut], people: tuple[Labels, ...]) -> None:
         raise InputError(faults)
 
 
+def _no_categories(one: Labels) -> str | None:
+    """Why labels say nothing: one of them only, or so many that they are texts."""
+    if len(one.categories) < 2:
+        return f"one label throughout: {', '.join(one.categories)}"
+    if len(one.categories) > MOST_LABELS:
+        return f"{len(one.categories):,} different labels are no categories ({MOST_LABELS} are)"
+    return None
+
+
 def _panel_labels(one: Labels, dataset: Dataset, cut: Cut, seed: int) -> PanelLabels | str:
     """The panel's labels, or why it has none."""
     R = len(dataset.responses)
-    if len(one.categories) < 2:
-        return f"one label throughout: {', '.join(one.categories)}"
+    if why := _no_categories(one):
+        return why
     own = dataset.labels.of_panel(one.criterion)
     if own is not None:
         if cut != Cut(None, None):
