@@ -114,7 +114,7 @@ def make_plan(
     ]
     if absent:
         raise InputError(absent, hint=f"columns found: {shown}")
-    named = _named(column_map, found, for_judges=for_judges)
+    named = _named(column_map, found, opened.titles, for_judges=for_judges)
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
     if opened.rater in found and not is_said:
         named["rater_id"] = opened.rater
@@ -195,8 +195,14 @@ def _rating_names(column_map: HumanColumns) -> Iterator[str]:
         yield from columns if columns != "rest" else ()
 
 
-def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:
-    """Returns our column to theirs: what the map says, and what is guessed by name."""
+def _named(
+    column_map: HumanColumns,
+    found: Sequence[str],
+    titles: Mapping[str, str],
+    *,
+    for_judges: bool,
+) -> dict[str, str]:
+    """Returns our column to theirs: what the map says, and what is guessed by name or title."""
     given = column_map.columns
     spoken_for = {*_rating_names(column_map), *given.values()}
     leaving = {*given, *column_map.constants, *(() if for_judges else JUDGES_ONLY)}
@@ -205,7 +211,12 @@ def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) 
     if column_map.item_columns:
         leaving.add("response_id")
     free = [name for name in found if name not in spoken_for]
-    return {**known_columns(free, leaving=leaving), **given}
+    guessed = known_columns(free, leaving=leaving)
+    untold = {
+        titles[name]: name for name in free if name in titles and name not in guessed.values()
+    }
+    by_title = known_columns(untold, leaving={*leaving, *guessed})
+    return {**guessed, **{ours: untold[title] for ours, title in by_title.items()}, **given}
 
 
 def _rating_columns(
@@ -306,10 +317,9 @@ def _known_labels(opened: Opened, rest: Sequence[str], first: Sequence[Row]) -> 
     for name in rest:
         if name in opened.words:
             cells = [str(cell) for row in first if not is_missing(cell := row.values.get(name))]
-            is_short = all(len(cell) <= 40 for cell in cells)
-            if is_short and len(set(cells)) <= max(2, len(cells) // 3):
-                if not _is_numeric(name, first):
-                    found.append(name)
+            is_few = len(set(cells)) <= max(2, len(cells) // 3)
+            if is_few and all(len(cell) <= 40 for cell in cells) and not _is_numeric(name, first):
+                found.append(name)
     return found
 
 

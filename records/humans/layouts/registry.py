@@ -11,6 +11,7 @@ from pathlib import Path
 from ....errors import InputError, InputFault
 from ...readers.dispatch import read_cells, read_rows
 from ...readers.rows import Row
+from ...readers.statistical import SUFFIXES, variable_labels
 from .arena import ARENA
 from .argilla import ARGILLA
 from .label_studio import LABEL_STUDIO
@@ -70,7 +71,10 @@ def open_human_file(
     chosen = next(
         one for one in _KNOWN if (one.fits(file) if layout == "auto" else one.name == layout)
     )
-    return chosen.name, chosen.open(file)
+    opened = chosen.open(file)
+    if path.name.lower().endswith(SUFFIXES):
+        opened.titles = variable_labels(path)
+    return chosen.name, opened
 
 
 def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002
