@@ -65,32 +65,40 @@ def read_statistical(path: Path, sink: FaultSink) -> Iterator[Row]:
     Raises:
         InputError: where pyreadstat is not installed.
     """
-    try:
-        yield from _rows(path, sink, None)
-    except InputError:
-        raise
-    except Exception as error:
-        # pyreadstat has no public list of errors; a damaged file raises whatever it runs into.
-        if "convert string" not in str(error) and not isinstance(error, UnicodeError):
-            sink.report(None, f"is not readable as an SPSS or Stata file: {error}")
-            return
+    line = 0
+    for encoding in (None, "WINDOWS-1252"):
         try:
-            yield from _rows(path, sink, "WINDOWS-1252")
-        except Exception as again:
-            sink.report(None, f"is not readable as an SPSS or Stata file: {again}")
+            for row in _rows(path, sink, encoding):
+                if row.line > line:
+                    line = row.line
+                    yield row
+        except InputError:
+            raise
+        except Exception as error:
+            # pyreadstat has no public list of errors; a damaged file raises what it runs into.
+            is_text = isinstance(error, UnicodeError) or "convert string" in str(error)
+            if encoding is None and is_text:
+                continue
+            sink.report(None, f"is not readable as an SPSS or Stata file: {error}")
+        return
 
 
 def variable_labels(path: Path) -> dict[str, str]:
-    """Returns the variables that have a label (their question, their long name) to that label."""
+    """Returns the variables that have a label (their question, their long name) to that label.
+
+    None of a file that cannot be read: that is said where its rows are.
+    """
     library = _library(path)
-    _, meta = _reader(library, path)(str(path), metadataonly=True)
+    try:
+        _, meta = _reader(library, path)(str(path), metadataonly=True)
+    except Exception:
+        return {}
     return {name: label for name, label in meta.column_names_to_labels.items() if label}
 
 
 def _rows(path: Path, sink: FaultSink, encoding: str | None) -> Iterator[Row]:
     library = _library(path)
     line = 0
-    # The first piece is asked for before anything is said, so that an encoding can be tried anew.
     pieces = library.read_file_in_chunks(
         _reader(library, path), str(path), chunksize=_CHUNK_ROWS,
         output_format="dict", user_missing=True, **({"encoding": encoding} if encoding else {}),
@@ -100,13 +108,18 @@ def _rows(path: Path, sink: FaultSink, encoding: str | None) -> Iterator[Row]:
             sink.report(None, too_many_columns(len(meta.column_names)))
             return
         variables = [_variable(meta, name) for name in meta.column_names]
-        for cells in zip(*(columns[one.name].tolist() for one in variables), strict=True):
+        for cells in zip(*(_listed(columns[one.name]) for one in variables), strict=True):
             line += 1
             values = {
                 one.name: _cell(one, cell) for one, cell in zip(variables, cells, strict=True)
             }
             if any(cell is not None and cell != "" for cell in values.values()):
                 yield Row(line, values)
+
+
+def _listed(column: Any) -> list[Any]:
+    found: list[Any] = column if isinstance(column, list) else column.tolist()
+    return found
 
 
 def _variable(meta: Any, name: str) -> _Variable:

@@ -291,9 +291,47 @@ def argilla(study: list[Given], folder: Path) -> Written:
     return path, {}
 
 
+def spss(study: list[Given], folder: Path) -> Written:
+    """Raters and the label are codes with value labels; the rest is plain."""
+    import pandas as pd
+    import pyreadstat
+
+    code = {rater: float(number) for number, rater in enumerate(RATERS, start=1)}
+    frame = pd.DataFrame(
+        {
+            "rater_id": [code[one.rater] for one in study],
+            "prompt_id": [one.prompt for one in study],
+            "response_id": [one.response for one in study],
+            "clarity": [float(one.clarity) for one in study],
+            "depth": [float(one.depth) for one in study],
+            "rank": [float(one.rank) for one in study],
+            "accepted": [float(one.accepted == "yes") for one in study],
+        }
+    )
+    labels = {"rater_id": {n: rater for rater, n in code.items()},
+              "accepted": {0.0: "no", 1.0: "yes"}}  # fmt: skip
+    path = folder / "study.sav"
+    pyreadstat.write_sav(
+        frame, str(path), variable_value_labels=labels, variable_measure={"accepted": "nominal"}
+    )
+    return path, {}
+
+
+def stata(study: list[Given], folder: Path) -> Written:
+    import pandas as pd
+    import pyreadstat
+
+    path, _ = spss(study, folder)
+    frame, meta = pyreadstat.read_sav(str(path))
+    out = folder / "study.dta"
+    assert isinstance(frame, pd.DataFrame)
+    pyreadstat.write_dta(frame, str(out), variable_value_labels=meta.variable_value_labels)
+    return out, {}
+
+
 LAYOUTS: tuple[Callable[[list[Given], Path], Written], ...] = (
     long, wide, by_respondent, by_label, labels_in_the_row, qualtrics, google_forms, limesurvey,
-    mturk, label_studio, argilla,
+    mturk, label_studio, argilla, spss, stata,
 )  # fmt: skip
 """Those that hold all: scores, ranks and labels."""
 
