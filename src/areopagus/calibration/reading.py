@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ..records.humans import (
     read_judgments,
 )
 from ..records.humans.match import SHOWN, Scale
+from ..records.humans.respondents import ids_by_respondent, with_ids
 from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
@@ -193,7 +194,11 @@ def panel_dataset(
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
     if isinstance(judges, Run):
-        responses, panel, identity, own_scale = _from_run(judges, table, texts)
+        rows = read_scores(judges.path)
+        ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
+        table = with_ids(table, ids, known)
+        calibration = None if calibration is None else with_ids(calibration, ids, known)
+        responses, panel, identity, own_scale = _from_run(judges, rows, table, texts)
     else:
         stored = judges.reading.require_sound()
         judged, table = with_unique_ids(stored.table, table)
@@ -280,8 +285,9 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
     }
 
 
-def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
-    rows = read_scores(run.path)
+def _from_run(
+    run: Run, rows: Sequence[Mapping[str, Any]], table: HumanTable, texts: Texts
+) -> tuple[Any, Any, Any, Any]:
     ids = [row["response_id"] for row in rows]
     said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
 
