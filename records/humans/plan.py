@@ -1,21 +1,27 @@
-"""`Plan`: which column of a file holds what, decided once from the header and the first rows."""
+"""`Plan`: which column of a file holds what, decided once from the names and contents of all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from ...errors import InputError, InputFault, visible_text
-from ..readers.cells import is_missing, read_number
-from ..readers.rows import Row
 from ..types import OVERALL
 from .columns import JUDGES_ONLY, Criterion, HumanColumns, known_columns, rater_columns
 from .layouts import Opened
+from .profile import Profile, is_named_otherwise
 from .table import Kind
 
 _VALUES: dict[str, Kind | None] = {"value": None, "score": "score", "rank": "rank"}
 """Our columns of ratings and what they hold; None where the column map says."""
+
+IGNORED = "ignored by the column map"
+"""Why a column is not read that the user named so."""
+
+_NAMED = 6
+"""So many columns are named in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +37,45 @@ class RatingColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A column that is read as nothing, and why."""
+
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How the rows of a file become ratings.
 
     Attributes:
         shape: "long" (a row a rating), "wide" (criteria, or several ratings, as columns), "items"
             (columns are responses) or "raters" (columns are raters).
+        why: what decided the shape, a sentence.
+        could_be: what else the file could be, if a column map says so, in words.
         columns: our column to theirs, for all that describes a rating.
         constants: our column to its value for every row.
         ratings: the columns of ratings.
-        ignored: columns that are read as nothing.
-        sampled: criteria columns taken because every cell looked at was a number.
+        unread: columns that are read as nothing.
+        sampled: criteria columns taken for what they hold, not for their names.
+        pool: the column whose values are counted as raters.
+        criteria: the only criteria wanted of a table whose rows say theirs; None for all.
+        faults: what has to be fixed before the file can be read, and `hint`: how.
         for_judges: whether raters are judges, whose rows have a persona, model and status.
     """
 
     shape: str
+    why: str
+    could_be: tuple[str, ...]
     columns: Mapping[str, str]
     constants: Mapping[str, str]
     ratings: tuple[RatingColumn, ...]
-    ignored: tuple[str, ...]
+    unread: tuple[Unread, ...]
     sampled: tuple[str, ...]
+    pool: str | None = None
+    criteria: tuple[str, ...] | None = None
+    faults: tuple[InputFault, ...] = ()
+    hint: str = ""
     for_judges: bool = False
 
     def says(self, name: str) -> bool:
@@ -59,13 +84,38 @@ class Plan:
             return True
         return bool(self.ratings) and all(name in rating.fixed for rating in self.ratings)
 
+    def require_sound(self) -> Plan:
+        """Returns itself.
+
+        Raises:
+            InputError: with every fault, where there is one.
+        """
+        if self.faults:
+            raise InputError(self.faults, hint=self.hint)
+        return self
+
+
+@dataclass(slots=True)
+class _Shape:
+    """What was decided of the columns of ratings."""
+
+    name: str
+    why: str
+    ratings: list[RatingColumn]
+    sampled: list[str] = field(default_factory=list)
+    could_be: list[str] = field(default_factory=list)
+    is_said: bool = False
+    """Whether the column map names the columns of ratings, each of them."""
+
 
 def make_plan(
     path: Path,
     opened: Opened,
     column_map: HumanColumns,
+    profiles: Mapping[str, Profile],
     *,
     criteria: Sequence[str] | None = None,
+    dimensions: Collection[str] = (),
     for_judges: bool = False,
 ) -> Plan:
     """Returns the plan for a file.
@@ -74,18 +124,20 @@ def make_plan(
         path: the file, for messages.
         opened: its rows, and what the tool's layout says of its columns.
         column_map: what the user said; it goes before any guess.
-        criteria: names of the columns that are criteria; by default every further column with
-            numbers only.
+        profiles: what the file's columns hold, in all of its rows.
+        criteria: names of the columns that are criteria; by default every further column that
+            holds numbers.
+        dimensions: names that criteria are known to have: a column called so is read, or a fault.
         for_judges: whether the file holds stored judgments of models.
 
     Raises:
-        InputError: with every fault: mapped columns that the file does not have, nothing that could
-            be a rating, no rater or response.
+        InputError: the file holds no rows, or lacks columns that the column map names. All other
+            faults are in the plan: a criterion that is not there, nothing that could be a rating,
+            no rater or response.
     """
-    first = opened.peek()
-    if not first:
+    if not profiles:
         raise InputError([InputFault(str(path), "holds no rows that count")])
-    found = list(dict.fromkeys(name for row in first for name in row.values))
+    found = list(profiles)
     header = opened.header or found
     shown = visible_text(", ".join(header[:30])) + (", …" if len(header) > 30 else "")
     absent = [
@@ -96,36 +148,61 @@ def make_plan(
     if absent:
         raise InputError(absent, hint=f"columns found: {shown}")
     named = _named(column_map, found, for_judges=for_judges)
+    pool = _pool(path, column_map, found, named, shown)
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
     if opened.rater in found and not is_said:
         named["rater_id"] = opened.rater
-    taken = set(named.values())
+    taken = {*named.values(), *column_map.ignore, pool}
     rest = [name for name in found if name not in taken and name not in opened.housekeeping]
-    ratings, shape, sampled = _rating_columns(
-        column_map, named, rest, first, criteria, is_survey=opened.is_survey
+    wanted = tuple(criteria) if criteria is not None else None
+    shape = _shape(
+        column_map, named, rest, profiles, wanted, dimensions, is_survey=opened.is_survey
     )
     columns = {
         ours: theirs
         for ours, theirs in named.items()
         if ours not in _VALUES and (for_judges or ours not in JUDGES_ONLY)
     }
-    used = {*columns.values(), *(rating.column for rating in ratings)}
+    is_by_row = any("criterion" not in one.fixed for one in shape.ratings)
+    faults = [] if wanted is None or is_by_row else _absent_criteria(path, shape, wanted)
+    used = {*columns.values(), *(rating.column for rating in shape.ratings), pool}
+    unread = [
+        Unread(name, _why_unread(name, profiles[name], opened, column_map, wanted))
+        for name in found
+        if name not in used
+    ]
+    if not shape.is_said:
+        faults += [
+            InputFault(
+                str(path),
+                f"has the name of a criterion and is not read: it holds {one.reason}, and "
+                f"{shape.why}",
+                field=one.column,
+            )
+            for one in unread
+            if one.column in dimensions and one.column in rest and wanted is None
+        ]
     plan = Plan(
-        shape=shape,
+        shape=shape.name,
+        why=shape.why,
+        could_be=tuple(shape.could_be),
         columns=columns,
         constants=column_map.constants,
-        ratings=tuple(ratings),
-        ignored=tuple(name for name in found if name not in used),
-        sampled=tuple(sampled),
+        ratings=tuple(shape.ratings),
+        unread=tuple(unread),
+        sampled=tuple(shape.sampled),
+        pool=pool,
+        criteria=wanted if is_by_row else None,
         for_judges=for_judges,
     )
-    faults = _lacking(plan, column_map, is_survey=opened.is_survey)
-    if faults:
-        raise InputError(
-            [InputFault(str(path), fault) for fault in faults],
-            hint=f"columns found: {shown}\ngive a column map (YAML) that names them",
-        )
-    return plan
+    lacking = _lacking(plan, column_map, is_survey=opened.is_survey)
+    faults += [InputFault(str(path), fault) for fault in lacking]
+    hint = f"columns found: {shown}\n" + (
+        "give a column map (YAML) that names them"
+        if lacking
+        else "name it in a column map (YAML): under criteria, or under ignore"
+    )
+    return replace(plan, faults=tuple(faults), hint=hint)
 
 
 def _rating_names(column_map: HumanColumns) -> Iterator[str]:
@@ -139,7 +216,9 @@ def _rating_names(column_map: HumanColumns) -> Iterator[str]:
 def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:
     """Returns our column to theirs: what the map says, and what is guessed by name."""
     given = column_map.columns
-    spoken_for = {*_rating_names(column_map), *given.values()}
+    spoken_for = {
+        *_rating_names(column_map), *given.values(), *column_map.ignore, column_map.pool,
+    }  # fmt: skip
     leaving = {*given, *column_map.constants, *(() if for_judges else JUDGES_ONLY)}
     if column_map.rater_from_row or column_map.rater_columns:
         leaving.add("rater_id")
@@ -149,26 +228,47 @@ def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) 
     return {**known_columns(free, leaving=leaving), **given}
 
 
-def _rating_columns(
+def _pool(
+    path: Path, column_map: HumanColumns, found: Sequence[str], named: Mapping[str, str], shown: str
+) -> str | None:
+    """Returns their column whose values are counted as raters; it may be named by our name."""
+    if column_map.pool is None or column_map.pool in found:
+        return column_map.pool
+    if column_map.pool in named:
+        return named[column_map.pool]
+    message = "there is no such column, by which raters are to be pooled"
+    raise InputError(
+        [InputFault(str(path), message, field=column_map.pool)], hint=f"columns found: {shown}"
+    )
+
+
+def _shape(
     column_map: HumanColumns,
     named: Mapping[str, str],
     rest: Sequence[str],
-    first: Sequence[Row],
+    profiles: Mapping[str, Profile],
     criteria: Sequence[str] | None,
+    dimensions: Collection[str],
     *,
     is_survey: bool,
-) -> tuple[list[RatingColumn], str, list[str]]:
-    """Returns (columns, shape, those among them that were taken for their numbers only)."""
+) -> _Shape:
+    """Returns which columns hold ratings, and why."""
     kind = column_map.kind
     # Columns such as Rater1, Rater2, in a file with no column of raters.
     raters = column_map.rater_columns or (() if "rater_id" in named else rater_columns(rest))
-    for columns, ours, shape in (
-        (column_map.item_columns, "response_id", "items"),
-        (raters, "rater_id", "raters"),
-    ):
+    for columns, ours, shape, said in (
+        (column_map.item_columns, "response_id", "items", "responses, as the column map says"),
+        (
+            raters, "rater_id", "raters",
+            "raters, as " + ("the column map says" if column_map.rater_columns else "named"),
+        ),
+    ):  # fmt: skip
         if columns:
             chosen = rest if columns == "rest" else columns
-            return [RatingColumn(name, kind, {ours: name}) for name in chosen], shape, []
+            why = f"its columns {_listed(chosen)} are {said}"
+            ratings = [RatingColumn(name, kind, {ours: name}) for name in chosen]
+            is_said = bool(column_map.item_columns or column_map.rater_columns)
+            return _Shape(shape, why, ratings, is_said=is_said)
     mapped: list[RatingColumn] = []
     for name, said in column_map.criteria.items():
         what = said if isinstance(said, Criterion) else Criterion(criterion=said, kind=kind)
@@ -178,15 +278,80 @@ def _rating_columns(
         mapped.append(RatingColumn(item.column, item.kind, fixed))
     values = _values(named, column_map)
     if mapped:
-        return mapped + values, "wide", []
+        if criteria is not None:
+            mapped = [r for r in mapped if {r.column, r.fixed.get("criterion")} & {*criteria}]
+        why = f"the column map says what {_listed([one.column for one in mapped])} hold"
+        return _Shape("wide", why, mapped + values, is_said=True)
+    held = _listed([one.column for one in values])
     if "criterion" in named and values:
-        return values, "long", []
+        why = f"a row is a rating: {named['criterion']} names the criterion, {held} holds it"
+        return _Shape("long", why, values)
     if is_survey:
-        return values, "wide", []
-    sampled = [name for name in rest if _is_numeric(name, first)] if criteria is None else []
-    chosen = sampled if criteria is None else [name for name in rest if name in criteria]
-    ratings = [RatingColumn(name, kind, {"criterion": name}) for name in chosen]
-    return ratings + values, "wide" if chosen else "long", sampled
+        return _Shape("wide", "its columns are questions", values)
+    if criteria is None:
+        chosen = [name for name in rest if _is_criterion(name, profiles[name], dimensions)]
+        sampled = [name for name in chosen if name not in dimensions]
+    else:
+        chosen, sampled = [name for name in rest if name in criteria], []
+    ratings = [RatingColumn(name, kind, {"criterion": name}) for name in chosen] + values
+    if not chosen:
+        return _Shape("long", f"a row is a rating, which {held} holds" if held else "", ratings)
+    by = "are the criteria that were named" if criteria is not None else "hold ratings"
+    why = f"a row is a rater and response: {_listed(chosen)} {by}"
+    could_be = []
+    if len(sampled) > 1 and not values:
+        others = "raters (rater_columns) or responses (item_columns)"
+        could_be.append(f"a table whose columns {_listed(sampled)} are {others}")
+    return _Shape("wide", why, ratings, sampled, could_be)
+
+
+def _is_criterion(name: str, profile: Profile, dimensions: Collection[str]) -> bool:
+    """Whether a further column is read as a criterion.
+
+    A column of numbers with some texts among them is: the texts are told as faults, where a column
+    that is left out would be missed by nobody.
+    """
+    if name in dimensions:
+        return True
+    return profile.looks_like_ratings and not is_named_otherwise(name)
+
+
+def _absent_criteria(path: Path, shape: _Shape, wanted: Sequence[str]) -> list[InputFault]:
+    """Returns a fault for each criterion that was asked for and is not there."""
+    there = {one.column for one in shape.ratings}
+    there |= {one.fixed["criterion"] for one in shape.ratings if "criterion" in one.fixed}
+    return [no_such_criterion(str(path), name, there) for name in wanted if name not in there]
+
+
+def no_such_criterion(path: str, name: str, there: Collection[str]) -> InputFault:
+    """Returns the fault of a criterion that `criteria` names and a file does not have."""
+    near = get_close_matches(name, there, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return InputFault(path, f"there is no such criterion, which `criteria` names{meant}", name)
+
+
+def _why_unread(
+    name: str,
+    profile: Profile,
+    opened: Opened,
+    column_map: HumanColumns,
+    criteria: Sequence[str] | None,
+) -> str:
+    if name in column_map.ignore:
+        return IGNORED
+    if name in opened.housekeeping:
+        return "a column of the tool itself"
+    held = profile.holds()
+    if profile.is_numeric and criteria is not None:
+        return f"{held}; not among `criteria`"
+    if profile.is_numeric and is_named_otherwise(name):
+        return f"{held}; by its name no rating"
+    return held
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown}, …" if len(names) > _NAMED else shown
 
 
 def _values(named: Mapping[str, str], column_map: HumanColumns) -> list[RatingColumn]:
@@ -201,16 +366,6 @@ def _values(named: Mapping[str, str], column_map: HumanColumns) -> list[RatingCo
     ]
 
 
-def _is_numeric(name: str, rows: Sequence[Row]) -> bool:
-    cells = [cell for row in rows if not is_missing(cell := row.values.get(name))]
-    try:
-        for cell in cells:
-            read_number(cell)
-    except ValueError:
-        return False
-    return bool(cells)
-
-
 def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[str]:
     """Returns what no column says and every rating needs."""
     faults: list[str] = []
@@ -221,7 +376,7 @@ def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[s
             else "no column holds ratings: no value, score, rank, or further column of numbers"
         )
     raters = ("rater_id", *(("persona", "model") if plan.for_judges else ()))
-    if not (column_map.rater_from_row or any(map(plan.says, raters))):
+    if not (column_map.rater_from_row or plan.pool or any(map(plan.says, raters))):
         faults.append(f"no column names the {'judge' if plan.for_judges else 'rater'}")
     # A person's response may be known by its writer; of a judge, `model` is the judge itself.
     writers = ("response_id", "blinded_label", "source", *(() if plan.for_judges else ("model",)))

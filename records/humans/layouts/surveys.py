@@ -54,7 +54,12 @@ def _qualtrics_answers(file: HumanFile) -> Iterator[Row | Excluded]:
             yield Row(line, values)
 
 
-QUALTRICS = Layout("qualtrics", _qualtrics_fits, _qualtrics_open)
+QUALTRICS = Layout(
+    "qualtrics",
+    _qualtrics_fits,
+    _qualtrics_open,
+    "columns ResponseId and StartDate or RecordedDate",
+)
 
 
 _LIMESURVEY_HOUSEKEEPING = frozenset(
@@ -94,4 +99,6 @@ def _code(name: str) -> str:
     return name.partition(". ")[0]
 
 
-LIMESURVEY = Layout("limesurvey", _limesurvey_fits, _limesurvey_open)
+LIMESURVEY = Layout(
+    "limesurvey", _limesurvey_fits, _limesurvey_open, "columns submitdate and lastpage"
+)
