@@ -72,8 +72,14 @@ class MissingCodes:
         }
         self._values = frozenset(values)
 
-    def code_of(self, cell: Any, column: str = "") -> str | None:
-        """Returns the code that stands in a cell, or None where it holds something else."""
+    def code_of(self, cell: Any, column: str = "", *, is_number: bool = True) -> str | None:
+        """Returns the code that stands in a cell, or None where it holds something else.
+
+        Args:
+            cell, column: what to look at.
+            is_number: whether a number belongs there. Where words do, "none" may be one of them:
+                only what programs write is a code then, and what was declared.
+        """
         if is_missing(cell):
             return EMPTY
         if isinstance(cell, str):
@@ -81,7 +87,7 @@ class MissingCodes:
             lower = text.lower()
             if lower in self._values:
                 return None
-            if lower in WORDS:
+            if lower in WORDS if is_number else text in ID_WORDS:
                 return text
         declared = self._by_column.get(column, self._declared)
         return str(cell).strip() if declared and _key(cell) in declared else None

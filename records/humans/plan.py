@@ -8,32 +8,36 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ...errors import InputError, InputFault, visible_text
+from ..readers.rows import Row
 from ..types import OVERALL
-from .columns import JUDGES_ONLY, Criterion, HumanColumns, known_columns, rater_columns
+from .answers import are_label_words
+from .columns import (
+    JUDGES_ONLY,
+    Criterion,
+    HumanColumns,
+    ItemTable,
+    known_columns,
+    rater_columns,
+)
 from .layouts import Opened
 from .profile import Profile, is_named_otherwise
-from .table import Kind
+from .shapes import PAIR, Columns, RatingColumn, find_shape, settled
 
-_VALUES: dict[str, Kind | None] = {"value": None, "score": "score", "rank": "rank"}
-"""Our columns of ratings and what they hold; None where the column map says."""
+_VALUES: dict[str, str | None] = {
+    "value": None,
+    "score": "score",
+    "rank": "rank",
+    "label": "label",
+}
+"""Our columns of judgments and what they hold; None where the column map says."""
 
 IGNORED = "ignored by the column map"
 """Why a column is not read that the user named so."""
 
+OF_THE_TOOL = "a column of the tool itself"
+
 _NAMED = 6
 """So many columns are named in a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatingColumn:
-    """A column that holds a rating, and what is known of it beyond the row.
-
-    `fixed` holds ids by our names; where it has no criterion, the row's criterion column says.
-    """
-
-    column: str
-    kind: Kind
-    fixed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,9 @@ class Plan:
 
     Attributes:
         shape: "long" (a row a rating), "wide" (criteria, or several ratings, as columns), "items"
-            (columns are responses) or "raters" (columns are raters).
+            (columns are responses), "raters" (columns are raters), "respondents" (columns are
+            respondents or blinded labels), "places" (columns are places, cells responses),
+            "orders" (a cell orders responses) or "pairs" (two responses and the better one).
         why: what decided the shape, a sentence.
         could_be: what else the file could be, if a column map says so, in words.
         columns: our column to theirs, for all that describes a rating.
@@ -62,6 +68,7 @@ class Plan:
         criteria: the only criteria wanted of a table whose rows say theirs; None for all.
         faults: what has to be fixed before the file can be read, and `hint`: how.
         for_judges: whether raters are judges, whose rows have a persona, model and status.
+        notices: what was guessed from the cells, for the user to look at.
     """
 
     shape: str
@@ -77,12 +84,16 @@ class Plan:
     faults: tuple[InputFault, ...] = ()
     hint: str = ""
     for_judges: bool = False
+    notices: tuple[str, ...] = ()
 
     def says(self, name: str) -> bool:
         """Whether every rating has this one of our columns, by its row or by its own column."""
         if name in self.columns or name in self.constants:
             return True
-        return bool(self.ratings) and all(name in rating.fixed for rating in self.ratings)
+        return bool(self.ratings) and all(
+            name in rating.fixed or name in rating.cells or name == rating.names
+            for rating in self.ratings
+        )
 
     def require_sound(self) -> Plan:
         """Returns itself.
@@ -104,6 +115,7 @@ class _Shape:
     ratings: list[RatingColumn]
     sampled: list[str] = field(default_factory=list)
     could_be: list[str] = field(default_factory=list)
+    notices: tuple[str, ...] = ()
     is_said: bool = False
     """Whether the column map names the columns of ratings, each of them."""
 
@@ -113,10 +125,12 @@ def make_plan(
     opened: Opened,
     column_map: HumanColumns,
     profiles: Mapping[str, Profile],
+    first: Sequence[Row],
     *,
     criteria: Sequence[str] | None = None,
     dimensions: Collection[str] = (),
     for_judges: bool = False,
+    labels: Collection[str] = (),
 ) -> Plan:
     """Returns the plan for a file.
 
@@ -125,10 +139,12 @@ def make_plan(
         opened: its rows, and what the tool's layout says of its columns.
         column_map: what the user said; it goes before any guess.
         profiles: what the file's columns hold, in all of its rows.
+        first: some first rows, without what stands for no rating.
         criteria: names of the columns that are criteria; by default every further column that
             holds numbers.
         dimensions: names that criteria are known to have: a column called so is read, or a fault.
         for_judges: whether the file holds stored judgments of models.
+        labels: blinded labels that a key knows.
 
     Raises:
         InputError: the file holds no rows, or lacks columns that the column map names. All other
@@ -152,12 +168,31 @@ def make_plan(
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
     if opened.rater in found and not is_said:
         named["rater_id"] = opened.rater
-    taken = {*named.values(), *column_map.ignore, pool}
-    rest = [name for name in found if name not in taken and name not in opened.housekeeping]
-    wanted = tuple(criteria) if criteria is not None else None
-    shape = _shape(
-        column_map, named, rest, profiles, wanted, dimensions, is_survey=opened.is_survey
+    known = {*named.values()}
+    if for_judges:
+        named = {ours: theirs for ours, theirs in named.items() if ours not in (*PAIR, "label")}
+    left_out = {*column_map.ignore, *opened.housekeeping, pool}
+    shown_columns = Columns(
+        path=path,
+        named=named,
+        rest=[name for name in found if name not in known | left_out],
+        rows=first,
+        criteria=criteria,
+        is_numeric=lambda name: _is_rated(name, profiles[name]),
+        labels=labels,
     )
+    named, told = settled(shown_columns, column_map)
+    rest = [name for name in found if name not in {*named.values(), *left_out}]
+    shown_columns = replace(shown_columns, named=named, rest=rest)
+    wanted = tuple(criteria) if criteria is not None else None
+    shape = None
+    if not for_judges:
+        shape = _beyond(shown_columns, column_map, is_survey=opened.is_survey)
+    if shape is None:
+        shape = _shape(
+            column_map, shown_columns, profiles, dimensions,
+            is_survey=opened.is_survey, has_labels=not for_judges,
+        )  # fmt: skip
     columns = {
         ours: theirs
         for ours, theirs in named.items()
@@ -165,7 +200,9 @@ def make_plan(
     }
     is_by_row = any("criterion" not in one.fixed for one in shape.ratings)
     faults = [] if wanted is None or is_by_row else _absent_criteria(path, shape, wanted)
-    used = {*columns.values(), *(rating.column for rating in shape.ratings), pool}
+    used = {*columns.values(), pool}
+    for rating in shape.ratings:
+        used |= {rating.column, *rating.cells.values()}
     unread = [
         Unread(name, _why_unread(name, profiles[name], opened, column_map, wanted))
         for name in found
@@ -194,6 +231,7 @@ def make_plan(
         pool=pool,
         criteria=wanted if is_by_row else None,
         for_judges=for_judges,
+        notices=(*told, *shape.notices),
     )
     lacking = _lacking(plan, column_map, is_survey=opened.is_survey)
     faults += [InputFault(str(path), fault) for fault in lacking]
@@ -207,8 +245,11 @@ def make_plan(
 
 def _rating_names(column_map: HumanColumns) -> Iterator[str]:
     """Returns the columns of ratings that the map names."""
+    if isinstance(column_map.items, ItemTable) or column_map.columns_pattern:
+        return  # criteria are then parts of names
     yield from column_map.criteria
     yield from (item.column for item in column_map.items)
+    yield from column_map.place_columns
     for columns in (column_map.item_columns, column_map.rater_columns):
         yield from columns if columns != "rest" else ()
 
@@ -242,18 +283,47 @@ def _pool(
     )
 
 
+_WHY = {
+    "respondents": "a row holds several responses: its columns {names} are named for them",
+    "places": "a row is an order: its columns {names} are places, their cells name responses",
+    "orders": "a row is an order of responses, which {names} holds",
+    "pairs": "a row is a pair of responses, and {names} says which is better",
+    "items": "its columns {names} are questions, joined to a table of items",
+}
+
+
+def _beyond(found: Columns, column_map: HumanColumns, *, is_survey: bool) -> _Shape | None:
+    """Returns the shapes in which columns are more than one criterion each, or None."""
+    shaped = find_shape(found, column_map, is_survey=is_survey)
+    if shaped is None:
+        return None
+    names = _listed(list(dict.fromkeys(one.column for one in shaped.ratings)))
+    is_said = bool(
+        isinstance(column_map.items, ItemTable)
+        or column_map.columns_pattern
+        or column_map.place_columns
+    )
+    return _Shape(
+        shaped.shape,
+        _WHY[shaped.shape].format(names=names),
+        list(shaped.ratings),
+        list(shaped.sampled),
+        notices=shaped.notices,
+        is_said=is_said,
+    )
+
+
 def _shape(
     column_map: HumanColumns,
-    named: Mapping[str, str],
-    rest: Sequence[str],
+    found: Columns,
     profiles: Mapping[str, Profile],
-    criteria: Sequence[str] | None,
     dimensions: Collection[str],
     *,
     is_survey: bool,
+    has_labels: bool,
 ) -> _Shape:
-    """Returns which columns hold ratings, and why."""
-    kind = column_map.kind
+    """Returns which columns hold judgments of one response or rater each, and why."""
+    kind, named, rest, criteria = column_map.kind, found.named, found.rest, found.criteria
     # Columns such as Rater1, Rater2, in a file with no column of raters.
     raters = column_map.rater_columns or (() if "rater_id" in named else rater_columns(rest))
     for columns, ours, shape, said in (
@@ -270,13 +340,15 @@ def _shape(
             is_said = bool(column_map.item_columns or column_map.rater_columns)
             return _Shape(shape, why, ratings, is_said=is_said)
     mapped: list[RatingColumn] = []
-    for name, said in column_map.criteria.items():
-        what = said if isinstance(said, Criterion) else Criterion(criterion=said, kind=kind)
+    for name, said_of in column_map.criteria.items():
+        what = (
+            said_of if isinstance(said_of, Criterion) else Criterion(criterion=said_of, kind=kind)
+        )
         mapped.append(RatingColumn(name, what.kind, {"criterion": what.criterion}))
-    for item in column_map.items:
+    for item in column_map.items if not isinstance(column_map.items, ItemTable) else ():
         fixed = item.model_dump(exclude={"column", "kind"}, exclude_none=True)
         mapped.append(RatingColumn(item.column, item.kind, fixed))
-    values = _values(named, column_map)
+    values = _values(named, column_map, found.rows if has_labels else ())
     if mapped:
         if criteria is not None:
             mapped = [r for r in mapped if {r.column, r.fixed.get("criterion")} & {*criteria}]
@@ -288,15 +360,25 @@ def _shape(
         return _Shape("long", why, values)
     if is_survey:
         return _Shape("wide", "its columns are questions", values)
+    labels = {name for name in rest if has_labels and _are_label_words(name, found.rows)}
     if criteria is None:
-        chosen = [name for name in rest if _is_criterion(name, profiles[name], dimensions)]
+        chosen = [
+            name
+            for name in rest
+            if name in labels or name in dimensions or _is_rated(name, profiles[name])
+        ]
         sampled = [name for name in chosen if name not in dimensions]
     else:
         chosen, sampled = [name for name in rest if name in criteria], []
-    ratings = [RatingColumn(name, kind, {"criterion": name}) for name in chosen] + values
+        if has_labels and "kind" not in column_map.model_fields_set:
+            labels |= {name for name in chosen if _are_texts(profiles[name])}
+    ratings = [
+        RatingColumn(name, "label" if name in labels else kind, {"criterion": name})
+        for name in chosen
+    ] + values
     if not chosen:
         return _Shape("long", f"a row is a rating, which {held} holds" if held else "", ratings)
-    by = "are the criteria that were named" if criteria is not None else "hold ratings"
+    by = "are the criteria that were named" if criteria is not None else "hold judgments"
     why = f"a row is a rater and response: {_listed(chosen)} {by}"
     could_be = []
     if len(sampled) > 1 and not values:
@@ -305,15 +387,23 @@ def _shape(
     return _Shape("wide", why, ratings, sampled, could_be)
 
 
-def _is_criterion(name: str, profile: Profile, dimensions: Collection[str]) -> bool:
-    """Whether a further column is read as a criterion.
+def _is_rated(name: str, profile: Profile) -> bool:
+    """Whether a further column is taken for ratings.
 
     A column of numbers with some texts among them is: the texts are told as faults, where a column
     that is left out would be missed by nobody.
     """
-    if name in dimensions:
-        return True
     return profile.looks_like_ratings and not is_named_otherwise(name)
+
+
+def _are_label_words(name: str | None, rows: Sequence[Row]) -> bool:
+    return name is not None and are_label_words([row.values.get(name) for row in rows])
+
+
+def _are_texts(profile: Profile) -> bool:
+    """Returns whether a column holds few, repeated texts and no number."""
+    is_few = len(profile.texts) <= max(20, profile.n_texts // 5) and not profile.has_more_texts
+    return profile.n_texts > 0 and not profile.n_numbers and is_few
 
 
 def _absent_criteria(path: Path, shape: _Shape, wanted: Sequence[str]) -> list[InputFault]:
@@ -340,7 +430,7 @@ def _why_unread(
     if name in column_map.ignore:
         return IGNORED
     if name in opened.housekeeping:
-        return "a column of the tool itself"
+        return OF_THE_TOOL
     held = profile.holds()
     if profile.is_numeric and criteria is not None:
         return f"{held}; not among `criteria`"
@@ -354,13 +444,18 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown}, …" if len(names) > _NAMED else shown
 
 
-def _values(named: Mapping[str, str], column_map: HumanColumns) -> list[RatingColumn]:
-    """Returns the columns that hold a rating by their name."""
+def _values(
+    named: Mapping[str, str], column_map: HumanColumns, first: Sequence[Row]
+) -> list[RatingColumn]:
+    """Returns the columns that hold a judgment by their name."""
+    usual = column_map.kind
+    if "kind" not in column_map.model_fields_set and _are_label_words(named.get("value"), first):
+        usual = "label"
     fixed: dict[str, str] = {} if "criterion" in named else {"criterion": OVERALL}
     if "criterion" in column_map.constants:
         fixed = {"criterion": column_map.constants["criterion"]}
     return [
-        RatingColumn(named[name], kind or column_map.kind, fixed)
+        RatingColumn(named[name], kind or usual, fixed)
         for name, kind in _VALUES.items()
         if name in named
     ]
@@ -381,5 +476,8 @@ def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[s
     # A person's response may be known by its writer; of a judge, `model` is the judge itself.
     writers = ("response_id", "blinded_label", "source", *(() if plan.for_judges else ("model",)))
     if plan.ratings and not any(map(plan.says, writers)):
-        faults.append("no column names the response, or its blinded label")
+        faults.append(
+            "no column names the response, or its blinded label (columns named for responses: "
+            "columns_pattern)"
+        )
     return faults

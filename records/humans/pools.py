@@ -54,7 +54,7 @@ def pooled(table: HumanTable) -> tuple[HumanTable, Pools]:
     is_first[first] = True
     repeated = tuple(sorted(table.line[~is_first].tolist()))
     once = table.select(is_first)
-    code = pool_at[once.rater_id.codes] if len(pools) else once.rater_id.codes
+    code = pool_at[once.rater_id.codes] if pools else once.rater_id.codes
     first, inverse, counts = _groups(once, code)
     sums = np.bincount(inverse, weights=once.value, minlength=len(first))
     made = once.select(first)

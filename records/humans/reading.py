@@ -9,20 +9,20 @@ from typing import Any
 
 from ...errors import InputError, InputFault
 from ...formats import listed, listed_all, units
+from ..readers.rows import Row
 from . import misfits
 from .columns import HumanColumns, read_column_map
 from .layouts import LAYOUTS, open_human_file, other_layouts
 from .match import MatchReport, Scale, match
 from .misfits import Misfit, rows_said
 from .missing import Missing, MissingCodes, is_code
-from .plan import IGNORED, Plan, Unread, make_plan
+from .plan import IGNORED, OF_THE_TOOL, Plan, Unread, make_plan
 from .pools import Pools, pooled
 from .profile import Profile, profiles_of
 from .ratings import SHOWN_LINES, RatingReader
-from .side_tables import APPROVED, SourceMap, read_roster, read_source_map
+from .side_tables import APPROVED, SourceMap, read_key, read_roster, read_source_map
 from .sums import Sum, scale_with, sum_in
 from .table import HumanTable, LabelTable, PreferenceTable
-
 
 TEXT_HINT = (
     "Say what such a text stands for: --missing TEXT where it is no rating; in a column\n"
@@ -49,7 +49,7 @@ class HumanReading:
     Attributes:
         path: the file.
         layout: the tool's layout ("rows" for plain tables, "scrub" for the paper's release).
-        shape: "long", "wide", "items" or "raters" (see `plan.Plan`).
+        shape: "long", "wide", "pairs", … (see `plan.Plan`).
         table: the ratings of the study.
         calibration: ratings of calibration items, told apart by item_type.
         labels, preferences: judgments of these kinds; mostly empty.
@@ -191,15 +191,14 @@ def read_humans(
         InputError: where nothing can be understood: no such file or column, no ratings, no raters.
             Faults of single rows are not raised; they are in the reading.
     """
-    if source_map is not None and not isinstance(source_map, SourceMap):
-        source_map = read_source_map(source_map)
     statuses = read_roster(roster) if isinstance(roster, str | Path) else roster
     if statuses is not None:
         statuses = {name: status.strip().upper() for name, status in statuses.items()}
     look = look_at(
-        path, columns, layout=layout, criteria=criteria, dimensions=dimensions, format=format
-    )
-    return _read(look, source_map=source_map, statuses=statuses, scale=scale)[0]
+        path, columns, layout=layout, source_map=source_map,
+        criteria=criteria, dimensions=dimensions, format=format,
+    )  # fmt: skip
+    return _read(look, statuses=statuses, scale=scale)[0]
 
 
 def read_judgments(
@@ -242,6 +241,7 @@ class Look:
         column_map: what the user said.
         profiles: what each column holds, over all rows.
         codes: what stands for no rating.
+        source_map: what blinded labels stand for, where that is known.
         plan: which column holds what; its faults are not raised.
     """
 
@@ -253,6 +253,7 @@ class Look:
     column_map: HumanColumns
     profiles: Mapping[str, Profile]
     codes: MissingCodes
+    source_map: SourceMap | None
     plan: Plan
 
 
@@ -261,6 +262,7 @@ def look_at(
     columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
     *,
     layout: str = "auto",
+    source_map: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None = None,
     criteria: Sequence[str] | None = None,
     dimensions: Collection[str] = (),
     format: str | None = None,  # noqa: A002
@@ -280,27 +282,43 @@ def look_at(
     chosen, opened = open_human_file(
         source, wanted, has_header=column_map.header, format=format, faults=faults
     )
-    if not opened.peek() and faults:
+    first = opened.peek()
+    if not first and faults:
         raise InputError(faults)
+    if source_map is None and column_map.key:
+        source_map = read_key(column_map.key)
+    if source_map is not None and not isinstance(source_map, SourceMap):
+        source_map = read_source_map(source_map)
     codes = MissingCodes(
         column_map.missing, by_column=opened.missing, values=column_map.numbers_of_codes()
     )
     profiles = profiles_of(opened.rows, codes, column_map)
     plan = make_plan(
         source, opened, column_map, profiles,
+        [Row(row.line, _present(row.values, codes)) for row in first],
         criteria=criteria, dimensions=dimensions, for_judges=for_judges,
+        labels=() if source_map is None else source_map.labels(),
     )  # fmt: skip
     is_guessed = wanted == "auto" and column_map.header
     others = other_layouts(source, chosen, format=format) if is_guessed else ()
     known_by = chosen.known_by if is_guessed else ""
-    return Look(source, format, chosen.name, known_by, others, column_map, profiles, codes, plan)
+    return Look(
+        source, format, chosen.name, known_by, others, column_map, profiles, codes, source_map, plan
+    )
+
+
+def _present(values: Mapping[str, Any], codes: MissingCodes) -> dict[str, Any]:
+    """Returns a row with nothing in place of what stands for no rating."""
+    return {
+        name: None if codes.code_of(cell, name, is_number=False) is not None else cell
+        for name, cell in values.items()
+    }
 
 
 def _read(
     look: Look,
     *,
     scale: Scale | None,
-    source_map: SourceMap | None = None,
     statuses: Mapping[str, str] | None = None,
 ) -> tuple[HumanReading, dict[str, dict[str, str]]]:
     """Returns a reading, and for stored judgments each judge's persona and model."""
@@ -311,7 +329,7 @@ def _read(
         faults=format_faults,
     )  # fmt: skip
     found = RatingReader(
-        path, plan, look.column_map, look.codes, source_map=source_map, roster=statuses
+        path, plan, look.column_map, look.codes, source_map=look.source_map, roster=statuses
     )
     found.read(opened.rows)
     approved = None
@@ -373,18 +391,24 @@ def _without_codes(table: HumanTable, scale: Scale | None, missing: list[Missing
 
 
 def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
-    ratings = (
-        (f"{rating.kind} ({', '.join(rating.fixed.values()) or 'by row'})", rating.column)
-        for rating in plan.ratings
-    )
+    ratings: list[tuple[str, str]] = []
+    for rating in plan.ratings:
+        said = [*rating.fixed.values(), *([f"place {rating.place:g}"] if rating.place else ())]
+        ratings.append((f"{rating.kind} ({', '.join(said) or 'by row'})", rating.column))
+        ratings += [(ours, theirs) for ours, theirs in rating.cells.items()]
     pool = [("pool of raters", plan.pool)] if plan.pool is not None else []
-    return (*plan.columns.items(), *pool, *ratings)
+    return (*plan.columns.items(), *pool, *dict.fromkeys(ratings))
 
 
 def _notices(plan: Plan, n_composed: int, total: Sum | None) -> Iterator[str]:
-    if plan.sampled:
-        yield f"taken for criteria by what they hold: {', '.join(plan.sampled)}"
-    unread = [one.column for one in plan.unread if one.reason != IGNORED]
+    yield from plan.notices
+    if plan.sampled and plan.shape == "wide":
+        words = {one.column for one in plan.ratings if one.kind == "label"}
+        if numbers := [name for name in plan.sampled if name not in words]:
+            yield f"taken for criteria, because they hold numbers: {', '.join(numbers)}"
+        if labels := [name for name in plan.sampled if name in words]:
+            yield f"taken for labels, because of words such as yes and no: {', '.join(labels)}"
+    unread = [one.column for one in plan.unread if one.reason not in (IGNORED, OF_THE_TOOL)]
     if unread:
         yield f"columns that are not read: {listed(unread, 12)} (humans inspect says why)"
     if n_composed:

@@ -34,7 +34,6 @@ def reading_from(path: str, **options: Any) -> HumanReading:
     Raises:
         InputError: a file that cannot be understood, or options that do not fit.
     """
-    from ..records.humans import LAYOUTS, read_humans
 
     return _read(_taken(options), path)
 
