@@ -439,7 +439,9 @@ def _are_ranks(rows: Sequence[Row], names: Sequence[str]) -> bool:
     Whole rows decide where there are any, and one in ten may hold a slip: a rank that is missing
     or mistyped does not make scores of all the others.
     """
-    given = [[cell for name in names if _is_number(cell := row.values.get(name))] for row in rows]
+    given: list[list[Any]] = [
+        [cell for name in names if _is_number(cell := row.values.get(name))] for row in rows
+    ]
     most = max(map(len, given), default=0)
     n_rows = n_orders = n_untied = 0
     for cells in given:
