@@ -43,6 +43,12 @@ A YAML file with any of these parts (an unknown key is a fault):
     columns: {response_id: Units}
     rater_columns: rest          # or a list of columns
     constants: {prompt_id: all}
+
+    # what can be said of any file
+    missing: [-99, don't know]   # cells of ratings that hold no rating, beside the usual NA, …
+    scales: {clarity: "1:5", rest: "1:10"}
+    ignore: [confidence, age]    # columns that are read as nothing
+    pool: panel                  # raters with one value of this column count as one rater
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, read_document
@@ -60,6 +66,7 @@ from ..readers.cells import read_id
 from ..readers.rows import Row
 from ..types import OVERALL
 from .layouts import LAYOUTS
+from .match import read_scale
 from .patterns import PLACES, names_of, pattern_faults
 
 JudgmentKind = Literal["score", "rank", "label"]
@@ -187,6 +194,22 @@ def _response_pattern(text: str) -> str:
 OwnColumn = Annotated[str, _one_of(SYNONYMS)]
 
 
+def _scale(given: Any) -> Any:
+    if isinstance(given, str):
+        return read_scale(given)
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] < ends[1]:
+        raise ValueError("must be the lowest score, then the highest")
+    return ends
+
+
+Ends = Annotated[tuple[float, float], BeforeValidator(_scale), AfterValidator(_in_order)]
+"""A scale, in a file "1:5" or [1, 5]."""
+
+
 class Criterion(BaseModel):
     """What a column of ratings is."""
 
@@ -251,6 +274,10 @@ class HumanColumns(BaseModel):
         rater_from_row: whether each row is another, unnamed rater.
         kind: what values are, where nothing more particular says.
         codes: text of an answer to its number.
+        missing: what stands for no rating, beside the usual words.
+        scales: criterion, or "rest", to lowest and highest score.
+        ignore: columns that are read as nothing.
+        pool: the column whose values are counted as raters.
         standard_item_types: item types of the study itself; all others are calibration items.
     """
 
@@ -272,7 +299,29 @@ class HumanColumns(BaseModel):
     rater_from_row: bool = False
     kind: JudgmentKind = "score"
     codes: dict[str, float] = Field(default_factory=dict)
+    missing: tuple[str | float, ...] = ()
+    scales: dict[str, Ends] = Field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    pool: str | None = None
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
+
+    def numbers_of_codes(self) -> dict[str, float]:
+        """Returns the text of an answer, in lower case, to its number."""
+        return {text.strip().lower(): number for text, number in self.codes.items()}
+
+    def with_columns(self, columns: Mapping[str, str]) -> HumanColumns:
+        """Returns the map with further columns, our name to theirs, which go before its own.
+
+        Raises:
+            InputError: with every name that is none of ours.
+        """
+        wrong = [name for name in columns if name not in SYNONYMS]
+        if wrong:
+            allowed = ", ".join(SYNONYMS)
+            raise InputError(
+                InputFault(f"--column {name}", f"must name one of {allowed}") for name in wrong
+            )
+        return self.model_copy(update={"columns": {**self.columns, **columns}})
 
     def patterns(self) -> tuple[PatternOf, ...]:
         """Returns the patterns of column names, one or several, in one form."""

@@ -127,4 +127,4 @@ def _listed(cell: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-ARGILLA = Layout("argilla", _fits, _open)
+ARGILLA = Layout("argilla", _fits, _open, "answers as QUESTION.responses, or nested responses")

@@ -31,9 +31,12 @@ def _open_table(file: HumanFile) -> Opened:
     return Opened(file.rows())
 
 
-ROWS = Layout("rows", lambda file: True, _open_table)
+ROWS = Layout("rows", lambda file: True, _open_table, "no tool's own columns: a plain table")
 SCRUB = Layout(
-    "scrub", lambda file: file.has("judge_id", "true_id", "true_source", "item_type"), _open_table
+    "scrub",
+    lambda file: file.has("judge_id", "true_id", "true_source", "item_type"),
+    _open_table,
+    "columns judge_id, true_id, true_source and item_type",
 )
 
 _KNOWN: tuple[Layout, ...] = (
@@ -51,7 +54,7 @@ def open_human_file(
     has_header: bool = True,
     format: str | None = None,  # noqa: A002
     faults: list[InputFault],
-) -> tuple[str, Opened]:
+) -> tuple[Layout, Opened]:
     """Returns the layout of a file (never "auto") and its rows, flattened.
 
     Args:
@@ -65,7 +68,7 @@ def open_human_file(
         InputError: for a file that cannot be opened, or that is a roster and not answers.
     """
     if not has_header:
-        return "rows", Opened(_numbered(path, format, faults))
+        return ROWS, Opened(_numbered(path, format, faults))
     first = next(iter(read_rows(path, format=format, faults=[])), None)
     file = HumanFile(path, format, faults, {} if first is None else first.values)
     chosen = next(
@@ -74,7 +77,16 @@ def open_human_file(
     opened = chosen.open(file)
     if path.name.lower().endswith(SUFFIXES):
         opened.titles = variable_labels(path)
-    return chosen.name, opened
+    return chosen, opened
+
+
+def other_layouts(path: Path, chosen: Layout, *, format: str | None = None) -> tuple[str, ...]:  # noqa: A002
+    """Returns the names of the other tools' layouts that a file has the columns of."""
+    first = next(iter(read_rows(path, format=format, faults=[])), None)
+    file = HumanFile(path, format, [], {} if first is None else first.values)
+    return tuple(
+        one.name for one in _KNOWN if one is not ROWS and one is not chosen and one.fits(file)
+    )
 
 
 def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002

@@ -16,7 +16,8 @@ from .options import chosen, config_options, json_option
 from .results import Output, listing
 
 if TYPE_CHECKING:
-    from ..records.humans import HumanReading
+    from ..records.humans import HumanColumns, HumanReading
+    from ..records.humans.match import Scale
     from ..records.humans.misfits import Misfit
     from ..reports.document import Document, Table
 
@@ -33,21 +34,51 @@ def reading_from(path: str, **options: Any) -> HumanReading:
     Raises:
         InputError: a file that cannot be understood, or options that do not fit.
     """
-    from ..records.humans import LAYOUTS, read_humans
+
+    return _read(_taken(options), path)
+
+
+def _taken(options: dict[str, Any]) -> HumansConfig:
+    from ..records.humans import LAYOUTS
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
     if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
+    return config
+
+
+def _read(config: HumansConfig, path: str) -> HumanReading:
+    from ..records.humans import read_humans
+
     reading = read_humans(
         path,
         layout=config.layout,
-        columns=config.columns,
+        columns=_column_map(config),
         source_map=config.source_map,
         roster=config.roster,
         scale=_scale(config.scale),
         criteria=config.criteria or None,
+        dimensions=_dimensions(),
     )
     return _only(reading, config.raters) if config.raters else reading
+
+
+def _column_map(config: HumansConfig) -> HumanColumns:
+    """The column map that is given, and what the options say beside it."""
+    from ..records.humans import read_column_map
+
+    given = read_column_map(config.columns).with_columns(config.column or {})
+    more: dict[str, Any] = {"missing": (*given.missing, *config.missing)}
+    if config.pool is not None:
+        more["pool"] = config.pool
+    return given.model_copy(update=more)
+
+
+def _dimensions() -> tuple[str, ...]:
+    """The dimensions of the built-in rubric, which a file's criteria may be named for."""
+    from ..rubrics import load_rubric
+
+    return load_rubric().dimension_ids
 
 
 @click.group(cls=Group)
@@ -146,7 +177,7 @@ def reading_document(reading: HumanReading, found: tuple[Misfit, ...]) -> Docume
     said = [("Columns used:", used)]
     for label, given in (
         ("Taken for criteria because they hold numbers only:", reading.columns_sampled),
-        ("Ignored:", reading.columns_ignored),
+        ("Not read:", [f"{one.column} ({one.reason})" for one in reading.columns_unread]),
     ):
         if given:
             said.append((label, ", ".join(given)))
@@ -182,17 +213,30 @@ def _places(title: str, places: Iterable[str]) -> Table:
     return Table(title, title, [Column("place")], [(place,) for place in places])
 
 
-def _scale(text: str | tuple[float, float] | None) -> tuple[float, float] | None:
-    if not isinstance(text, str):
-        return text
-    low, colon, high = text.partition(":")
-    try:
-        ends = (float(low), float(high)) if colon else None
-    except ValueError:
-        ends = None
-    if ends is None or not ends[0] < ends[1]:
-        raise InputError([InputFault("--scale", f"must be LOW:HIGH, such as 1:10, got {text!r}")])
-    return ends
+def _scale(given: Sequence[str]) -> Scale | None:
+    """The scales of `--scale`: one for all, or by criterion.
+
+    Raises:
+        InputError: with each that is none, and each criterion that is named twice.
+    """
+    from ..records.humans.match import REST, read_scale
+
+    found: dict[str, tuple[float, float]] = {}
+    faults: list[InputFault] = []
+    for text in given:
+        name, equals, ends = text.rpartition("=")
+        criterion = name if equals else REST
+        if criterion in found:
+            told = f"{name} is named twice" if equals else "is given twice without a criterion"
+            faults.append(InputFault(f"--scale {text}", told))
+            continue
+        try:
+            found[criterion] = read_scale(ends)
+        except ValueError as error:
+            faults.append(InputFault("--scale", f"{error}, got {text!r}"))
+    if faults:
+        raise InputError(faults)
+    return found[REST] if found.keys() == {REST} else found or None
 
 
 def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
