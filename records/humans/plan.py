@@ -21,7 +21,7 @@ from .columns import (
 )
 from .layouts import Opened
 from .profile import Profile, is_named_otherwise
-from .shapes import PAIR, Columns, RatingColumn, find_shape, settled
+from .shapes import PAIR, Columns, RatingColumn, find_shape, order_columns, settled
 
 _VALUES: dict[str, str | None] = {
     "value": None,
@@ -163,7 +163,7 @@ def make_plan(
     ]
     if absent:
         raise InputError(absent, hint=f"columns found: {shown}")
-    named = _named(column_map, found, for_judges=for_judges)
+    named = _named(column_map, found, opened.titles, for_judges=for_judges)
     pool = _pool(path, column_map, found, named, shown)
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
     if opened.rater in found and not is_said:
@@ -185,6 +185,7 @@ def make_plan(
     rest = [name for name in found if name not in {*named.values(), *left_out}]
     shown_columns = replace(shown_columns, named=named, rest=rest)
     wanted = tuple(criteria) if criteria is not None else None
+    orders = [] if for_judges else order_columns(shown_columns)
     shape = None
     if not for_judges:
         shape = _beyond(shown_columns, column_map, is_survey=opened.is_survey)
@@ -192,7 +193,12 @@ def make_plan(
         shape = _shape(
             column_map, shown_columns, profiles, dimensions,
             is_survey=opened.is_survey, has_labels=not for_judges,
+            labels=_known_labels(opened, rest, profiles),
         )  # fmt: skip
+        if orders and not shape.ratings:
+            names = _listed([one.column for one in orders])
+            shape = replace(shape, name="orders", why=_WHY["orders"].format(names=names))
+        shape.ratings += orders
     columns = {
         ours: theirs
         for ours, theirs in named.items()
@@ -254,8 +260,14 @@ def _rating_names(column_map: HumanColumns) -> Iterator[str]:
         yield from columns if columns != "rest" else ()
 
 
-def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:
-    """Returns our column to theirs: what the map says, and what is guessed by name."""
+def _named(
+    column_map: HumanColumns,
+    found: Sequence[str],
+    titles: Mapping[str, str],
+    *,
+    for_judges: bool,
+) -> dict[str, str]:
+    """Returns our column to theirs: what the map says, and what is guessed by name or title."""
     given = column_map.columns
     spoken_for = {
         *_rating_names(column_map), *given.values(), *column_map.ignore, column_map.pool,
@@ -266,7 +278,12 @@ def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) 
     if column_map.item_columns:
         leaving.add("response_id")
     free = [name for name in found if name not in spoken_for]
-    return {**known_columns(free, leaving=leaving), **given}
+    guessed = known_columns(free, leaving=leaving)
+    untold = {
+        titles[name]: name for name in free if name in titles and name not in guessed.values()
+    }
+    by_title = known_columns(untold, leaving={*leaving, *guessed})
+    return {**guessed, **{ours: untold[title] for ours, title in by_title.items()}, **given}
 
 
 def _pool(
@@ -321,6 +338,7 @@ def _shape(
     *,
     is_survey: bool,
     has_labels: bool,
+    labels: Collection[str],
 ) -> _Shape:
     """Returns which columns hold judgments of one response or rater each, and why."""
     kind, named, rest, criteria = column_map.kind, found.named, found.rest, found.criteria
@@ -360,7 +378,8 @@ def _shape(
         return _Shape("long", why, values)
     if is_survey:
         return _Shape("wide", "its columns are questions", values)
-    labels = {name for name in rest if has_labels and _are_label_words(name, found.rows)}
+    words = {name for name in rest if has_labels and _are_label_words(name, found.rows)}
+    labels = {name for name in rest if name in labels or name in words}
     if criteria is None:
         chosen = [
             name
@@ -371,7 +390,7 @@ def _shape(
     else:
         chosen, sampled = [name for name in rest if name in criteria], []
         if has_labels and "kind" not in column_map.model_fields_set:
-            labels |= {name for name in chosen if _are_texts(profiles[name])}
+            labels = {name for name in chosen if name in labels or _are_texts(profiles[name])}
     ratings = [
         RatingColumn(name, "label" if name in labels else kind, {"criterion": name})
         for name in chosen
@@ -398,6 +417,21 @@ def _is_rated(name: str, profile: Profile) -> bool:
 
 def _are_label_words(name: str | None, rows: Sequence[Row]) -> bool:
     return name is not None and are_label_words([row.values.get(name) for row in rows])
+
+
+def _known_labels(
+    opened: Opened, rest: Sequence[str], profiles: Mapping[str, Profile]
+) -> list[str]:
+    """Returns the columns that the tool says are labels, or whose words are few and repeated."""
+    found = [name for name in rest if name in opened.labels]
+    for name in rest:
+        profile = profiles[name]
+        if name in opened.words and profile.n_texts and not profile.n_numbers:
+            is_few = len(profile.texts) <= max(2, profile.n_texts // 3)
+            is_short = all(len(text) <= 40 for text in profile.texts)
+            if is_few and is_short and not profile.has_more_texts:
+                found.append(name)
+    return found
 
 
 def _are_texts(profile: Profile) -> bool:

@@ -17,7 +17,7 @@ from ...errors import InputError, InputFault, visible_text
 from ..readers.cells import is_missing, read_number
 from ..readers.rows import Row
 from ..types import OVERALL
-from .answers import LABEL, are_label_words, bare_label, is_label_name
+from .answers import LABEL, are_label_words, bare_label, is_label_name, read_order
 from .columns import Criterion, HumanColumns, ItemTable, JudgmentKind, PatternOf, known_columns
 from .patterns import PLACES, compiled, items_by_key, names_of, read_item_table
 
@@ -136,10 +136,35 @@ class Columns:
         for row in self.rows:
             for name in names:
                 if not is_missing(cell := row.values.get(name)):
-                    for text in re.split(r"[>=,;]", str(cell)):
-                        where = "" if prompt is None else str(row.values.get(prompt))
-                        prompts.setdefault(text.strip(), set()).add(where)
+                    where = "" if prompt is None else str(row.values.get(prompt))
+                    for text in _names_in(cell):
+                        prompts.setdefault(text, set()).add(where)
         return held(prompts, self.labels)
+
+
+def _names_in(cell: Any) -> list[str]:
+    try:
+        return [name for group in read_order(cell) for name in group]
+    except ValueError:
+        return []
+
+
+def order_columns(found: Columns) -> list[RatingColumn]:
+    """Returns the columns that tools fill with an order of responses, as a list."""
+    orders = [
+        name
+        for name in found.rest
+        if (cells := found.cells(name)) and all(isinstance(cell, list) for cell in cells)
+    ]
+    return [
+        RatingColumn(
+            name,
+            "rank",
+            {"criterion": OVERALL if len(orders) == 1 else name},
+            names=found.held(name),
+        )
+        for name in orders
+    ]
 
 
 def held(prompts: Mapping[str, Collection[str]], labels: Collection[str]) -> str:

@@ -21,13 +21,14 @@ def _fits(file: HumanFile) -> bool:
 
 
 def _open(file: HumanFile) -> Opened:
-    return Opened(_answers(file), _HOUSEKEEPING)
+    words: set[str] = set()
+    return Opened(_answers(file, words), _HOUSEKEEPING, words=words)
 
 
-def _answers(file: HumanFile) -> Iterator[Row | Excluded]:
+def _answers(file: HumanFile, words: set[str]) -> Iterator[Row | Excluded]:
     """Returns a flat row for each person who answered a record.
 
-    A ranking question gives a row for each ranked response: the option is the response.
+    A ranking is an order of its options, in a row without the record's own response.
     """
     for line, record in file.rows():
         context = _context(record)
@@ -45,10 +46,16 @@ def _answers(file: HumanFile) -> Iterator[Row | Excluded]:
         for user, found in by_user.items():
             person = {**context, "rater_id": user}
             rankings = {name: value for name, value in found.items() if _is_ranking(value)}
-            for ranking in rankings.values():
-                for one in ranking:
-                    yield Row(line, {**person, "response_id": one["value"], "rank": one["rank"]})
-            single = {name: value for name, value in found.items() if name not in rankings}
+            if rankings:
+                orders = {name: _order(value) for name, value in rankings.items()}
+                shown = {name: cell for name, cell in person.items() if name != "response_id"}
+                yield Row(line, {**shown, **orders})
+            single = {
+                name: " + ".join(map(str, value)) if isinstance(value, list) else value
+                for name, value in found.items()
+                if name not in rankings
+            }
+            words.update(name for name, value in single.items() if isinstance(value, str))
             if single:
                 yield Row(line, {**person, **single})
 
@@ -57,6 +64,14 @@ def _is_ranking(value: Any) -> bool:
     return bool(value) and isinstance(value, list) and all(
         isinstance(part, dict) and {"value", "rank"} <= part.keys() for part in value
     )  # fmt: skip
+
+
+def _order(ranking: Any) -> list[list[str]]:
+    """Returns the groups of a ranking, the best first."""
+    groups: dict[Any, list[str]] = {}
+    for one in sorted(ranking, key=lambda one: float(one["rank"])):
+        groups.setdefault(one["rank"], []).append(str(one["value"]))
+    return [*groups.values()]
 
 
 def _context(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,9 @@ class Opened:
         rater: the column that says who answered, where the tool has one of its own for that.
         header: the file's columns, for messages, where the rows have others as well.
         is_survey: whether columns stand for questions, which no guess can connect to responses.
-        missing: column to the codes that the file itself declares for "no answer", as SPSS does.
+        labels: columns that hold labels, known once their rows are read.
+        titles: column to what its file says of it, which may be a name that is known (SPSS, Stata).
+        words: columns whose answers are words: labels where they are few and repeated.
     """
 
     rows: Iterator[Row | Excluded]
@@ -69,7 +71,9 @@ class Opened:
     rater: str | None = None
     header: tuple[str, ...] | None = None
     is_survey: bool = False
-    missing: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    words: set[str] = field(default_factory=set)
 
     def peek(self) -> list[Row]:
         """Returns some first rows that count; `rows` still brings them."""

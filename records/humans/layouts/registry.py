@@ -11,11 +11,14 @@ from pathlib import Path
 from ....errors import InputError, InputFault
 from ...readers.dispatch import read_cells, read_rows
 from ...readers.rows import Row
+from ...readers.statistical import SUFFIXES, variable_labels
+from .arena import ARENA
 from .argilla import ARGILLA
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
 from .mturk import MTURK
-from .surveys import LIMESURVEY, QUALTRICS
+from .prolific import PROLIFIC
+from .surveys import GOOGLE_FORMS, LIMESURVEY, QUALTRICS
 
 
 def _open_table(file: HumanFile) -> Opened:
@@ -36,7 +39,9 @@ SCRUB = Layout(
     "columns judge_id, true_id, true_source and item_type",
 )
 
-_KNOWN: tuple[Layout, ...] = (LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, ARGILLA, SCRUB, ROWS)
+_KNOWN: tuple[Layout, ...] = (
+    LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, PROLIFIC, ARGILLA, ARENA, GOOGLE_FORMS, SCRUB, ROWS,
+)  # fmt: skip
 """The first that fits a file is taken; the last one fits all."""
 
 LAYOUTS = ("auto", *(layout.name for layout in reversed(_KNOWN)))
@@ -69,7 +74,10 @@ def open_human_file(
     chosen = next(
         one for one in _KNOWN if (one.fits(file) if layout == "auto" else one.name == layout)
     )
-    return chosen, chosen.open(file)
+    opened = chosen.open(file)
+    if path.name.lower().endswith(SUFFIXES):
+        opened.titles = variable_labels(path)
+    return chosen, opened
 
 
 def other_layouts(path: Path, chosen: Layout, *, format: str | None = None) -> tuple[str, ...]:  # noqa: A002
