@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,34 +55,28 @@ class MissingCodes:
         self,
         declared: Iterable[str | float] = (),
         *,
-        by_column: Mapping[str, Collection[str | float]] | None = None,
         values: Collection[str] = (),
     ) -> None:
         """Takes what is known of the file.
 
         Args:
             declared: codes that the user named, texts or numbers.
-            by_column: codes that the file itself declares for a column, as SPSS does.
             values: texts in lower case that stand for a value, and are therefore no codes.
         """
         self._declared = frozenset(map(_key, declared))
-        self._by_column = {
-            name: self._declared.union(map(_key, codes))
-            for name, codes in (by_column or {}).items()
-        }
         self._values = frozenset(values)
 
-    def code_of(self, cell: Any, column: str = "", *, is_number: bool = True) -> str | None:
+    def code_of(self, cell: Any, *, is_number: bool = True) -> str | None:
         """Returns the code that stands in a cell, or None where it holds something else.
 
         Args:
-            cell, column: what to look at.
+            cell: what to look at; a missing value of SPSS or Stata knows its code.
             is_number: whether a number belongs there. Where words do, "none" may be one of them:
                 only what programs write is a code then, and what was declared.
         """
         if is_missing(cell):
-            # a value that SPSS or Stata declares missing knows its code
-            return str(getattr(cell, "code", EMPTY))
+            code: str = getattr(cell, "code", EMPTY)
+            return code
         if isinstance(cell, str):
             text = cell.strip()
             lower = text.lower()
@@ -90,8 +84,8 @@ class MissingCodes:
                 return None
             if lower in WORDS if is_number else text in ID_WORDS:
                 return text
-        declared = self._by_column.get(column, self._declared)
-        return str(cell).strip() if declared and _key(cell) in declared else None
+        is_declared = bool(self._declared) and _key(cell) in self._declared
+        return str(cell).strip() if is_declared else None
 
 
 def _key(code: Any) -> str | float:

@@ -185,17 +185,20 @@ def make_plan(
     rest = [name for name in found if name not in {*named.values(), *left_out}]
     shown_columns = replace(shown_columns, named=named, rest=rest)
     wanted = tuple(criteria) if criteria is not None else None
+    orders = [] if for_judges else order_columns(shown_columns)
     shape = None
     if not for_judges:
         shape = _beyond(shown_columns, column_map, is_survey=opened.is_survey)
     if shape is None:
-        labels_known = () if for_judges else _known_labels(opened, rest, profiles)
         shape = _shape(
             column_map, shown_columns, profiles, dimensions,
-            is_survey=opened.is_survey, has_labels=not for_judges, known_labels=labels_known,
+            is_survey=opened.is_survey, has_labels=not for_judges,
+            labels=_known_labels(opened, rest, profiles),
         )  # fmt: skip
-        if not for_judges:
-            _add_orders(shape, order_columns(shown_columns))
+        if orders and not shape.ratings:
+            names = _listed([one.column for one in orders])
+            shape = replace(shape, name="orders", why=_WHY["orders"].format(names=names))
+        shape.ratings += orders
     columns = {
         ours: theirs
         for ours, theirs in named.items()
@@ -335,7 +338,7 @@ def _shape(
     *,
     is_survey: bool,
     has_labels: bool,
-    known_labels: Collection[str],
+    labels: Collection[str],
 ) -> _Shape:
     """Returns which columns hold judgments of one response or rater each, and why."""
     kind, named, rest, criteria = column_map.kind, found.named, found.rest, found.criteria
@@ -375,8 +378,8 @@ def _shape(
         return _Shape("long", why, values)
     if is_survey:
         return _Shape("wide", "its columns are questions", values)
-    labels = {name for name in rest if has_labels and _are_label_words(name, found.rows)}
-    labels |= set(known_labels)
+    words = {name for name in rest if has_labels and _are_label_words(name, found.rows)}
+    labels = {name for name in rest if name in labels or name in words}
     if criteria is None:
         chosen = [
             name
@@ -387,7 +390,7 @@ def _shape(
     else:
         chosen, sampled = [name for name in rest if name in criteria], []
         if has_labels and "kind" not in column_map.model_fields_set:
-            labels |= {name for name in chosen if _are_texts(profiles[name])}
+            labels = {name for name in chosen if name in labels or _are_texts(profiles[name])}
     ratings = [
         RatingColumn(name, "label" if name in labels else kind, {"criterion": name})
         for name in chosen
@@ -414,6 +417,21 @@ def _is_rated(name: str, profile: Profile) -> bool:
 
 def _are_label_words(name: str | None, rows: Sequence[Row]) -> bool:
     return name is not None and are_label_words([row.values.get(name) for row in rows])
+
+
+def _known_labels(
+    opened: Opened, rest: Sequence[str], profiles: Mapping[str, Profile]
+) -> list[str]:
+    """Returns the columns that the tool says are labels, or whose words are few and repeated."""
+    found = [name for name in rest if name in opened.labels]
+    for name in rest:
+        profile = profiles[name]
+        if name in opened.words and profile.n_texts and not profile.n_numbers:
+            is_few = len(profile.texts) <= max(2, profile.n_texts // 3)
+            is_short = all(len(text) <= 40 for text in profile.texts)
+            if is_few and is_short and not profile.has_more_texts:
+                found.append(name)
+    return found
 
 
 def _are_texts(profile: Profile) -> bool:
@@ -475,30 +493,6 @@ def _values(
         for name, kind in _VALUES.items()
         if name in named
     ]
-
-
-def _known_labels(
-    opened: Opened, rest: Sequence[str], profiles: Mapping[str, Profile]
-) -> list[str]:
-    """Returns the columns that the tool says are labels, or whose words are few and repeated."""
-    found = [name for name in rest if name in opened.labels]
-    for name in rest:
-        profile = profiles[name]
-        is_few = len(profile.texts) <= max(2, profile.n_texts // 3) and not profile.has_more_texts
-        is_short = all(len(text) <= 40 for text in profile.texts)
-        if name in opened.words and is_few and is_short and not profile.n_numbers:
-            found.append(name)
-    return found
-
-
-def _add_orders(shape: _Shape, orders: Sequence[RatingColumn]) -> None:
-    """Adds the orders that a tool wrote as lists to what else its rows hold."""
-    if not orders:
-        return
-    if not shape.ratings:
-        shape.name = "orders"
-        shape.why = _WHY["orders"].format(names=_listed([one.column for one in orders]))
-    shape.ratings += orders
 
 
 def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[str]:

@@ -113,7 +113,7 @@ def profiles_of(
     found: dict[str, Profile] = {}
     numbers = column_map.numbers_of_codes()
     # The same few texts make up most cells: what one is, is found out once.
-    known: dict[tuple[str, str], float | str | None] = {}
+    known: dict[str, float | str | None] = {}
     for row in rows:
         if isinstance(row, Excluded):
             continue
@@ -122,13 +122,13 @@ def profiles_of(
             if profile is None:
                 profile = found[name] = Profile()
             if type(cell) is not str:
-                what = _what(cell, name, codes, numbers)
-            elif (name, cell) in known:
-                what = known[name, cell]
+                what = _what(cell, codes, numbers)
+            elif cell in known:
+                what = known[cell]
             else:
-                what = _what(cell, name, codes, numbers)
+                what = _what(cell, codes, numbers)
                 if len(known) < _CELLS_KNOWN and len(cell) < _TEXT_SHOWN:
-                    known[name, cell] = what
+                    known[cell] = what
             if what is None:
                 profile.n_missing += 1
             elif isinstance(what, str):
@@ -138,13 +138,11 @@ def profiles_of(
     return found
 
 
-def _what(
-    cell: Any, column: str, codes: MissingCodes, numbers: Mapping[str, float]
-) -> float | str | None:
+def _what(cell: Any, codes: MissingCodes, numbers: Mapping[str, float]) -> float | str | None:
     """Returns a cell's number, or its text, or None where it is missing."""
     if isinstance(cell, str) and (number := numbers.get(cell.strip().lower())) is not None:
         return number
-    if codes.code_of(cell, column) is not None:
+    if codes.code_of(cell) is not None:
         return None
     try:
         number = read_number(cell)

@@ -180,7 +180,7 @@ class RatingReader:
         if is_value:
             kind = self._kind(line, values, rating)
         is_number = kind in ("score", "rank") and is_value
-        code = self._codes.code_of(cell, rating.column, is_number=is_number)
+        code = self._codes.code_of(cell, is_number=is_number)
         if code is not None:
             _count(self._missing, (texts["criterion"] or OVERALL, code), line)
             return

@@ -289,9 +289,7 @@ def look_at(
         source_map = read_key(column_map.key)
     if source_map is not None and not isinstance(source_map, SourceMap):
         source_map = read_source_map(source_map)
-    codes = MissingCodes(
-        column_map.missing, by_column=opened.missing, values=column_map.numbers_of_codes()
-    )
+    codes = MissingCodes(column_map.missing, values=column_map.numbers_of_codes())
     profiles = profiles_of(opened.rows, codes, column_map)
     plan = make_plan(
         source, opened, column_map, profiles,
@@ -310,7 +308,7 @@ def look_at(
 def _present(values: Mapping[str, Any], codes: MissingCodes) -> dict[str, Any]:
     """Returns a row with nothing in place of what stands for no rating."""
     return {
-        name: None if codes.code_of(cell, name, is_number=False) is not None else cell
+        name: None if codes.code_of(cell, is_number=False) is not None else cell
         for name, cell in values.items()
     }
 

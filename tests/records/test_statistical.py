@@ -99,7 +99,7 @@ def test_a_column_is_known_by_its_variable_label(tmp_path: Path) -> None:
     )
     reading = read_humans(path)
     assert ("rater_id", "v1") in reading.columns_used
-    assert reading.table.rater_id.used() == ("a",)
+    assert reading.table.rater_id.used() == ("a",)  # what b gave is -99, and no rating
 
 
 def test_a_thousand_pieces_are_numbered_through(tmp_path: Path) -> None:

@@ -64,7 +64,6 @@ class Opened:
         labels: columns that hold labels, known once their rows are read.
         titles: column to what its file says of it, which may be a name that is known (SPSS, Stata).
         words: columns whose answers are words: labels where they are few and repeated.
-        missing: column to the codes that the file itself declares for "no answer", as SPSS does.
     """
 
     rows: Iterator[Row | Excluded]
@@ -75,7 +74,6 @@ class Opened:
     labels: set[str] = field(default_factory=set)
     titles: Mapping[str, str] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)
-    missing: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
 
     def peek(self) -> list[Row]:
         """Returns some first rows that count; `rows` still brings them."""

@@ -51,5 +51,5 @@ PROLIFIC = Layout(
     "prolific",
     _fits,
     lambda file: Opened(_answers(file), _HOUSEKEEPING, "participant_id"),
-    "participant_id, task_id and a response in each record",
+    "answers of participants to tasks",
 )

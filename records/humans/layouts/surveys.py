@@ -136,5 +136,5 @@ def _forms_rows(file: HumanFile) -> Iterator[Row]:
 
 
 GOOGLE_FORMS = Layout(
-    "google-forms", _forms_fits, _forms_open, "a first column Timestamp, then questions"
+    "google-forms", _forms_fits, _forms_open, "a first column Timestamp, and questions as columns"
 )
