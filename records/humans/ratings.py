@@ -155,6 +155,8 @@ class RatingReader:
         for rating in plan.ratings:
             if rating.column in values:
                 self._read_rating(line, values, texts, rating, seconds, pool)
+        if plan.shape == "places":
+            self._count_open_places(line, values)
 
     def _read_rating(
         self,
@@ -181,6 +183,8 @@ class RatingReader:
             kind = self._kind(line, values, rating)
         is_number = kind in ("score", "rank") and is_value
         code = self._codes.code_of(cell, is_number=is_number)
+        if code == EMPTY and rating.place is not None:
+            return  # of a sheet with ties some places stay empty, see `_count_open_places`
         if code is not None:
             _count(self._missing, (texts["criterion"] or OVERALL, code), line)
             return
@@ -285,6 +289,7 @@ class RatingReader:
     ) -> None:
         """Reads which of two responses a rater prefers."""
         before = self._n_told
+        n_composed = self.n_composed
         sides: list[dict[str, str | None]] = []
         for side in "ab":
             names = [texts.get(f"{kind}_{side}") for kind in ("response", "source")]
@@ -297,6 +302,7 @@ class RatingReader:
             ours = rating.names or "response_id"
             sides.append({**texts, ours: said})
             self._resolve(line, sides[-1])
+        self.n_composed = n_composed + (self.n_composed > n_composed)  # a pair is one judgment
         if self._n_told > before or self._is_left_out(line, status):
             return
         a, b = sides
@@ -314,6 +320,23 @@ class RatingReader:
         if self._is_first(line, "preference", *who, *pair):
             responses = {"response_a": a["response_id"], "response_b": b["response_id"]}
             self.preferences.add({**texts, **responses}, line=line, won_a=won)
+
+    def _count_open_places(self, line: int, values: Mapping[str, Any]) -> None:
+        """Counts as missing the places of a sheet beyond the responses that it names."""
+        n_named = 0
+        for rating in self._plan.ratings:
+            cell = values.get(rating.column)
+            code = self._codes.code_of(cell, is_number=False)
+            if code is None:
+                try:
+                    n_named += sum(map(len, read_order(cell)))
+                except ValueError:
+                    n_named += 1
+            elif code != EMPTY:
+                n_named += 1  # counted by its code
+        criterion = self._plan.ratings[0].fixed.get("criterion", OVERALL)
+        for _ in range(len(self._plan.ratings) - n_named):
+            _count(self._missing, (criterion, EMPTY), line)
 
     def _is_first(self, line: int, what: str, *key: Any) -> bool:
         """Returns whether a rater has not judged this before; a repeat is left out, counted."""
