@@ -99,8 +99,8 @@ class RatingReader:
         self._roster = roster or {}
         # A few different texts make up a million cells: each is checked once.
         self._ids: dict[str, str | None] = {}
-        # The line of each label and preference, of which a rater gives one.
-        self._given: dict[tuple[Any, ...], int] = {}
+        # Labels and preferences, of which a rater gives one.
+        self._given: set[tuple[Any, ...]] = set()
         self._numbers: dict[str, float | None] = {}
 
     def read(self, rows: Iterable[Row | Excluded]) -> None:
@@ -181,6 +181,8 @@ class RatingReader:
             kind = self._kind(line, values, rating)
         is_number = kind in ("score", "rank") and is_value
         code = self._codes.code_of(cell, is_number=is_number)
+        if code == EMPTY and rating.place is not None:
+            return  # a tie above it, or a shorter order: no judgment is missing
         if code is not None:
             _count(self._missing, (texts["criterion"] or OVERALL, code), line)
             return
@@ -317,10 +319,11 @@ class RatingReader:
 
     def _is_first(self, line: int, what: str, *key: Any) -> bool:
         """Returns whether a rater has not judged this before; a repeat is left out, counted."""
-        first = self._given.setdefault((what, *key), line)
-        if first != line:
+        if (what, *key) in self._given:
             self._exclude(line, f"{what}: repeats an earlier one of the same rater")
-        return first == line
+            return False
+        self._given.add((what, *key))
+        return True
 
     def _is_left_out(self, line: int, status: str) -> bool:
         if status != APPROVED:
