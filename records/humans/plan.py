@@ -69,6 +69,7 @@ class Plan:
         could_be: what else the file could be, if a column map says so, in words.
         columns: our column to theirs, for all that describes a rating.
         constants: our column to its value for every row.
+        values: our column to theirs, for those that hold a judgment by their name.
         ratings: the columns of ratings.
         unread: columns that are read as nothing.
         sampled: criteria columns taken for what they hold, not for their names.
@@ -84,6 +85,7 @@ class Plan:
     could_be: tuple[str, ...]
     columns: Mapping[str, str]
     constants: Mapping[str, str]
+    values: Mapping[str, str]
     ratings: tuple[RatingColumn, ...]
     unread: tuple[Unread, ...]
     sampled: tuple[str, ...]
@@ -238,6 +240,7 @@ def make_plan(
         why=shape.why,
         could_be=tuple(shape.could_be),
         columns=columns,
+        values={ours: named[ours] for ours in _VALUES if ours in named and named[ours] in used},
         constants=column_map.constants,
         ratings=tuple(shape.ratings),
         unread=tuple(unread),

@@ -72,6 +72,7 @@ class Profile:
             parts.append(f"numbers, {self.span()}")
         if self.n_texts:
             shown = ", ".join(map(shown_text, list(self.texts)[:3]))
+            shown += ", …" if len(self.texts) > 3 else ""
             many = f"{'more than ' if self.has_more_texts else ''}{len(self.texts)} different"
             parts.append(f"text, {many}: {shown}" if len(self.texts) > 1 else f"text: {shown}")
         return "; ".join(parts) or "nothing"

@@ -99,8 +99,8 @@ class RatingReader:
         self._roster = roster or {}
         # A few different texts make up a million cells: each is checked once.
         self._ids: dict[str, str | None] = {}
-        # The line of each label and preference, of which a rater gives one.
-        self._given: dict[tuple[Any, ...], int] = {}
+        # Labels and preferences, of which a rater gives one.
+        self._given: set[tuple[Any, ...]] = set()
         self._numbers: dict[str, float | None] = {}
 
     def read(self, rows: Iterable[Row | Excluded]) -> None:
@@ -155,8 +155,6 @@ class RatingReader:
         for rating in plan.ratings:
             if rating.column in values:
                 self._read_rating(line, values, texts, rating, seconds, pool)
-        if plan.shape == "places":
-            self._count_open_places(line, values)
 
     def _read_rating(
         self,
@@ -184,7 +182,7 @@ class RatingReader:
         is_number = kind in ("score", "rank") and is_value
         code = self._codes.code_of(cell, is_number=is_number)
         if code == EMPTY and rating.place is not None:
-            return  # of a sheet with ties some places stay empty, see `_count_open_places`
+            return  # a tie above it, or a shorter order: no judgment is missing
         if code is not None:
             _count(self._missing, (texts["criterion"] or OVERALL, code), line)
             return
@@ -321,29 +319,13 @@ class RatingReader:
             responses = {"response_a": a["response_id"], "response_b": b["response_id"]}
             self.preferences.add({**texts, **responses}, line=line, won_a=won)
 
-    def _count_open_places(self, line: int, values: Mapping[str, Any]) -> None:
-        """Counts as missing the places of a sheet beyond the responses that it names."""
-        n_named = 0
-        for rating in self._plan.ratings:
-            cell = values.get(rating.column)
-            code = self._codes.code_of(cell, is_number=False)
-            if code is None:
-                try:
-                    n_named += sum(map(len, read_order(cell)))
-                except ValueError:
-                    n_named += 1
-            elif code != EMPTY:
-                n_named += 1  # counted by its code
-        criterion = self._plan.ratings[0].fixed.get("criterion", OVERALL)
-        for _ in range(len(self._plan.ratings) - n_named):
-            _count(self._missing, (criterion, EMPTY), line)
-
     def _is_first(self, line: int, what: str, *key: Any) -> bool:
         """Returns whether a rater has not judged this before; a repeat is left out, counted."""
-        first = self._given.setdefault((what, *key), line)
-        if first != line:
+        if (what, *key) in self._given:
             self._exclude(line, f"{what}: repeats an earlier one of the same rater")
-        return first == line
+            return False
+        self._given.add((what, *key))
+        return True
 
     def _is_left_out(self, line: int, status: str) -> bool:
         if status != APPROVED:

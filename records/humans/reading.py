@@ -99,6 +99,15 @@ class HumanReading:
             found[one.code] = (n + one.n, tuple(sorted({*lines, *one.lines})))
         return dict(sorted(found.items(), key=lambda item: -item[1][0]))
 
+    def unread(self) -> str | None:
+        """Returns a sentence that names the columns nobody asked to leave out, or None."""
+        names = [
+            one.column for one in self.columns_unread if one.reason not in (IGNORED, OF_THE_TOOL)
+        ]
+        if not names:
+            return None
+        return f"columns that are not read: {listed(names, 12)} (humans inspect says why)"
+
     def require_sound(self) -> HumanReading:
         """Returns itself.
 
@@ -191,13 +200,27 @@ def read_humans(
         InputError: where nothing can be understood: no such file or column, no ratings, no raters.
             Faults of single rows are not raised; they are in the reading.
     """
-    statuses = read_roster(roster) if isinstance(roster, str | Path) else roster
-    if statuses is not None:
-        statuses = {name: status.strip().upper() for name, status in statuses.items()}
     look = look_at(
         path, columns, layout=layout, source_map=source_map,
         criteria=criteria, dimensions=dimensions, format=format,
     )  # fmt: skip
+    return read_look(look, roster=roster, scale=scale)
+
+
+def read_look(
+    look: Look,
+    *,
+    roster: str | Path | Mapping[str, str] | None = None,
+    scale: Scale | None = None,
+) -> HumanReading:
+    """Returns the judgments of a file that was looked at; the arguments are as in `read_humans`.
+
+    Raises:
+        InputError: the file, or its roster, cannot be understood.
+    """
+    statuses = read_roster(roster) if isinstance(roster, str | Path) else roster
+    if statuses is not None:
+        statuses = {name: status.strip().upper() for name, status in statuses.items()}
     return _read(look, statuses=statuses, scale=scale)[0]
 
 
@@ -359,7 +382,7 @@ def _read(
         calibration=tables[1],
         labels=found.labels.build(),
         preferences=found.preferences.build(),
-        columns_used=_used(plan),
+        columns_used=columns_used(plan),
         columns_unread=plan.unread,
         columns_sampled=plan.sampled,
         n_rows=found.n_rows,
@@ -389,7 +412,8 @@ def _without_codes(table: HumanTable, scale: Scale | None, missing: list[Missing
     return table.select(~codes)
 
 
-def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
+def columns_used(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Returns (our column, their column); a column of ratings stands with its criterion."""
     ratings: list[tuple[str, str]] = []
     for rating in plan.ratings:
         said = [*rating.fixed.values(), *([f"place {rating.place:g}"] if rating.place else ())]
@@ -407,9 +431,6 @@ def _notices(plan: Plan, n_composed: int, total: Sum | None) -> Iterator[str]:
             yield f"taken for criteria, because they hold numbers: {', '.join(numbers)}"
         if labels := [name for name in plan.sampled if name in words]:
             yield f"taken for labels, because of words such as yes and no: {', '.join(labels)}"
-    unread = [one.column for one in plan.unread if one.reason not in (IGNORED, OF_THE_TOOL)]
-    if unread:
-        yield f"columns that are not read: {listed(unread, 12)} (humans inspect says why)"
     if n_composed:
         yield f"no response_id: judgments that take prompt and source for one: {n_composed:,}"
     if not plan.says("prompt_id"):

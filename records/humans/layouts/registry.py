@@ -32,7 +32,9 @@ def _open_table(file: HumanFile) -> Opened:
     return Opened(file.rows())
 
 
-ROWS = Layout("rows", lambda file: True, _open_table, "no tool's own columns: a plain table")
+ROWS = Layout(
+    "rows", lambda file: True, _open_table, "a plain table, without the columns of any tool"
+)
 SCRUB = Layout(
     "scrub",
     lambda file: file.has("judge_id", "true_id", "true_source", "item_type"),
