@@ -24,4 +24,5 @@ ARENA = Layout(
     "arena",
     lambda file: file.has("winner_model_a", "winner_model_b"),
     lambda file: Opened(_battles(file)),
+    "columns winner_model_a and winner_model_b",
 )

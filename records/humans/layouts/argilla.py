@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -33,17 +34,19 @@ def _answers(file: HumanFile, words: set[str]) -> Iterator[Row | Excluded]:
     for line, record in file.rows():
         context = _context(record)
         answers = _nested(record) if isinstance(record.get("responses"), dict) else _flat(record)
-        by_user: dict[Any, dict[str, Any]] = {}
+        # A question that a person answered twice makes a second row of theirs.
+        by_user: dict[tuple[Any, int], dict[str, Any]] = {}
         n_answers = 0
         for user, question, value, status in answers:
             n_answers += 1
             if status is not None and str(status) != "submitted":
                 yield Excluded(line, f"the answer is {status}, not submitted")
                 continue
-            by_user.setdefault(user, {})[question] = value
+            n = next(n for n in itertools.count() if question not in by_user.get((user, n), ()))
+            by_user.setdefault((user, n), {})[question] = value
         if not n_answers:
             yield Excluded(line, "the record has no answer")
-        for user, found in by_user.items():
+        for (user, _), found in by_user.items():
             person = {**context, "rater_id": user}
             rankings = {name: value for name, value in found.items() if _is_ranking(value)}
             if rankings:
@@ -127,4 +130,4 @@ def _listed(cell: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-ARGILLA = Layout("argilla", _fits, _open)
+ARGILLA = Layout("argilla", _fits, _open, "answers as QUESTION.responses, or nested responses")

@@ -110,4 +110,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-LABEL_STUDIO = Layout("label-studio", _fits, _open)
+LABEL_STUDIO = Layout(
+    "label-studio",
+    _fits,
+    _open,
+    "annotations and data in each task, or annotator and annotation_id",
+)

@@ -62,6 +62,7 @@ class Opened:
         header: the file's columns, for messages, where the rows have others as well.
         is_survey: whether columns stand for questions, which no guess can connect to responses.
         labels: columns that hold labels, known once their rows are read.
+        titles: column to what its file says of it, which may be a name that is known (SPSS, Stata).
         words: columns whose answers are words: labels where they are few and repeated.
     """
 
@@ -71,6 +72,7 @@ class Opened:
     header: tuple[str, ...] | None = None
     is_survey: bool = False
     labels: set[str] = field(default_factory=set)
+    titles: Mapping[str, str] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)
 
     def peek(self) -> list[Row]:
@@ -87,8 +89,10 @@ class Layout(NamedTuple):
         name: what users call it.
         fits: whether a file has it, by its first row or record.
         open: the file's rows.
+        known_by: what of the file shows it, in words.
     """
 
     name: str
     fits: Callable[[HumanFile], bool]
     open: Callable[[HumanFile], Opened]
+    known_by: str = ""

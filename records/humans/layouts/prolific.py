@@ -48,5 +48,8 @@ def _answer(response: Mapping[str, Any]) -> Any:
 
 
 PROLIFIC = Layout(
-    "prolific", _fits, lambda file: Opened(_answers(file), _HOUSEKEEPING, "participant_id")
+    "prolific",
+    _fits,
+    lambda file: Opened(_answers(file), _HOUSEKEEPING, "participant_id"),
+    "answers of participants to tasks",
 )

@@ -56,7 +56,12 @@ def _qualtrics_answers(file: HumanFile) -> Iterator[Row | Excluded]:
             yield Row(line, values)
 
 
-QUALTRICS = Layout("qualtrics", _qualtrics_fits, _qualtrics_open)
+QUALTRICS = Layout(
+    "qualtrics",
+    _qualtrics_fits,
+    _qualtrics_open,
+    "columns ResponseId and StartDate or RecordedDate",
+)
 
 
 _LIMESURVEY_HOUSEKEEPING = frozenset(
@@ -96,7 +101,9 @@ def _code(name: str) -> str:
     return name.partition(". ")[0]
 
 
-LIMESURVEY = Layout("limesurvey", _limesurvey_fits, _limesurvey_open)
+LIMESURVEY = Layout(
+    "limesurvey", _limesurvey_fits, _limesurvey_open, "columns submitdate and lastpage"
+)
 
 
 _FORMS_RATER = re.compile(
@@ -128,4 +135,6 @@ def _forms_rows(file: HumanFile) -> Iterator[Row]:
         yield Row(line, {**values, _EACH_ROW: f"row {line}"})
 
 
-GOOGLE_FORMS = Layout("google-forms", _forms_fits, _forms_open)
+GOOGLE_FORMS = Layout(
+    "google-forms", _forms_fits, _forms_open, "a first column Timestamp, and questions as columns"
+)

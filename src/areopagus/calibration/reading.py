@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ..records.humans import (
     read_judgments,
 )
 from ..records.humans.match import SHOWN, Scale
+from ..records.humans.respondents import ids_by_respondent, with_ids
 from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
@@ -207,7 +208,11 @@ def panel_dataset(
     notices: tuple[str, ...] = ()
     panel: PanelScores | None
     if isinstance(judges, Run):
-        responses, panel, identity, own_scale = _from_run(judges, table, texts)
+        rows = read_scores(judges.path)
+        ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
+        table = with_ids(table, ids, known)
+        calibration = None if calibration is None else with_ids(calibration, ids, known)
+        responses, panel, identity, own_scale = _from_run(judges, rows, table, texts)
     else:
         stored = judges.reading.require_sound()
         judged, judge_labels = stored.table, stored.labels
@@ -310,8 +315,9 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
     }
 
 
-def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
-    rows = read_scores(run.path)
+def _from_run(
+    run: Run, rows: Sequence[Mapping[str, Any]], table: HumanTable, texts: Texts
+) -> tuple[Any, Any, Any, Any]:
     ids = [row["response_id"] for row in rows]
     said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
 
