@@ -163,6 +163,8 @@ class Answer:
             told = "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
             told = "crossed, one rating each"
+        elif rotation := self.rotation(one):
+            told = f"in rotation: {rotation}"
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
         alone = "; order is that across prompts" if self.is_across else ""
@@ -212,7 +214,29 @@ class Answer:
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
             told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+        w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
+        if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
+            told += f"; W {estimate(w)}, by chance {number(chance.value)}"
         yield "people", told
+
+    def rotation(self, keys: Keys) -> str:
+        """What a rater saw of a prompt, where it was but part of the responses; else nothing."""
+        n = {
+            name: self.n("people", name, **keys)
+            for name in ("n_rotated", "n_balanced", "seen_least", "seen_most", "responses_least",
+                         "responses_most")
+        }  # fmt: skip
+        if not n["n_rotated"]:
+            return ""
+        seen, of = (
+            f"{n[f'{name}_least']}"
+            + (f" to {n[f'{name}_most']}" if n[f"{name}_most"] > n[f"{name}_least"] else "")
+            for name in ("seen", "responses")
+        )
+        balanced = "balanced"
+        if n["n_balanced"] < n["n_rotated"]:
+            balanced = f"{n['n_balanced']} balanced" if n["n_balanced"] else "not balanced"
+        return f"{seen} of {of} responses a rater in {units(n['n_rotated'], 'prompt')}, {balanced}"
 
     def _on(self, keys: Keys) -> str:
         """ " on clarity", where there are several criteria."""

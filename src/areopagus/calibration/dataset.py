@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.ratings import Ratings, make_ratings
+from ..aggregation.ratings import Ratings, make_ratings, ranked_among_all
 from ..records.humans import Coded, HumanTable, MatchReport
 from ..records.types import OVERALL
 from .panel_scores import PanelScores
@@ -210,7 +210,7 @@ def ratings_of(table: HumanTable, responses: Responses) -> tuple[tuple[Ratings, 
                 responses.prompt[where[mine]],
                 value,
             )
-            made.append(ratings)
+            made.append(ranked_among_all(ratings))
             n_repeated += repeated
     made.sort(key=lambda one: (one.criterion != OVERALL, one.kind != "rank"))
     return tuple(made), n_repeated, int((~known).sum())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
-from ..formats import count, number, said, units, words
+from ..formats import count, listed_all, number, p_value, said, units, words
 from ..records.design import order_of
 from ..records.estimates import select
 from ..reports.document import (
@@ -251,7 +251,7 @@ class _Shown(Answer):
         points = [
             (f"{self.named(keys)}:", text)
             for keys, found in self.criteria("people")
-            for text in _oddities(found)
+            for text in (*self._rotated(keys, found), *_oddities(found))
         ]
         if points:
             yield Points(points)
@@ -261,6 +261,23 @@ class _Shown(Answer):
                 "prompts: AC2 .930, ICC .935 to .938, same first choice .917; at 26 .946, .947 and "
                 ".945.", "quiet",
             )  # fmt: skip
+
+    def _rotated(self, keys: Mapping[str, Any], found: Mapping[str, Estimate]) -> Iterator[str]:
+        """The design of a rotation, which W is its own, and the test that goes with it."""
+        test = found.get("skillings_mack")
+        if test is None:
+            return
+        named = found["w"].method.partition(" of ")[2].partition(";")[0]
+        told = f"in rotation, {self.rotation(keys)}: {named}."
+        if test.is_defined:
+            degrees = int(found["degrees_of_freedom"].value)
+            told += (
+                f" Skillings-Mack {number(test.value)}, {degrees} degrees of freedom, permutation "
+                f"p {p_value(test.p)}."
+            )
+        yield told
+        if n := int(found["n_apart"].value):
+            yield f"no W, as raters do not connect the responses: {units(n, 'prompt')}."
 
     def raters(self) -> Iterator[Part]:
         """Who is harsh or lenient, and who says nothing."""
@@ -556,6 +573,21 @@ def _oddities(found: Mapping[str, Estimate]) -> Iterator[str]:
     if n.get("n_partial"):
         cells = units(n["n_partial"], "rater x prompt cell")
         yield f"incomplete, in tau and alpha, not in W and ICC: {cells}."
+    if n.get("n_incomplete") or n.get("n_gapped"):
+        odd = [
+            f"{count(n[name])} {told}"
+            for name, told in (
+                ("n_incomplete", "of part of the responses"),
+                ("n_gapped", "with gaps in the ranks"),
+                ("n_beyond", "with ranks above the number of responses"),
+            )
+            if n.get(name)
+        ]
+        yield (
+            f"of {units(n['n_rankings'], 'ranking')}, {listed_all(odd)}: in these prompts a rank "
+            "is the one to be expected among all n responses, (n + 1)/(k + 1) times that among "
+            "the k ranked."
+        )
     if n.get("n_constant"):
         raters = units(n["n_constant"], "rater")
         yield f"one value throughout, left out of W, ICC and severity: {raters}."

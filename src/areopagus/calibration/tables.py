@@ -93,9 +93,10 @@ PEOPLE: Final = (
         "tau = pairwise tau; w = W; w_by_chance value = W by chance; mean_spearman = r̄; "
         "mean_spearman p = p; alpha_ordinal = alpha, ordinal; alpha_interval = alpha, interval; "
         "ac2 = AC2",
-        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees) "
-        "and r̄ = (mW − 1)/(m − 1), 0 when nobody agrees, with its permutation p. Alpha is "
-        "taken over all responses; AC2 stays high where one value prevails.",
+        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees; in a "
+        "rotation Durbin's, or by Skillings and Mack) and r̄ = (W − W₀)/(1 − W₀), W₀ by chance, "
+        "with its permutation p. Alpha is taken over all responses; AC2 stays high where one "
+        "value prevails.",
     ),
     CalibrationTable(
         "people",
