@@ -43,10 +43,10 @@ from .proportions import newcombe as newcombe
 from .proportions import rogan_gladen as rogan_gladen
 from .proportions import wilson as wilson
 from .ranking import plackett_luce as plackett_luce
-from .rotations import durbin_w as durbin_w
-from .rotations import skillings_mack as skillings_mack
 from .ratings import ratings_of_table as ratings_of_table
 from .respondents import by_prompt_unit as by_prompt_unit
+from .rotations import durbin_w as durbin_w
+from .rotations import skillings_mack as skillings_mack
 from .severity import severity as severity
 from .severity import severity_parts as severity_parts
 from .sign_flips import hall_interval as hall_interval

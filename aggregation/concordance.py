@@ -335,9 +335,9 @@ def _permutation_p(
     stacks: list[Floats], parts: list[_InRotation], observed: float, n: int, seed: int
 ) -> Estimate:
     cells = sum(stack.size for stack in stacks)
-    drawn = [len(part.drawn) for part in parts if part.rankings.is_defined]
-    if drawn:
-        resamples = drawn[0]
+    shared = [len(part.drawn) for part in parts if part.rankings.is_defined]
+    if shared:
+        resamples = shared[0]
     else:
         resamples = int(np.clip(MOST_DRAWN // cells, FEWEST_RESAMPLES, MOST_RESAMPLES))
     rng = np.random.default_rng(seed)

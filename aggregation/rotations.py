@@ -151,14 +151,14 @@ class IncompleteRankings:
         together = seen.T.astype(np.float64) @ seen.astype(np.float64)
         np.fill_diagonal(together, 0.0)
         covariance = np.diag(together.sum(axis=1)) - together
-        self._inverse = np.zeros_like(covariance)
+        self._inverse: Floats = np.zeros(covariance.shape)
         self._rows: list[_Rows] = []
         self.statistic = self.w = math.nan
         if self.n_items < 2 or np.linalg.matrix_rank(covariance) < self.n_items - 1:
             return
         if self.n_raters < 2:
             return
-        self._inverse = np.linalg.pinv(covariance, hermitian=True)
+        self._inverse = np.asarray(np.linalg.pinv(covariance, hermitian=True), dtype=np.float64)
         sizes = seen.sum(axis=1)
         for k in np.unique(sizes).tolist():
             rows, place = np.nonzero(seen & (sizes == k)[:, None])

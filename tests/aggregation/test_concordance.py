@@ -207,9 +207,7 @@ def partial(values: np.ndarray, rng: np.random.Generator, seen: int) -> np.ndarr
     return table
 
 
-def test_w_of_incomplete_rankings_is_durbins_where_they_are_balanced_and_kendalls_where_complete() -> (
-    None
-):
+def test_w_of_incomplete_rankings_is_durbins_where_balanced_and_kendalls_where_complete() -> None:
     rng = np.random.default_rng(4)
     for _ in range(20):
         table = np.full((7, 7), NAN)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -38,11 +40,10 @@ def test_ranks_of_a_part_become_those_to_be_expected_among_all() -> None:
 
 
 def test_the_mean_over_all_subsets_of_true_order_is_the_order_itself() -> None:
-    import itertools
-
-    table: list[list[float | None]] = []
-    for shown in itertools.combinations(range(5), 3):
-        table.append([shown.index(k) + 1 if k in shown else None for k in range(5)])
+    table: list[list[float | None]] = [
+        [shown.index(k) + 1 if k in shown else None for k in range(5)]
+        for shown in itertools.combinations(range(5), 3)
+    ]
     mean, counts = ranked_among_all(ranks_of(table)).mean_by_response(5)
     assert counts.tolist() == [6] * 5
     # Best of all: always first, 1 * 6 / 4 = 1.5; the rest by symmetry about 3.

@@ -152,9 +152,9 @@ def add_criterion(
     tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
     raters who rated whole prompts, W and r̄ also those of rotations (`Concordance`), with the test
     of Skillings and Mack. How many rankings are incomplete, gapped, or reach beyond the number of
-    responses stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that differences between
-    prompts count as agreement (interval only for scores); AC2 with quadratic weights stands beside
-    it: it is high where one value prevails.
+    responses stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that
+    differences between prompts count as agreement (interval only for scores); AC2 with quadratic
+    weights stands beside it: it is high where one value prevails.
     """
     table, prompt = by_place(ratings), _prompt_of_columns(ratings)
     agreed = concordance(ratings, level=level, seed=seed)
