@@ -24,6 +24,21 @@ A YAML file with any of these parts (an unknown key is a fault):
     kind: rank
     constants: {prompt_id: potatoes}
 
+    # one row a rater and prompt, one column a blinded label and criterion
+    columns_pattern: "{label}_{criterion}"   # {respondent}, {response}, {prompt}, {rater} as well
+    key: {A: gpt-5, B: human}    # label: respondent; or a file, as --source-map
+
+    # a ranking sheet: columns are places, cells are labels; ties as "A=B" or "A, B"
+    place_columns: [best, next, worst]
+    key: sheets/key.csv
+
+    # two responses a row, and which is better: a, b, its name, tie
+    columns: {rater_id: who, prompt_id: task, response_a: left, response_b: right, winner: pick}
+
+    # a survey whose questions are named by a pattern, joined to a table with a row an item
+    items: {pattern: "Q{item}_{criterion}", table: items.csv}   # item, prompt_id, response_id
+    criteria: {"1": clarity, "2": {criterion: acceptable, kind: label}}
+
     # one row an item, one column a rater
     columns: {response_id: Units}
     rater_columns: rest          # or a list of columns
@@ -45,7 +60,10 @@ from ..readers.cells import read_id
 from ..readers.rows import Row
 from ..types import OVERALL
 from .layouts import LAYOUTS
-from .table import Kind
+from .patterns import PLACES, names_of, pattern_faults
+
+JudgmentKind = Literal["score", "rank", "label"]
+"""What a column of judgments holds: as `table.Kind`, or labels (yes, no, any category)."""
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "rater_id": (
@@ -66,6 +84,14 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "comment": ("comment", "justification", "notes"),
     "item_type": ("item_type",),
     "item_role": ("item_role", "response_role"),
+    "label": ("label", "category", "choice_label"),
+    "response_a": ("response_a_id", "response_id_a", "response_a", "answer_a", "output_a",
+                   "option_a", "option_a_output_id", "item_a", "left", "a"),
+    "response_b": ("response_b_id", "response_id_b", "response_b", "answer_b", "output_b",
+                   "option_b", "option_b_output_id", "item_b", "right", "b"),
+    "source_a": ("source_a", "respondent_a", "model_a", "system_a"),
+    "source_b": ("source_b", "respondent_b", "model_b", "system_b"),
+    "winner": ("winner", "preferred", "preference", "better", "choice"),
     "blinded_label": ("blinded_label", "blind_label", "label"),
     "source": ("source", "true_source", "system_id", "system", "respondent_id"),
     "model": ("model", "judge_model"),
@@ -143,6 +169,21 @@ def _one_of(allowed: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _pattern(text: str) -> str:
+    faults = pattern_faults(text)
+    if faults:
+        raise ValueError(faults[0])
+    return text
+
+
+def _response_pattern(text: str) -> str:
+    unknown = [name for name in names_of(_pattern(text)) if name not in PLACES]
+    if unknown:
+        allowed = ", ".join(f"{{{name}}}" for name in PLACES)
+        raise ValueError(f"must hold only {allowed} (others need a table of items)")
+    return text
+
+
 OwnColumn = Annotated[str, _one_of(SYNONYMS)]
 
 
@@ -151,7 +192,7 @@ class Criterion(BaseModel):
 
     model_config = STRICT
     criterion: str = OVERALL
-    kind: Kind = "score"
+    kind: JudgmentKind = "score"
 
 
 class Item(BaseModel):
@@ -163,7 +204,32 @@ class Item(BaseModel):
     prompt_id: str | None = None
     response_id: str | None = None
     blinded_label: str | None = None
-    kind: Kind = "score"
+    kind: JudgmentKind = "score"
+
+
+class ItemTable(BaseModel):
+    """A table of items, and how the columns of a survey are named for them.
+
+    Attributes:
+        table: a file with a row an item: what the pattern names, prompt_id, and response_id,
+            blinded_label or source; also criterion and kind.
+        pattern: names in braces, of which `criterion` is the criterion and the others are columns
+            of the table; without one, the table's `column` says which column it is.
+    """
+
+    model_config = STRICT
+    table: str
+    pattern: Annotated[str, AfterValidator(_pattern)] | None = None
+    kind: JudgmentKind | None = None
+
+
+class PatternOf(BaseModel):
+    """A pattern of column names, with what its columns are where their names do not say it."""
+
+    model_config = STRICT
+    pattern: Annotated[str, AfterValidator(_response_pattern)]
+    criterion: str | None = None
+    kind: JudgmentKind | None = None
 
 
 class HumanColumns(BaseModel):
@@ -175,7 +241,11 @@ class HumanColumns(BaseModel):
         columns: our column to theirs.
         constants: our column to a value that holds for every row.
         criteria: their column to the criterion that it holds.
-        items: their column to the response and criterion that it holds.
+        items: their column to the response and criterion that it holds; or a table of items.
+        columns_pattern: how columns are named for responses: "{label}_{criterion}".
+        place_columns: columns whose cells name responses, from the first place on.
+        key: blinded label to its respondent, or to a response id that holds "{prompt_id}"; or a
+            file (see `side_tables.read_source_map`).
         item_columns: columns named for responses: a list, or "rest".
         rater_columns: columns named for raters: a list, or "rest".
         rater_from_row: whether each row is another, unnamed rater.
@@ -190,13 +260,37 @@ class HumanColumns(BaseModel):
     columns: dict[OwnColumn, str] = Field(default_factory=dict)
     constants: dict[OwnColumn, str] = Field(default_factory=dict)
     criteria: dict[str, str | Criterion] = Field(default_factory=dict)
-    items: tuple[Item, ...] = ()
+    items: tuple[Item, ...] | ItemTable = ()
+    columns_pattern: (
+        Annotated[str, AfterValidator(_response_pattern)]
+        | tuple[Annotated[str, AfterValidator(_response_pattern)] | PatternOf, ...]
+    ) = ()
+    place_columns: tuple[str, ...] = ()
+    key: dict[str, str] | str = Field(default_factory=dict)
     item_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_from_row: bool = False
-    kind: Kind = "score"
+    kind: JudgmentKind = "score"
     codes: dict[str, float] = Field(default_factory=dict)
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
+
+    def patterns(self) -> tuple[PatternOf, ...]:
+        """Returns the patterns of column names, one or several, in one form."""
+        said = self.columns_pattern
+        return tuple(
+            one if isinstance(one, PatternOf) else PatternOf(pattern=one)
+            for one in ((said,) if isinstance(said, str) else said)
+        )
+
+    def beside(self, folder: Path) -> HumanColumns:
+        """Returns the map with the files that it names as paths from the folder that it lies in."""
+        changed: dict[str, Any] = {}
+        if isinstance(self.key, str):
+            changed["key"] = str(folder / self.key)
+        if isinstance(self.items, ItemTable):
+            table = str(folder / self.items.table)
+            changed["items"] = self.items.model_copy(update={"table": table})
+        return self.model_copy(update=changed) if changed else self
 
 
 def read_column_map(given: str | Path | Mapping[str, Any] | HumanColumns | None) -> HumanColumns:
@@ -213,7 +307,8 @@ def read_column_map(given: str | Path | Mapping[str, Any] | HumanColumns | None)
     if isinstance(given, HumanColumns):
         return given
     if isinstance(given, str | Path):
-        return read_document(Path(given), HumanColumns, kind="column map")
+        path = Path(given)
+        return read_document(path, HumanColumns, kind="column map").beside(path.parent)
     content: dict[str, Any] = dict(given)
     if content and not any(name in HumanColumns.model_fields for name in content):
         content = {"columns": content}

@@ -10,13 +10,14 @@ from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
 from ..readers.rows import Excluded, Row
 from ..types import OVERALL
+from .answers import read_label, read_order, read_winner
 from .columns import HumanColumns
-from .plan import Plan, RatingColumn
+from .plan import Plan
+from .shapes import PAIR, RatingColumn
 from .side_tables import APPROVED, SourceMap
 from .table import (
     TEXT_COLUMNS,
     HumanTable,
-    Kind,
     LabelTable,
     PreferenceTable,
     TableBuilder,
@@ -73,7 +74,8 @@ class RatingReader:
         self.attributes: dict[str, dict[str, str]] = {}
         self._path = path
         self._plan = plan
-        self._described = [(n, plan.columns[n]) for n in TEXT_COLUMNS if n in plan.columns]
+        described = (*TEXT_COLUMNS, *(name for name in PAIR if name != "winner"))
+        self._described = [(n, plan.columns[n]) for n in described if n in plan.columns]
         self._criterion = plan.columns.get("criterion")
         self._codes = {text.strip().lower(): number for text, number in column_map.codes.items()}
         self._rater_from_row = column_map.rater_from_row
@@ -82,6 +84,8 @@ class RatingReader:
         self._roster = roster or {}
         # A few different texts make up a million cells: each is checked once.
         self._ids: dict[str, str | None] = {}
+        # The line of each label and preference, of which a rater gives one.
+        self._given: dict[tuple[Any, ...], int] = {}
         self._numbers: dict[str, float | None] = {}
 
     def read(self, rows: Iterable[Row | Excluded]) -> None:
@@ -98,8 +102,7 @@ class RatingReader:
         texts: dict[str, str | None] = dict(plan.constants)
         for ours, theirs in self._described:
             if ours != "criterion":
-                read = _text if ours in _FREE_TEXT else self._id
-                texts[ours] = self._cell(line, theirs, values, read)
+                texts[ours] = self._cell(line, theirs, values, _reads(ours, self._id))
         if self._rater_from_row:
             texts["rater_id"] = f"row {self.n_rows}"
         if plan.for_judges and self._is_not_scored(line, values, texts):
@@ -122,33 +125,64 @@ class RatingReader:
         rating: RatingColumn,
         seconds: float | None,
     ) -> None:
+        """Reads a cell of judgments: one rating or label, an order of responses, or a winner."""
         before = self.n_faults
         texts = {**row_texts, **rating.fixed}
-        value = self._cell(line, rating.column, values, self._number)
-        if self.n_faults > before:
-            return
-        if value is None:
-            self.n_missing += 1
-            return
+        cell = values.get(rating.column)
+        if rating.kind == "winner" or rating.names is not None:
+            if is_missing(cell):
+                self.n_missing += 1
+                return
+        else:
+            kind = self._kind(line, values, rating)
+            read: Callable[[Any], Any] = read_label if kind == "label" else self._number
+            value = self._cell(line, rating.column, values, read)
+            if self.n_faults > before:
+                return
+            if value is None:
+                self.n_missing += 1
+                return
+        for ours, theirs in rating.cells.items():
+            texts[ours] = self._cell(line, theirs, values, _reads(ours, self._id))
         if "criterion" not in texts:
             column = self._criterion
             said = None if column is None else self._cell(line, column, values, self._id)
             texts["criterion"] = said or OVERALL
-        kind = self._kind(line, values, rating)
-        rater = texts.get("rater_id")
-        if rater is None:
+        if texts.get("rater_id") is None:
             self._fault(line, "must not be empty", self._plan.columns.get("rater_id", "rater_id"))
-        # Most rows name their response; the rest takes a label or a source to resolve.
-        elif texts.get("response_id") is None or texts.get("blinded_label") is not None:
+        elif rating.names is None:
             self._resolve(line, texts)
         if self.n_faults > before:
             return
-        status = self._roster.get(rater or "", APPROVED)
-        if status != APPROVED:
-            self._exclude(line, f"rating: the roster says {status}")
+        status = self._roster.get(texts.get("rater_id") or "", APPROVED)
+        if rating.kind == "winner":
+            self._read_preference(line, texts, rating, cell, status)
+        elif rating.names is not None:
+            self._read_order(line, texts, rating, cell, status, seconds)
+        else:
+            self._add(line, texts, kind, value, status, seconds)
+
+    def _add(
+        self,
+        line: int,
+        texts: dict[str, str | None],
+        kind: str,
+        value: Any,
+        status: str,
+        seconds: float | None,
+    ) -> None:
+        """Adds a rating or label of a response that is known."""
+        if self._is_left_out(line, status):
             return
         item_type = texts.get("item_type")
         is_standard = item_type is None or item_type.lower() in self._standard
+        if kind == "label":
+            names = ("rater_id", "prompt_id", "response_id", "criterion")
+            if not is_standard:
+                self._exclude(line, "label: of a calibration item")
+            elif self._is_first(line, "label", *(texts.get(name) for name in names)):
+                self.labels.add({**texts, "label": value}, line=line)
+            return
         builder = self.table if is_standard else self.calibration
         builder.add(
             texts,
@@ -158,18 +192,98 @@ class RatingReader:
             duration_s=math.nan if seconds is None else seconds,
         )
 
-    def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> Kind:
+    def _read_order(
+        self,
+        line: int,
+        texts: Mapping[str, str | None],
+        rating: RatingColumn,
+        cell: Any,
+        status: str,
+        seconds: float | None,
+    ) -> None:
+        """Reads a cell that names responses: those of one place, or all in their order."""
+        try:
+            groups = read_order(cell)
+            if rating.place is not None and len(groups) > 1:
+                raise ValueError(f"must name the responses of one place, got {str(cell)[:40]!r}")
+        except ValueError as error:
+            self._fault(line, str(error), rating.column)
+            return
+        place = 1.0 if rating.place is None else rating.place
+        for group in groups:
+            for name in group:
+                named: dict[str, str | None] = {**texts, rating.names or "response_id": name}
+                before = self.n_faults
+                self._resolve(line, named)
+                if self.n_faults == before:
+                    self._add(line, named, "rank", place, status, seconds)
+            place += len(group)
+
+    def _read_preference(
+        self,
+        line: int,
+        texts: Mapping[str, str | None],
+        rating: RatingColumn,
+        cell: Any,
+        status: str,
+    ) -> None:
+        """Reads which of two responses a rater prefers."""
+        before = self.n_faults
+        sides: list[dict[str, str | None]] = []
+        for side in "ab":
+            names = [texts.get(f"{kind}_{side}") for kind in ("response", "source")]
+            said = next((name for name in names if name is not None), None)
+            if said is None:
+                column = self._plan.columns.get(f"response_{side}")
+                column = column or self._plan.columns.get(f"source_{side}", "")
+                self._fault(line, "must not be empty", column)
+                continue
+            ours = rating.names or "response_id"
+            sides.append({**texts, ours: said})
+            self._resolve(line, sides[-1])
+        if self.n_faults > before or self._is_left_out(line, status):
+            return
+        a, b = sides
+        keys = ("response_id", "source", "model", "blinded_label")
+        if a["response_id"] == b["response_id"]:
+            self._fault(line, f"compares {a['response_id']!r} with itself", rating.column)
+            return
+        try:
+            won = read_winner(cell, *([one.get(key) for key in keys] for one in (a, b)))
+        except ValueError as error:
+            self._fault(line, str(error), rating.column)
+            return
+        pair = tuple(sorted(str(one["response_id"]) for one in sides))
+        who = (texts.get("rater_id"), texts.get("prompt_id"), texts.get("criterion"))
+        if self._is_first(line, "preference", *who, *pair):
+            responses = {"response_a": a["response_id"], "response_b": b["response_id"]}
+            self.preferences.add({**texts, **responses}, line=line, won_a=won)
+
+    def _is_first(self, line: int, what: str, *key: Any) -> bool:
+        """Returns whether a rater has not judged this before; a repeat is left out, counted."""
+        first = self._given.setdefault((what, *key), line)
+        if first != line:
+            self._exclude(line, f"{what}: repeats an earlier one of the same rater")
+        return first == line
+
+    def _is_left_out(self, line: int, status: str) -> bool:
+        if status != APPROVED:
+            self._exclude(line, f"rating: the roster says {status}")
+        return status != APPROVED
+
+    def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> str:
         column = self._plan.columns.get("kind")
         said = "" if column is None else str(values.get(column) or "").strip().lower()
-        if said in ("score", "rank"):
-            return "rank" if said == "rank" else "score"
-        if said:
-            self._fault(line, f"must be score or rank, got {said[:40]!r}", column)
-        return rating.kind
+        if said and said not in ("score", "rank", "label"):
+            message = f"must be score, rank or label, got {said[:40]!r}"
+            self._fault(line, message, column)
+        return said or rating.kind
 
     def _resolve(self, line: int, texts: dict[str, str | None]) -> None:
         """Finds the response of a rating; a fault where that cannot be done."""
         label, stated = texts.get("blinded_label"), texts.get("response_id")
+        if label is None and stated is not None:
+            return  # as in most files
         if label is not None and self._source_map is not None:
             rater, prompt = texts.get("rater_id"), texts.get("prompt_id")
             known = self._source_map.resolve(rater, prompt, label) or {}
@@ -187,8 +301,9 @@ class RatingReader:
                     texts[name] = text
         if texts.get("response_id") is not None:
             return
-        if label is not None:
-            self._fault(line, f"label {label!r} names no response without a source map")
+        if label is not None and self._source_map is None:
+            message = f"label {label!r} names no response without a source map (or a map's key)"
+            self._fault(line, message)
             return
         writer = texts.get("source")
         if writer is None and not self._plan.for_judges:
@@ -265,6 +380,10 @@ class RatingReader:
             known = self._codes.get(cell.strip().lower())
             self._numbers[cell] = read_number(cell) if known is None else known
         return self._numbers[cell]
+
+
+def _reads(ours: str, read_id: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    return _text if ours in _FREE_TEXT else read_id
 
 
 def _text(cell: Any) -> str | None:

@@ -15,7 +15,7 @@ from .match import MatchReport, Scale, match
 from .misfits import Misfit
 from .plan import Plan, make_plan
 from .ratings import RatingReader
-from .side_tables import APPROVED, SourceMap, read_roster, read_source_map
+from .side_tables import APPROVED, SourceMap, read_key, read_roster, read_source_map
 from .table import HumanTable, LabelTable, PreferenceTable
 
 
@@ -38,7 +38,7 @@ class HumanReading:
     Attributes:
         path: the file.
         layout: the tool's layout ("rows" for plain tables, "scrub" for the paper's release).
-        shape: "long", "wide", "items" or "raters" (see `plan.Plan`).
+        shape: "long", "wide", "pairs", … (see `plan.Plan`).
         table: the ratings of the study.
         calibration: ratings of calibration items, told apart by item_type.
         labels, preferences: judgments of these kinds; mostly empty.
@@ -237,7 +237,16 @@ def _read(
     )
     if not opened.peek() and format_faults:
         raise InputError(format_faults)
-    plan = make_plan(source, opened, column_map, criteria=criteria, for_judges=for_judges)
+    if source_map is None and column_map.key:
+        source_map = read_key(column_map.key)
+    plan = make_plan(
+        source,
+        opened,
+        column_map,
+        criteria=criteria,
+        for_judges=for_judges,
+        labels=() if source_map is None else source_map.labels(),
+    )
     found = RatingReader(str(path), plan, column_map, source_map=source_map, roster=statuses)
     found.read(opened.rows)
     approved = None
@@ -269,17 +278,25 @@ def _read(
 
 
 def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
-    ratings = (
-        (f"{rating.kind} ({', '.join(rating.fixed.values()) or 'by row'})", rating.column)
-        for rating in plan.ratings
-    )
-    return (*plan.columns.items(), *ratings)
+    ratings: list[tuple[str, str]] = []
+    for rating in plan.ratings:
+        said = [*rating.fixed.values(), *([f"place {rating.place:g}"] if rating.place else ())]
+        ratings.append((f"{rating.kind} ({', '.join(said) or 'by row'})", rating.column))
+        ratings += [(ours, theirs) for ours, theirs in rating.cells.items()]
+    return (*plan.columns.items(), *dict.fromkeys(ratings))
 
 
 def _notices(plan: Plan, n_composed: int) -> tuple[str, ...]:
-    notices: list[str] = []
-    if plan.sampled:
-        notices.append(f"taken for criteria, holding numbers only: {', '.join(plan.sampled)}")
+    notices: list[str] = [*plan.notices]
+    if plan.sampled and plan.shape == "wide":
+        words = [one.column for one in plan.ratings if one.kind == "label"]
+        numbers = [name for name in plan.sampled if name not in words]
+        if numbers:
+            notices.append(f"taken for criteria, holding numbers only: {', '.join(numbers)}")
+        if words := [name for name in plan.sampled if name in words]:
+            notices.append(
+                f"taken for labels, holding words such as yes and no: {', '.join(words)}"
+            )
     if n_composed:
         notices.append(
             f"no response_id: ratings that take prompt and source for one: {n_composed:,}"

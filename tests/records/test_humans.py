@@ -70,15 +70,16 @@ def test_a_long_file(tmp_path: Path) -> None:
 def test_a_wide_file(tmp_path: Path) -> None:
     path = write(
         tmp_path / "h.csv",
-        ["rater_id", "prompt_id", "response_id", "clarity", "depth", "favourite"],
-        ["a", "p1", "r1", 7, 5, "yes"],
-        ["b", "p1", "r1", 6, "", "no"],
+        ["rater_id", "prompt_id", "response_id", "clarity", "depth", "favourite", "remark"],
+        ["a", "p1", "r1", 7, 5, "yes", "long"],
+        ["b", "p1", "r1", 6, "", "no", "short"],
     )
     reading = read_humans(path)
     assert entries(reading) == EXPECTED
     assert reading.n_missing == 1
-    assert reading.columns_sampled == ("clarity", "depth")
-    assert reading.columns_ignored == ("favourite",)
+    assert reading.columns_sampled == ("clarity", "depth", "favourite")
+    assert reading.labels.label.texts().tolist() == ["yes", "no"]
+    assert reading.columns_ignored == ("remark",)
     assert len(read_humans(path, criteria=["depth"]).table) == 1
 
 
@@ -469,7 +470,7 @@ def test_kinds_by_row_and_their_faults(tmp_path: Path) -> None:
     )
     reading = read_humans(path)
     assert [entry[4] for entry in entries(reading)] == ["rank", "score"]
-    assert "must be score or rank" in reading.faults[0].message
+    assert "must be score, rank or label" in reading.faults[0].message
 
 
 def test_files_in_which_nothing_can_be_understood(tmp_path: Path) -> None:
