@@ -11,6 +11,7 @@ from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
+from . import preferences_answer as preferences
 from .corrections import ADOPTED
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
@@ -118,6 +119,8 @@ class Answer:
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
             found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+        for verdict, name in preferences.verdicts(self):
+            found.setdefault(verdict, []).append(name)
         return found
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -139,6 +142,7 @@ class Answer:
         yield from self._coverage()
         yield from self._people(self.main)
         yield from self._panel()
+        yield from preferences.trust(self)
         yield from self._corrected()
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
@@ -159,8 +163,9 @@ class Answer:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
+        compared = preferences.design(self)
         if not n_ratings:
-            told = "no ratings"
+            told = compared or "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
             told = "crossed, one rating each"
         elif rotation := self.rotation(one):
@@ -168,6 +173,8 @@ class Answer:
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
         alone = "; order is that across prompts" if self.is_across else ""
+        if compared and n_ratings:
+            told += f"; {compared}"
         size = f"{units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
@@ -274,6 +281,8 @@ class Answer:
         if earned:
             told = f"{', '.join(earned)}: earned out of fold; areopagus apply CALIBRATION RUN"
             yield "corrected", told
+        elif not self.main:
+            return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
             yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
@@ -298,6 +307,7 @@ class Answer:
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
+        yield from preferences.cautions(self)
         found = self.by_verdict()
         if "undecided" in found:
             yield (
@@ -313,7 +323,8 @@ class Answer:
                 for _, figures in self.criteria("panel")
                 if not figures["tau"].is_defined
             )
-            yield f"No tau on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+            reasons |= dict.fromkeys(preferences.undefined_reasons(self))
+            yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
         beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
         if beyond is not None and beyond.verdict is not None:
             yield (
@@ -339,6 +350,8 @@ class Answer:
         """The judges with this verdict."""
         measure = "within" if verdict == SOURCE_ONLY else "accuracy"
         rows = select(self.estimates, "judges", factor="judge", measure=measure, verdict=verdict)
+        if not self.main:
+            rows = select(self.estimates, "preferences of judges", measure=measure, verdict=verdict)
         return [str(name) for name in rows["group"]]
 
     def _raters_called(self) -> str:
@@ -360,10 +373,8 @@ class Answer:
 
     def people_headline(self) -> Iterator[str]:
         """Says on what people agree better than chance."""
-        shared: list[str] = []
-        apart: list[str] = []
-        against: list[str] = []
-        unknown: list[str] = []
+        told: dict[str, list[str]] = {"shared": [], "apart": [], "against": [], "unknown": []}
+        shared, apart, against, unknown = told.values()
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
@@ -374,6 +385,8 @@ class Answer:
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
+        for verdict, name in preferences.people_verdicts(self):
+            told[verdict].append(name)
         if against:
             yield (
                 f"People agree less than chance would have them on {listed(against)}: ratings "
@@ -387,13 +400,14 @@ class Answer:
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
         if not (shared or apart or against or unknown):
-            yield "Nothing can be said: nobody's ratings count."
+            yield "Nothing can be said: nobody's judgments count."
 
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""
         yield from self._design()
         for keys, _ in self.criteria("people")[:1]:
             yield from self._people(keys)
+        yield from preferences.trust(self)
         if named := self._raters_called():
             yield "raters", named
 

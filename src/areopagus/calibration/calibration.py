@@ -37,6 +37,7 @@ from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
+from .preferences import add_preferences
 from .reading import (
     Inferred,
     Texts,
@@ -266,6 +267,7 @@ def calibrate(
     doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, target=target, **chance)
+    add_preferences(out, dataset, level=config.level)
     require_agreement(out.frame())
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
@@ -319,6 +321,7 @@ def agreement(
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)
+    add_preferences(out, dataset, level=config.level)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

@@ -25,7 +25,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from . import tables
+from . import preferences_answer, tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
@@ -72,6 +72,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("one-person", "Panel against one more person", shown.one_person(), "detail"),
+            ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("judges", "Judges, personas, models, axes", shown.judges(), "detail"),
             ("how-many", "How many judges", shown.how_many(), "detail"),
             ("corrections", "Corrections, out of fold", shown.corrections(), "detail"),
@@ -96,6 +97,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("criteria", "By criterion", shown.people_by_criterion(), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
+            ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
@@ -127,6 +129,7 @@ class _Shown(Answer):
 
     def ends(self) -> Iterator[_Parts]:
         """What every document ends with."""
+        yield "worths", "Worths of the responses of a prompt", self.worths(), "appendix"
         yield "limitations", "What cannot be said with these data", self._limits(), "detail"
         yield "paper", "The paper's definitions and figures", self._paper(), "appendix"
         yield "method", "How it was computed", self._method(), "appendix"
@@ -139,7 +142,42 @@ class _Shown(Answer):
     # People
 
     def by_criterion(self) -> Iterator[Part]:
-        """The picture and the table of the summary."""
+        """The picture and the table of the summary; of preferences the same by accuracy."""
+        yield from self._by_criterion()
+        found = [
+            (name, _SO.get(verdict, verdict), figures)
+            for name, figures in preferences_answer.criteria(self)
+            if (verdict := preferences_answer.verdict(figures)) is not None
+        ]
+        if not found:
+            return
+        yield _forest(
+            "preferences", "Panel and people on pairs", [name for name, _, _ in found],
+            {
+                "one more person": [one.get("accuracy_of_one") for _, _, one in found],
+                "panel": [one.get("accuracy_of_panel") for _, _, one in found],
+                "ceiling": [one.get("ceiling") for _, _, one in found],
+            },
+            "Accuracy on single people's preferences, with intervals over prompts; the dashed "
+            "line is chance, the ceiling the most that a judge could reach.",
+            axis="accuracy", reference=0.5, hollow=("one more person",),
+        )  # fmt: skip
+        yield Table(
+            "Accuracy on people's preferences between two responses, ties one half, on pairs of "
+            "two raters or more.",
+            "By criterion, of pairs",
+            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
+             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [
+                [name, so, *(
+                    None if figures.get(one) is None else figures[one].value
+                    for one in ("accuracy_of_panel", "accuracy_of_one")
+                ), figures.get("accuracy_difference")]
+                for name, so, figures in found
+            ],
+        )  # fmt: skip
+
+    def _by_criterion(self) -> Iterator[Part]:
         found = []
         for keys, figures in self.criteria("panel"):
             panel, one, ceiling, apart = (
@@ -175,6 +213,29 @@ class _Shown(Answer):
         """The summary of people alone."""
         yield from self._agreement_chart()
         yield from self.table(tables.PEOPLE_IN_SHORT)
+        yield from self._preferences_chart()
+        yield from self.table(tables.PREFERENCES_IN_SHORT)
+
+    def _preferences_chart(self) -> Iterator[Part]:
+        found = preferences_answer.criteria(self)
+        if found:
+            yield _forest(
+                "equal", "Equal preferences by criterion", [name for name, _ in found],
+                {"beyond chance": [figures["kappa"] for _, figures in found]},
+                "Equal preferences of two raters beyond chance, with intervals over prompts.",
+                axis="kappa", reference=0.0,
+            )  # fmt: skip
+
+    def preferences(self) -> Iterator[Part]:
+        """What people prefer of two responses, and the panel, its judges and respondents."""
+        yield from self.table(tables.PREFERENCES)
+        yield from self.table(tables.PREFERENCES_PANEL)
+        yield from self.table(tables.PREFERENCES_JUDGES)
+        yield from self.table(tables.WORTHS)
+
+    def worths(self) -> Iterator[Part]:
+        """The worths of responses within their prompt."""
+        yield from self.table(tables.WORTHS_OF_RESPONSES)
 
     def _agreement_chart(self) -> Iterator[Part]:
         found = [row for row in self.criteria("people") if "n_raters" in row[1]]
@@ -196,11 +257,12 @@ class _Shown(Answer):
         told = self.record["matched"]
         n = {
             name: self.n("matched", f"n_{name}s")
-            for name in ("rater", "prompt", "response", "rating", "judge", "persona", "model",
-                         "repeat")
+            for name in ("rater", "prompt", "response", "rating", "preference", "judge",
+                         "persona", "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
-        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", "rating"))
+        given = [name for name in ("rating", "preference") if n[name]] or ["rating"]
+        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *given))
         points = [("People:", f"{of_people}.")]
         if self.of("matched", "n_judges") is not None:
             design = f"{counted['persona']} × {counted['model']}, {counted['repeat']}"
@@ -219,6 +281,9 @@ class _Shown(Answer):
             ("n_item_ratings", "rating of a calibration item, kept apart",
              "ratings of calibration items, kept apart"),
             ("n_missing", "empty rating cell", "empty rating cells"),
+            ("n_preferences_left_out",
+             "preference with a response that the run does not have, left out",
+             "preferences with responses that the run does not have, left out"),
         ):  # fmt: skip
             if n_these := self.n("matched", name):
                 points.append(("", f"{units(n_these, one, many)}."))
@@ -237,7 +302,8 @@ class _Shown(Answer):
     def people(self) -> Iterator[Part]:
         """How far people agree with each other."""
         if not len(select(self.estimates, "people")):
-            yield Paragraph("Undefined: nobody's ratings count.")
+            if not preferences_answer.criteria(self):
+                yield Paragraph("Undefined: nobody's ratings count.")
             return
         if self.record["kind"] == "calibration":
             yield from self._agreement_chart()
@@ -317,7 +383,8 @@ class _Shown(Answer):
     def panel(self) -> Iterator[Part]:
         """The panel against the mean of the raters."""
         if not self.main:
-            yield Paragraph("Undefined: people and panel share no criterion.")
+            if not preferences_answer.criteria(self):
+                yield Paragraph("Undefined: people and panel share no criterion.")
             return
         yield from self.table(tables.PANEL, where=self.where)
         if preferred := self.of("pair types", "source_only", group="cross"):
@@ -516,10 +583,6 @@ class _Shown(Answer):
 
     def _paper(self) -> Iterator[Part]:
         """The paper's definitions and figures."""
-        yield Paragraph(
-            "Computed as the SCRuB paper does, to be held against its figures (in brackets) and "
-            "for nothing else."
-        )
         rows: list[list[Scalar]] = []
         for keys, figures in self.groups("paper", "criterion", "detail", "respondent", "group"):
             mean = f"mean {keys['detail']}, {keys['respondent']}"
@@ -529,6 +592,10 @@ class _Shown(Answer):
                     note = said(found.reason) if not found.is_defined else ""
                     rows.append([f"{label}{place}", self.named(keys), found, found.n, note])
         if rows:
+            yield Paragraph(
+                "Computed as the SCRuB paper does, to be held against its figures (in brackets) "
+                "and for nothing else."
+            )
             yield Table(
                 "The paper's definitions.",
                 "The paper's figures",

@@ -19,6 +19,7 @@ from ..records.humans import (
     HumanTable,
     JudgmentReading,
     MatchReport,
+    PreferenceTable,
     match,
     off_scale,
     read_humans,
@@ -35,6 +36,8 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
+    preferences_of,
+    prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
@@ -152,17 +155,18 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    (table,) = with_unique_ids(table)
+    table, compared = with_unique_ids(table, preferences_in(reading))
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table)
+    responses, notices = responses_of(table, compared)
     ratings, n_repeated, _ = ratings_of(table, responses)
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=None,
         match=screened.report(responses.ids),
@@ -170,7 +174,14 @@ def people_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
     ), reading
+
+
+def preferences_in(reading: HumanReading | None) -> PreferenceTable:
+    """Returns the preferences of a reading; none of a bare table."""
+    return TableBuilder(PreferenceTable).build() if reading is None else reading.preferences
 
 
 def panel_dataset(
@@ -192,12 +203,14 @@ def panel_dataset(
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
+    compared = preferences_in(reading)
     if isinstance(judges, Run):
         responses, panel, identity, own_scale = _from_run(judges, table, texts)
     else:
         stored = judges.reading.require_sound()
-        judged, table = with_unique_ids(stored.table, table)
-        prompts = texts_by_response(table, "prompt_id")
+        judged, table, compared = with_unique_ids(stored.table, table, compared)
+        prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
+        prompts |= texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
         responses, notices = _from_table(judged, table, texts)
         panel, identity, told = panel_of_judgments(judges, judged, responses)
@@ -214,8 +227,10 @@ def panel_dataset(
         }
     )
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
-    if not ratings:
-        shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
+    if not ratings and not preferences:
+        rated = (*(one.id for one in report.unmatched_ratings), *prompts_of_preferences(compared))
+        shown = ", ".join(rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -224,7 +239,7 @@ def panel_dataset(
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=panel,
         match=report,
@@ -232,6 +247,8 @@ def panel_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
     ), reading, identity  # fmt: skip
 
 
