@@ -1,4 +1,4 @@
-"""Measures what becomes of incomplete rankings: the order that is made of them, and W.
+"""Measures what becomes of incomplete rankings and of preferences between two.
 
 Run: python benchmarks/simulate_rankings.py [--worlds 1000] [--seed 1] [--only NAME …]
 Every line gives a figure, its Monte Carlo error, and the worlds it rests on.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -15,8 +16,16 @@ from scipy import stats
 
 from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.kendall import kendall_tau_b
+from areopagus.aggregation.preferences import (
+    Preferences,
+    make_preferences,
+    preference_accuracy,
+    preference_agreement,
+    worths,
+)
 from areopagus.aggregation.ranking import plackett_luce
 from areopagus.aggregation.ratings import ratings_of_table
+from areopagus.calibration.panel_people import verdict_on
 from areopagus.study.design import rotated_sets
 
 Lines = Iterator[tuple[str, float, float]]
@@ -191,9 +200,110 @@ def rotations(worlds: int, rng: np.random.Generator) -> Lines:
                 yield f"{told}: p of {name} below .05", share, math.sqrt(share * (1 - share))
 
 
+def _compared(
+    rng: np.random.Generator, quality: np.ndarray, noise: float, raters: int
+) -> Preferences:
+    """Every pair of four responses by every rater, who sees quality with noise a response."""
+    prompts = len(quality)
+    seen = quality[None] + noise * rng.normal(size=(raters, *quality.shape))
+    parts = []
+    for a in range(4):
+        for b in range(a + 1, 4):
+            won = (seen[:, :, a] > seen[:, :, b]).astype(float)
+            rater, prompt = np.divmod(np.arange(won.size), prompts)
+            parts.append((rater, prompt, 4 * prompt + a, 4 * prompt + b, won.ravel()))
+    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return make_preferences("overall", *columns)[0]
+
+
+def preferences(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields coverage of the intervals, and the verdicts on known judges.
+
+    Three raters with noise 1 as large as the spread of quality compare every pair of four
+    responses. A judge like one of them has noise 1, one with a third of a person's accuracy above
+    chance noise 3.95; the error-free judge has none.
+    """
+    judges = {"error-free": 0.0, "like one rater": 1.0, "a third": 3.95}
+    quality = rng.normal(size=(100_000, 4))
+    large = _compared(rng, quality, 1.0, 3)
+    agreed = preference_agreement(large)
+    truth = {
+        name: preference_accuracy(
+            large, (quality + noise * rng.normal(size=quality.shape)).ravel()
+        ).accuracy.value
+        for name, noise in judges.items()
+    }
+    yield "large sample: kappa", agreed.kappa.value, 0.0
+    yield "large sample: accuracy of one more person", agreed.one.value, 0.0
+    yield "large sample: ceiling", agreed.ceiling.value, 0.0
+    for name, value in truth.items():
+        yield f"large sample: accuracy, {name} judge", value, 0.0
+    for prompts in (9, 26, 100):
+        hits: Counter[str] = Counter()
+        for _ in range(worlds):
+            quality = rng.normal(size=(prompts, 4))
+            given = _compared(rng, quality, 1.0, 3)
+            found = preference_agreement(given)
+            hits["kappa covers"] += found.kappa.covers(agreed.kappa.value)
+            for name, noise in judges.items():
+                scores = (quality + noise * rng.normal(size=quality.shape)).ravel()
+                of = preference_accuracy(given, scores)
+                hits[f"accuracy covers, {name} judge"] += of.accuracy.covers(truth[name])
+                if noise == 1.0:
+                    hits["difference covers"] += of.difference.covers(0.0)
+                said = verdict_on(of.difference, 2 * of.one.value - 1, scale=2)
+                for word in ("better", "near", "worse"):
+                    hits[f"{name} judge: {word}"] += said == word
+                if noise == 0.0:
+                    above = of.accuracy.value > found.ceiling.value
+                    hits["error-free judge above the ceiling"] += above
+        for name, n in hits.items():
+            share = n / worlds
+            yield f"{name}, {prompts} prompts", share, math.sqrt(share * (1 - share))
+
+
+def worth_errors(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of the worths of four respondents, log worth .6 .2 -.2 -.6.
+
+    Raters' answers on one prompt share how good each response came out (spread .7), so that
+    preferences of one prompt are no independent draws. The worth that is covered is that of a
+    large sample.
+    """
+    lift = np.array([0.6, 0.2, -0.2, -0.6])
+
+    def draw(prompts: int) -> tuple[np.ndarray, ...]:
+        quality = lift + 0.7 * rng.normal(size=(prompts, 4))
+        parts = []
+        for a in range(4):
+            for b in range(a + 1, 4):
+                apart = np.tile(quality[:, a] - quality[:, b], 3)
+                won = np.where(rng.logistic(size=apart.size) < apart, 1.0, 0.0)
+                won[rng.random(won.size) < 0.15] = 0.5
+                ones = np.ones(apart.size, dtype=np.int64)
+                parts.append((a * ones, b * ones, won, np.tile(np.arange(prompts), 3)))
+        first, second, won, prompt = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return first, second, won, prompt
+
+    first, second, won, prompt = draw(50_000)
+    truth = [one.value for one in worths(first, second, won, 4, (prompt % 10).tolist()).log_worth]
+    for prompts in (9, 26, 100):
+        hits = naive = 0.0
+        for _ in range(worlds):
+            first, second, won, prompt = draw(prompts)
+            found = worths(first, second, won, 4, prompt.tolist()).log_worth
+            alone = worths(first, second, won, 4, list(range(len(won)))).log_worth
+            hits += np.mean([one.covers(value) for one, value in zip(found, truth, strict=True)])
+            naive += np.mean([one.covers(value) for one, value in zip(alone, truth, strict=True)])
+        for name, n in (("over prompts", hits), ("over preferences", naive)):
+            share = n / worlds
+            yield f"worths, error {name}, {prompts} prompts", share, math.sqrt(share * (1 - share))
+
+
 STUDIES: dict[str, Callable[[int, np.random.Generator], Lines]] = {
     "orders": orders,
     "rotations": rotations,
+    "preferences": preferences,
+    "worth_errors": worth_errors,
 }
 
 

@@ -119,7 +119,7 @@ class Answer:
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
             found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
-        for verdict, name in preferences.verdicts(self):
+        for verdict, name in preferences.verdicts(self.estimates):
             found.setdefault(verdict, []).append(name)
         return found
 
@@ -142,7 +142,7 @@ class Answer:
         yield from self._coverage()
         yield from self._people(self.main)
         yield from self._panel()
-        yield from preferences.trust(self)
+        yield from preferences.trust(self.estimates)
         yield from self._corrected()
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
@@ -163,7 +163,7 @@ class Answer:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
-        compared = preferences.design(self)
+        compared = preferences.design(self.estimates)
         if not n_ratings:
             told = compared or "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
@@ -307,7 +307,7 @@ class Answer:
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
-        yield from preferences.cautions(self)
+        yield from preferences.cautions(self.estimates)
         found = self.by_verdict()
         if "undecided" in found:
             yield (
@@ -323,7 +323,7 @@ class Answer:
                 for _, figures in self.criteria("panel")
                 if not figures["tau"].is_defined
             )
-            reasons |= dict.fromkeys(preferences.undefined_reasons(self))
+            reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
             yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
         beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
         if beyond is not None and beyond.verdict is not None:
@@ -385,7 +385,7 @@ class Answer:
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
-        for verdict, name in preferences.people_verdicts(self):
+        for verdict, name in preferences.people_verdicts(self.estimates):
             told[verdict].append(name)
         if against:
             yield (
@@ -407,7 +407,7 @@ class Answer:
         yield from self._design()
         for keys, _ in self.criteria("people")[:1]:
             yield from self._people(keys)
-        yield from preferences.trust(self)
+        yield from preferences.trust(self.estimates)
         if named := self._raters_called():
             yield "raters", named
 

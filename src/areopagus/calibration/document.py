@@ -146,7 +146,7 @@ class _Shown(Answer):
         yield from self._by_criterion()
         found = [
             (name, _SO.get(verdict, verdict), figures)
-            for name, figures in preferences_answer.criteria(self)
+            for name, figures in preferences_answer.criteria(self.estimates)
             if (verdict := preferences_answer.verdict(figures)) is not None
         ]
         if not found:
@@ -217,7 +217,7 @@ class _Shown(Answer):
         yield from self.table(tables.PREFERENCES_IN_SHORT)
 
     def _preferences_chart(self) -> Iterator[Part]:
-        found = preferences_answer.criteria(self)
+        found = preferences_answer.criteria(self.estimates)
         if found:
             yield _forest(
                 "equal", "Equal preferences by criterion", [name for name, _ in found],
@@ -302,7 +302,7 @@ class _Shown(Answer):
     def people(self) -> Iterator[Part]:
         """How far people agree with each other."""
         if not len(select(self.estimates, "people")):
-            if not preferences_answer.criteria(self):
+            if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: nobody's ratings count.")
             return
         if self.record["kind"] == "calibration":
@@ -383,7 +383,7 @@ class _Shown(Answer):
     def panel(self) -> Iterator[Part]:
         """The panel against the mean of the raters."""
         if not self.main:
-            if not preferences_answer.criteria(self):
+            if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: people and panel share no criterion.")
             return
         yield from self.table(tables.PANEL, where=self.where)

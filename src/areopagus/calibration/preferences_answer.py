@@ -9,20 +9,20 @@ from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, number, said, units, words
-from ..records.estimates import select
+from ..records.estimates import estimates_by, select
 from .people import BELOW_CHANCE
 from .preferences import PREFERENCES
 
 if TYPE_CHECKING:
-    from .answer import Answer
+    import pandas as pd
 
 Figures = Mapping[str, Estimate]
 
 
-def criteria(shown: Answer) -> list[tuple[str, dict[str, Estimate]]]:
+def criteria(estimates: pd.DataFrame) -> list[tuple[str, dict[str, Estimate]]]:
     """The criteria by which people compared responses, in words, and their figures."""
-    found = shown.groups(PREFERENCES, "criterion")
-    alone = not len(select(shown.estimates, "people"))
+    found = estimates_by(select(estimates, PREFERENCES), ["criterion"])
+    alone = not len(select(estimates, "people"))
     mark = "" if alone else " (preferences)"
     return [(f"{words(str(keys['criterion']))}{mark}", figures) for keys, figures in found]
 
@@ -44,17 +44,17 @@ def verdict(figures: Figures) -> str | None:
     return (apart.verdict if apart is not None else None) or "agrees"
 
 
-def verdicts(shown: Answer) -> Iterator[tuple[str, str]]:
+def verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The verdict on the panel and the criterion, of each that it judged."""
-    for name, figures in criteria(shown):
+    for name, figures in criteria(estimates):
         said_of = verdict(figures)
         if said_of is not None:
             yield said_of, name
 
 
-def people_verdicts(shown: Answer) -> Iterator[tuple[str, str]]:
+def people_verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Whether people agree by each criterion: "against", "shared", "apart" or "unknown"."""
-    for name, figures in criteria(shown):
+    for name, figures in criteria(estimates):
         kappa = figures["kappa"]
         low = verdict_limits(kappa)[0]
         if kappa.verdict == BELOW_CHANCE:
@@ -65,9 +65,9 @@ def people_verdicts(shown: Answer) -> Iterator[tuple[str, str]]:
             yield ("shared" if low > 0 else "apart"), name
 
 
-def design(shown: Answer) -> str:
+def design(estimates: pd.DataFrame) -> str:
     """How many compared what, where there are preferences."""
-    found = criteria(shown)
+    found = criteria(estimates)
     if not found:
         return ""
     figures = found[0][1]
@@ -76,9 +76,9 @@ def design(shown: Answer) -> str:
     return f"{count(n['n_preferences'])} preferences on {units(n['n_pairs'], 'pair')}, {each} each"
 
 
-def trust(shown: Answer) -> Iterator[tuple[str, str]]:
+def trust(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """How far people prefer the same, and the panel with them, by the first criterion."""
-    found = criteria(shown)
+    found = criteria(estimates)
     if not found:
         return
     name, figures = next(((k, f) for k, f in found if verdict(f)), found[0])
@@ -107,11 +107,11 @@ def trust(shown: Answer) -> Iterator[tuple[str, str]]:
     yield "panel", f"accuracy {estimate(panel)}{on}; {person}; {difference}"
 
 
-def cautions(shown: Answer) -> Iterator[str]:
+def cautions(estimates: pd.DataFrame) -> Iterator[str]:
     """Why something cannot be told, where it is not told with the ratings."""
     noise = [
         f"{name} (beyond chance {estimate(figures['kappa'])})"
-        for name, figures in criteria(shown)
+        for name, figures in criteria(estimates)
         if verdict(figures) == "noise"
     ]
     if noise:
@@ -121,10 +121,10 @@ def cautions(shown: Answer) -> Iterator[str]:
         )
 
 
-def undefined_reasons(shown: Answer) -> list[str]:
+def undefined_reasons(estimates: pd.DataFrame) -> list[str]:
     """Why there is no accuracy."""
     return [
         said(figures["accuracy"].reason)
-        for _, figures in criteria(shown)
+        for _, figures in criteria(estimates)
         if verdict(figures) == "undefined"
     ]

@@ -371,10 +371,10 @@ def _calibration(
     """Ratings of calibration items, and how many repeat an earlier one."""
     if table is None:
         return None, 0
-    (table,) = with_unique_ids(table)
-    table = screened.kept(table)
-    if not len(table):
+    kept: HumanTable = screened.kept(*with_unique_ids(table))
+    if not len(kept):
         return None, 0
+    table = kept
     responses, _ = responses_of(table)
     types = texts_by_response(table, "item_type")
     roles = texts_by_response(table, "item_role")
