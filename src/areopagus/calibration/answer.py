@@ -11,6 +11,7 @@ from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
+from . import preferences_answer as preferences
 from .corrections import ADOPTED
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
@@ -120,6 +121,8 @@ class Answer:
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
             found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+        for verdict, name in preferences.verdicts(self.estimates):
+            found.setdefault(verdict, []).append(name)
         return found
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -141,6 +144,7 @@ class Answer:
         yield from self._coverage()
         yield from self._people(self.main)
         yield from self._panel()
+        yield from preferences.trust(self.estimates)
         yield from self._labels()
         if not self.has_labels_only:
             yield from self._corrected()
@@ -163,16 +167,20 @@ class Answer:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
-        if self.has_labels_only:
+        compared = preferences.design(self.estimates)
+        if not n_ratings:
             n_labels = self.n("matched", "n_labels")
-            told = f"{units(n_labels, 'label')}"
-        elif not n_ratings:
-            told = "no ratings"
+            labelled = units(n_labels, "label") if n_labels else ""
+            told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
             told = "crossed, one rating each"
+        elif rotation := self.rotation(one):
+            told = f"in rotation: {rotation}"
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
         alone = "; order is that across prompts" if self.is_across else ""
+        if compared and n_ratings:
+            told += f"; {compared}"
         size = f"{units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
@@ -220,7 +228,29 @@ class Answer:
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
             told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+        w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
+        if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
+            told += f"; W {estimate(w)}, by chance {number(chance.value)}"
         yield "people", told
+
+    def rotation(self, keys: Keys) -> str:
+        """What a rater saw of a prompt, where it was but part of the responses; else nothing."""
+        n = {
+            name: self.n("people", name, **keys)
+            for name in ("n_rotated", "n_balanced", "seen_least", "seen_most", "responses_least",
+                         "responses_most")
+        }  # fmt: skip
+        if not n["n_rotated"]:
+            return ""
+        seen, of = (
+            f"{n[f'{name}_least']}"
+            + (f" to {n[f'{name}_most']}" if n[f"{name}_most"] > n[f"{name}_least"] else "")
+            for name in ("seen", "responses")
+        )
+        balanced = "balanced"
+        if n["n_balanced"] < n["n_rotated"]:
+            balanced = f"{n['n_balanced']} balanced" if n["n_balanced"] else "not balanced"
+        return f"{seen} of {of} responses a rater in {units(n['n_rotated'], 'prompt')}, {balanced}"
 
     def _on(self, keys: Keys) -> str:
         """ " on clarity", where there are several criteria."""
@@ -258,6 +288,8 @@ class Answer:
         if earned:
             told = f"{', '.join(earned)}: earned out of fold; areopagus apply CALIBRATION RUN"
             yield "corrected", told
+        elif not self.main:
+            return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
             yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
@@ -275,8 +307,9 @@ class Answer:
 
     @property
     def has_labels_only(self) -> bool:
-        """Whether people gave labels and no ratings."""
-        return self.n("matched", "n_labels") > 0 and self.n("matched", "n_ratings") == 0
+        """Whether people gave labels, and neither ratings nor preferences."""
+        n = {name: self.n("matched", f"n_{name}s") for name in ("label", "rating", "preference")}
+        return n["label"] > 0 and n["rating"] == n["preference"] == 0
 
     def label_named(self, keys: Keys) -> str:
         """The criterion of labels in words; marked where there are ratings too."""
@@ -398,6 +431,7 @@ class Answer:
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
+        yield from preferences.cautions(self.estimates)
         found = self.by_verdict()
         if "undecided" in found:
             yield (
@@ -413,7 +447,8 @@ class Answer:
                 for _, figures in self.criteria("panel")
                 if not figures["tau"].is_defined
             )
-            yield f"No tau on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+            reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
+            yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
         beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
         if beyond is not None and beyond.verdict is not None:
             yield (
@@ -439,6 +474,8 @@ class Answer:
         """The judges with this verdict."""
         measure = "within" if verdict == SOURCE_ONLY else "accuracy"
         rows = select(self.estimates, "judges", factor="judge", measure=measure, verdict=verdict)
+        if not self.main:
+            rows = select(self.estimates, "preferences of judges", measure=measure, verdict=verdict)
         return [str(name) for name in rows["group"]]
 
     def _raters_called(self) -> str:
@@ -460,10 +497,8 @@ class Answer:
 
     def people_headline(self) -> Iterator[str]:
         """Says on what people agree better than chance."""
-        shared: list[str] = []
-        apart: list[str] = []
-        against: list[str] = []
-        unknown: list[str] = []
+        told: dict[str, list[str]] = {"shared": [], "apart": [], "against": [], "unknown": []}
+        shared, apart, against, unknown = told.values()
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
@@ -474,14 +509,16 @@ class Answer:
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
+        for verdict, name in preferences.people_verdicts(self.estimates):
+            told[verdict].append(name)
         for keys, figures in self.groups("label people", "criterion"):
-            alpha = figures["alpha"]
-            into = unknown
+            alpha, verdict = figures["alpha"], "unknown"
             if alpha.verdict == BELOW_CHANCE:
-                into = against
+                verdict = "against"
             elif alpha.is_defined and (alpha.has_interval or alpha.n >= MIN_UNITS):
-                into = shared if (alpha.low if alpha.has_interval else alpha.value) > 0 else apart
-            into.append(self.label_named(keys))
+                low = alpha.low if alpha.has_interval else alpha.value
+                verdict = "shared" if low > 0 else "apart"
+            told[verdict].append(self.label_named(keys))
         if against:
             yield (
                 f"People agree less than chance would have them on {listed(against)}: ratings "
@@ -495,13 +532,14 @@ class Answer:
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
         if not (shared or apart or against or unknown):
-            yield "Nothing can be said: nobody's ratings count."
+            yield "Nothing can be said: nobody's judgments count."
 
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""
         yield from self._design()
         for keys, _ in self.criteria("people")[:1]:
             yield from self._people(keys)
+        yield from preferences.trust(self.estimates)
         labels = self.groups("label people", "criterion")
         for keys, _ in labels[:1]:
             alone = len(labels) == 1 and self.has_labels_only

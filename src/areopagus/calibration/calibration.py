@@ -38,6 +38,7 @@ from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
+from .preferences import add_preferences
 from .reading import (
     Inferred,
     Texts,
@@ -269,6 +270,7 @@ def calibrate(
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, target=target, **chance)
     add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
     require_agreement(out.frame())
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
@@ -325,6 +327,7 @@ def agreement(
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)
     add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.preferences import Preferences
+from ..aggregation.ratings import Ratings
 from ..records.estimates import Estimates
 from ..records.humans import HumanReading, misfits
 from ..records.types import STATUSES
@@ -31,30 +33,31 @@ def add_matched(
     (on reading: reason and rows), "notices" (what was assumed).
     """
     labels = dataset.labels
-    rated = np.unique(
-        np.concatenate([
-            np.zeros(0, dtype=np.int64), *(one.response for one in dataset.ratings),
-            *(one.item for one in labels.people),
-        ])
-    )  # fmt: skip
+    given: tuple[Ratings | Preferences, ...] = (*dataset.ratings, *dataset.preferences)
+    parts = [one.response for one in dataset.ratings] + _compared(dataset)
+    parts += [one.item for one in labels.people]
+    rated = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
     raters = {
         names[code]
-        for names, parts in (
-            (dataset.rater_ids, [one.rater for one in dataset.ratings]),
+        for names, of_kind in (
+            (dataset.rater_ids, [one.rater for one in given]),
             (labels.rater_ids, [one.rater for one in labels.people]),
         )
-        for part in parts
+        for part in of_kind
         for code in np.unique(part).tolist()
     }
     items, report = dataset.calibration, dataset.match
     found = _misfits(dataset)
-    unrated = report.unrated_responses if report else ()
+    judged = {dataset.responses.ids[k] for k in rated.tolist()}
+    unrated = [one for one in (report.unrated_responses if report else ()) if one not in judged]
     counts = {
         "n_raters": len(raters),
         "n_prompts": len(np.unique(dataset.responses.prompt[rated])),
         "n_responses": len(rated),
         "n_ratings": sum(len(one) for one in dataset.ratings),
         "n_labels": sum(len(one) for one in labels.people),
+        "n_preferences": sum(len(one) for one in dataset.preferences),
+        "n_preferences_left_out": dataset.n_preferences_left_out,
         "n_item_ratings": sum(len(one) for one in items.ratings) if items else 0,
         "n_missing": reading.n_missing if reading else 0,
         "n_repeated": dataset.n_repeated + labels.n_repeated,
@@ -83,6 +86,10 @@ def add_matched(
     }
 
 
+def _compared(dataset: Dataset) -> list[npt.NDArray[np.int64]]:
+    return [side for one in dataset.preferences for side in (one.first, one.second)]
+
+
 def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
     report = dataset.match
     if report is None:
@@ -106,17 +113,16 @@ def _add_panel(
     out: Estimates, dataset: Dataset, target: Target | None, rated: npt.NDArray[np.int64]
 ) -> None:
     """Adds the panel's side: its size, judgments by status, and responses scored and rated."""
-    panel, n_rated = dataset.panel, len(rated)
+    panel = dataset.panel
     if panel is None:
         if dataset.labels.judge_ids:
             out.add(TABLE, "n_judges", len(dataset.labels.judge_ids))
         return
     P, M, T = panel.shape
     score, plain, is_unbalanced = panel.mean(target.criterion if target is not None else None)
+    both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
     if target is not None:
         both = target.both
-    else:  # people gave labels only
-        both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
     there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
     asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
     n_scored = int(np.isfinite(score).sum())
@@ -130,7 +136,7 @@ def _add_panel(
         "n_models": M,
         "n_repeats": T,
         "n_scored": of(n_scored, len(score), "judged responses with a panel score"),
-        "n_rated": of(n_rated, len(score), "judged responses that people rated"),
+        "n_rated": of(len(rated), len(score), "judged responses that people rated"),
         "n_both": of(int(both.sum()), len(score), "judged responses both rated and scored"),
         "n_prompts_both": len(np.unique(dataset.responses.prompt[both])),
     }
@@ -154,7 +160,8 @@ def _add_panel(
 def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """Yields what cannot be said for want of data, by the shape of these, with its reason."""
     responses, panel = dataset.responses, dataset.panel
-    rated = {int(code) for one in dataset.ratings for code in np.unique(one.prompt)}
+    given: tuple[Ratings | Preferences, ...] = (*dataset.ratings, *dataset.preferences)
+    rated = {int(code) for one in given for code in np.unique(one.prompt)}
     for labels in dataset.labels.people:
         rated |= {int(code) for code in np.unique(responses.prompt[labels.item])}
     if len(rated) < MIN_UNITS:
@@ -174,15 +181,17 @@ def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
             ),
         )
     kinds = {one.kind for one in dataset.ratings}
-    if kinds == {"rank"}:
+    if kinds == {"rank"} or (dataset.preferences and not kinds):
+        gave = " and ".join([*(["ranks"] if kinds else []), *(["preferences"] if dataset.preferences
+                                                              else [])])  # fmt: skip
         yield (
             "levels: severity of raters, a map to people's scale, means, conformal widths",
-            "people gave ranks, and ranks hold an order and no level",
+            f"people gave {gave}, which hold an order and no level",
         )
-    of_labels = [len(np.unique(one.rater)) for one in dataset.labels.people]
-    if max([*(one.n_raters for one in dataset.ratings), *of_labels], default=0) < 2:
+    of_all = [one.rater for one in (*given, *dataset.labels.people)]
+    if max((len(np.unique(raters)) for raters in of_all), default=0) < 2:
         yield "agreement between people", "one rater"
-    if dataset.ratings and not responses.has_both_sources:
+    if given and not responses.has_both_sources:
         yield (
             "whether agreement is only recognition of people and models",
             "the sources of the responses are not known, or there is one only",

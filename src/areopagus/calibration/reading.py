@@ -20,6 +20,7 @@ from ..records.humans import (
     JudgmentReading,
     LabelTable,
     MatchReport,
+    PreferenceTable,
     match,
     off_scale,
     read_humans,
@@ -37,14 +38,14 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
-    ids_recur,
+    preferences_of,
+    prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
-    with_prompt_ids,
     with_unique_ids,
 )
-from .label_sets import LabelSet, label_set
+from .label_sets import label_set
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -162,19 +163,18 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    labels = _labels_of(reading)
-    if ids_recur(table, labels):
-        table, labels = with_prompt_ids(table), with_prompt_ids(labels)
+    table, compared, labels = with_unique_ids(table, preferences_in(reading), _labels_of(reading))
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table, labels)
+    responses, notices = responses_of(table, compared, labels)
     ratings, n_repeated, _ = ratings_of(table, responses)
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=None,
         match=screened.report(responses.ids),
@@ -182,8 +182,15 @@ def people_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
         labels=label_set(labels, None, responses),
     ), reading
+
+
+def preferences_in(reading: HumanReading | None) -> PreferenceTable:
+    """Returns the preferences of a reading; none of a bare table."""
+    return TableBuilder(PreferenceTable).build() if reading is None else reading.preferences
 
 
 def panel_dataset(
@@ -207,19 +214,21 @@ def panel_dataset(
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
     panel: PanelScores | None
+    compared = preferences_in(reading)
     if isinstance(judges, Run):
         rows = read_scores(judges.path)
         ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
-        table = with_ids(table, ids, known)
+        table, labels = with_ids(table, ids, known), with_ids(labels, ids, known)
+        compared = with_ids(compared, ids, known)
         calibration = None if calibration is None else with_ids(calibration, ids, known)
         responses, panel, identity, own_scale = _from_run(judges, rows, table, texts)
     else:
         stored = judges.reading.require_sound()
-        judged, judge_labels = stored.table, stored.labels
-        if ids_recur(judged, table, judge_labels, labels):
-            judged, table = with_prompt_ids(judged), with_prompt_ids(table)
-            judge_labels, labels = with_prompt_ids(judge_labels), with_prompt_ids(labels)
-        prompts = texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
+        judged, table, compared, labels, judge_labels = with_unique_ids(
+            stored.table, table, compared, labels, stored.labels
+        )
+        prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
+        prompts |= texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
         responses, notices = _from_table(judged, judge_labels, table, texts)
         panel, identity, told = panel_of_judgments(judges, judged, responses)
@@ -239,10 +248,15 @@ def panel_dataset(
         }
     )
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     labelled = label_set(labels, judge_labels, responses)
-    if not ratings and not labelled.people:
-        named = [*(one.id for one in report.unmatched_ratings), *labels.response_id.used()]
-        shown = ", ".join(named[:5])
+    if not ratings and not preferences and not labelled.people:
+        rated = (
+            *(one.id for one in report.unmatched_ratings),
+            *prompts_of_preferences(compared),
+            *labels.response_id.used(),
+        )
+        shown = ", ".join(rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -251,23 +265,18 @@ def panel_dataset(
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=panel,
-        match=_without_labelled(report, labelled, responses),
+        match=report,
         scale=scale or _one_scale(reading) or own_scale,
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
         labels=labelled,
     ), reading, identity  # fmt: skip
-
-
-def _without_labelled(report: MatchReport, labels: LabelSet, responses: Responses) -> MatchReport:
-    """The report without those among the unrated that people labelled."""
-    seen = {responses.ids[r] for one in labels.people for r in np.unique(one.item).tolist()}
-    left = tuple(name for name in report.unrated_responses if name not in seen)
-    return replace(report, unrated_responses=left)
 
 
 def panel_of_judgments(
@@ -356,7 +365,7 @@ def _from_run(
 def _from_table(
     judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged, judge_labels)
+    base, notices = responses_of(judged, labels=judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
     ids = base.ids
@@ -390,10 +399,10 @@ def _calibration(
     """Ratings of calibration items, and how many repeat an earlier one."""
     if table is None:
         return None, 0
-    (table,) = with_unique_ids(table)
-    table = screened.kept(table)
-    if not len(table):
+    kept: HumanTable = screened.kept(*with_unique_ids(table))
+    if not len(kept):
         return None, 0
+    table = kept
     responses, _ = responses_of(table)
     types = texts_by_response(table, "item_type")
     roles = texts_by_response(table, "item_role")

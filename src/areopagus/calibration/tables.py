@@ -93,9 +93,10 @@ PEOPLE: Final = (
         "tau = pairwise tau; w = W; w_by_chance value = W by chance; mean_spearman = r̄; "
         "mean_spearman p = p; alpha_ordinal = alpha, ordinal; alpha_interval = alpha, interval; "
         "ac2 = AC2",
-        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees) "
-        "and r̄ = (mW − 1)/(m − 1), 0 when nobody agrees, with its permutation p. Alpha is "
-        "taken over all responses; AC2 stays high where one value prevails.",
+        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees; in a "
+        "rotation Durbin's, or by Skillings and Mack) and r̄ = (W − W₀)/(1 − W₀), W₀ by chance, "
+        "with its permutation p. Alpha is taken over all responses; AC2 stays high where one "
+        "value prevails.",
     ),
     CalibrationTable(
         "people",
@@ -106,6 +107,65 @@ PEOPLE: Final = (
         "raters (consistency), absolute agreement of one rater, shared first choices and "
         "shared orders.",
     ),
+)
+
+_COMPARED: Final = {"criterion": "criterion"}
+
+PREFERENCES_IN_SHORT: Final = CalibrationTable(
+    "preferences",
+    "n_pairs # = pairs; equal value = equal; kappa = beyond chance",
+    "Pairs of responses that people compared: share of equal preferences of two raters, and the "
+    "same beyond chance.",
+    _COMPARED,
+)
+
+PREFERENCES: Final = CalibrationTable(
+    "preferences",
+    "n_preferences # = preferences; n_ties # = ties; n_pairs # = pairs; "
+    "n_shared # = of two raters; equal = equal preferences; kappa = beyond chance",
+    "Share of equal preferences of two raters on one pair (a tie is equal to a tie), and the same "
+    "beyond chance: (share − e)/(1 − e), e for the share of ties that there is and sides that are "
+    "equally likely.",
+    _COMPARED,
+)
+
+PREFERENCES_PANEL: Final = CalibrationTable(
+    "preferences",
+    "n_decided # = decided; n_panel_ties # = panel ties; accuracy; "
+    "accuracy_of_panel = panel, shared pairs; accuracy_of_one = one person; ceiling; "
+    "accuracy_difference + = difference; accuracy_difference verdict = so the panel is",
+    "Decided preferences that the panel orders alike, its ties one half, chance .50. On pairs of "
+    "two raters or more one more person stands beside it, against the same single preferences. "
+    "The ceiling is the most that a judge could reach against single people, reached where all "
+    "pairs are equally hard. Near: the interval leaves out less than half of a person's accuracy "
+    "above chance.",
+    _COMPARED,
+)
+
+PREFERENCES_JUDGES: Final = CalibrationTable(
+    "preferences of judges",
+    "n_decided # = decided; n_ties # = ties; accuracy; accuracy verdict = called",
+    "Single judges on people's decided preferences, ties one half.",
+    {"group": "judge", **_COMPARED},
+)
+
+WORTHS: Final = CalibrationTable(
+    "worths",
+    "win_share = pairs won; worth + = log worth",
+    "Respondents on the same prompts: pairs won, ties one half, and log worth by Bradley, Terry "
+    "and Davidson, mean 0 (a difference of 1 is odds of 2.7), with intervals over prompts.",
+    {"respondent": "respondent", **_COMPARED},
+    where={"item": None},
+)
+
+WORTHS_OF_RESPONSES: Final = CalibrationTable(
+    "worths",
+    "win_share value = pairs won; worth value + = log worth; worth se = error",
+    "Responses of prompts of three and more: pairs won, ties one half, and log worth, mean 0 in "
+    "each prompt; the error is over raters.",
+    {"detail": "prompt", "item": "response", **_COMPARED},
+    where={"respondent": None},
+    is_short=True,
 )
 
 RATERS: Final = CalibrationTable(
