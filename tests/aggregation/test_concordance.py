@@ -238,6 +238,8 @@ def test_icc_across_prompts_takes_raters_who_rated_all_and_vary() -> None:
     assert icc_across(_one_response_a_prompt(lacking)) == icc_across(_one_response_a_prompt(table))
     alone = icc_across(_one_response_a_prompt(lacking[:, [0, 4]]))[0]
     assert alone.reason == "fewer than two raters rated every response"
+
+
 def partial(values: np.ndarray, rng: np.random.Generator, seen: int) -> np.ndarray:
     """The same with only so many items a rater, drawn."""
     table = np.full(values.shape, NAN)
