@@ -4,7 +4,7 @@ A job in which models, or rules before them, put texts into categories says so a
 rest is the same for all of them:
 
     for_people.csv      N different texts, drawn by the seed, for people to label; see `draw_sheet`
-    people_labels.csv   what came back: item_id, rater_id, label
+    people_labels.csv   what came back, as it came: item_id, rater_id, label
 """
 
 from __future__ import annotations
@@ -102,11 +102,13 @@ class PeopleLabels:
         labels: item to rater to label.
         n_unknown: labels of items that are not among the readings, which are left out.
         n_repeated: labels that say once more what the same person said, which count once.
+        cells: item, rater and label of every filled cell, as they came.
     """
 
     labels: Mapping[str, Mapping[str, str]]
     n_unknown: int = 0
     n_repeated: int = 0
+    cells: Sequence[tuple[str, str, str]] = ()
 
     @property
     def raters(self) -> tuple[str, ...]:
@@ -177,9 +179,11 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
     known = {one.item_id for one in readings.rows()}
     found: dict[str, dict[str, str]] = {}
     faults: list[InputFault] = []
+    cells: list[tuple[str, str, str]] = []
     n_unknown = n_repeated = 0
     for file in map(Path, files):
         for where, item, rater, text in _cells(file, faults):
+            cells.append((item, rater, text))
             if item not in known:
                 n_unknown += 1
                 continue
@@ -201,7 +205,7 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
         ours = listed(sorted(known), 3)
         told = f"holds no label of anything that was read here ({ours})"
         raise InputError([InputFault(", ".join(map(str, files)), told, "item_id")])
-    return PeopleLabels(found, n_unknown, n_repeated)
+    return PeopleLabels(found, n_unknown, n_repeated, cells)
 
 
 def write_labels(folder: Path, given: PeopleLabels) -> None:
@@ -211,9 +215,8 @@ def write_labels(folder: Path, given: PeopleLabels) -> None:
         StoreError: the folder cannot be written.
     """
     with csv_table(folder / LABELS_FILE, ["item_id", "rater_id", "label"]) as writer:
-        for item, by_rater in given.labels.items():
-            for rater, label in by_rater.items():
-                writer.write([item, writable(rater), writable(label)])
+        for cells in given.cells:
+            writer.write(map(writable, cells))
 
 
 def kept_labels(folder: Path, readings: Readings) -> PeopleLabels | None:
