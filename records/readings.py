@@ -4,6 +4,7 @@ A job in which models, or rules before them, put texts into categories says so a
 rest is the same for all of them:
 
     for_people.csv      N different texts, drawn by the seed, for people to label; see `draw_sheet`
+    for_study.csv       the same texts as items of a labelling study: prompt_id, prompt_text
     people_labels.csv   what came back, as it came: item_id, rater_id, label
 """
 
@@ -25,6 +26,7 @@ from .run_folder import csv_table
 from .spreadsheets import writable
 
 FOR_PEOPLE_FILE: Final = "for_people.csv"
+FOR_STUDY_FILE: Final = "for_study.csv"
 LABELS_FILE: Final = "people_labels.csv"
 
 _ITEM: Final = ("item_id", "response_id")
@@ -117,7 +119,7 @@ class PeopleLabels:
 
 
 def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
-    """Draws so many different texts and writes them for people to label.
+    """Draws so many different texts, writes them for people to label, and returns the sheet.
 
     A simple random sample of the different texts: they are put into an order by a hash of text and
     seed, and the first are taken, so that a larger sheet holds the smaller. Neither what was read
@@ -140,10 +142,16 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
         f"{name}: {meaning}" if meaning else name for name, meaning in readings.categories.items()
     )
     header = ["item_id", *readings.shown, "question", "categories", "label"]
-    with csv_table(path, header) as writer:
+    heads = [name.removesuffix("_text").upper() for name in readings.shown]
+    with (
+        csv_table(path, header) as writer,
+        csv_table(folder / FOR_STUDY_FILE, ["prompt_id", "prompt_text"]) as study,
+    ):
         for _, name, texts in heapq.nsmallest(n, keyed()):
             asked = (readings.question, allowed or "a number")
             writer.write([name, *map(writable, texts), *map(writable, asked), ""])
+            whole = "\n\n".join(map("{}:\n{}".format, heads, texts))
+            study.write([name, writable(whole)])
     return path
 
 

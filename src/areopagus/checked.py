@@ -22,7 +22,7 @@ import numpy as np
 
 from .aggregation.estimate import Estimate, undefined
 from .aggregation.labels import corrected_rate, label_agreement, people_agreement, vote_counts
-from .formats import count, estimate, said, units
+from .formats import count, estimate, number, said, share, units, words
 from .records.estimates import Estimates, estimate_at, estimates_by, select
 from .records.readings import FOR_PEOPLE_FILE, drawn_items
 from .reports.document import Column, Document, Paragraph, Part, Section, Table
@@ -208,6 +208,64 @@ def with_checks(document: Document, estimates: pd.DataFrame, folder: Path, seed:
     return replace(document, trust=trust, sections=sections)
 
 
+def checks_document(estimates: pd.DataFrame, seed: int, title: str) -> Document:
+    """What is shown of a check by itself: how far the readings can be trusted, and what they cost.
+
+    Args:
+        estimates: every figure of the job.
+        seed: by which the sheet was drawn.
+        title: what the job is.
+    """
+    names = [name for name, _, _ in _first_rate(estimates)]
+    first = estimates[(estimates["factor"] != "rate") | estimates["detail"].isin(names)]
+    summary = [part for part in (_rates(first), _agreement(estimates)) if part is not None]
+    every = () if len(first) == len(estimates) else (_rates(estimates),)
+    detail = [part for part in (*every, *_by_category(estimates)) if part is not None]
+    sections = [
+        Section("drawn", "What was checked", list(_coverage(estimates, seed)), "summary"),
+        Section("checks", "Rates and agreement", summary, "summary"),
+        Section("all-rates", "All rates, and by category", detail),
+    ]
+    return Document(
+        title=f"Readings checked by people: {title}",
+        kind="checks",
+        headline=list(_headline(estimates)),
+        sections=[section for section in sections if section.parts],
+    )
+
+
+def _headline(estimates: pd.DataFrame) -> Iterator[str]:
+    items = estimate_at(estimates, CHECKS, "n_items", factor="readings")
+    accuracy = estimate_at(estimates, CHECKS, "accuracy", factor="readings")
+    people = estimate_at(estimates, CHECKS, "n_people", factor="readings")
+    if items is None or accuracy is None or people is None:
+        return
+    who = units(int(people.value), "person", "people")
+    if accuracy.is_defined:
+        reads = "reads" if people.value == 1 else "read"
+        yield f"{who} {reads} as the job did in {share(accuracy)} of {units(items.n, 'text')}."
+    else:
+        yield f"{who} checked {units(items.n, 'text')}: {said(accuracy.reason)}."
+    for name, raw, corrected in _first_rate(estimates):
+        if corrected.is_defined:
+            yield (
+                f"By their labels the {name} is {estimate(corrected, _DIGITS)}, and not "
+                f"{estimate(raw, _DIGITS)} as it was read."
+                if corrected.has_interval and not corrected.low <= raw.value <= corrected.high
+                else f"By their labels the {name} is {estimate(corrected, _DIGITS)}; as it was "
+                f"read, {estimate(raw, _DIGITS)}."
+            )
+        else:
+            yield f"The {name} of {estimate(raw, _DIGITS)} is not corrected: {corrected.reason}."
+
+
+def _first_rate(estimates: pd.DataFrame) -> Iterator[tuple[str, Estimate, Estimate]]:
+    """Name, raw and corrected of the first rate, of all readings; nothing where there is none."""
+    rates = select(estimates, CHECKS, factor="rate", respondent=None, framing=None)
+    for keys, figures in list(estimates_by(rates, ["detail"]))[:1]:
+        yield str(keys["detail"]), figures["raw"], figures["corrected"]
+
+
 def _told(estimates: pd.DataFrame, folder: Path, seed: int) -> Iterator[str]:
     """The line of trust."""
     items = estimate_at(estimates, CHECKS, "n_items", factor="readings")
@@ -227,16 +285,11 @@ def _told(estimates: pd.DataFrame, folder: Path, seed: int) -> Iterator[str]:
     checked = f"checked by {units(n, 'person', 'people')} on {units(items.n, 'text')}"
     shown = "" if accuracy is None or not accuracy.is_defined else estimate(accuracy, _DIGITS)
     yield f"{checked}: accuracy {shown}" if shown else checked
-    rates = select(estimates, CHECKS, factor="rate", respondent=None, framing=None)
-    for keys, figures in list(estimates_by(rates, ["detail"]))[:1]:
-        raw, corrected = figures["raw"], figures["corrected"]
+    for name, raw, corrected in _first_rate(estimates):
         if corrected.is_defined:
-            yield (
-                f"{keys['detail']} {estimate(replace(raw, low=np.nan, high=np.nan), _DIGITS)} → "
-                f"{estimate(corrected, _DIGITS)}"
-            )
+            yield f"{name} {number(raw.value, _DIGITS)} → {estimate(corrected, _DIGITS)}"
         else:
-            yield f"{keys['detail']} not corrected: {said(corrected.reason)}"
+            yield f"{name} not corrected: {said(corrected.reason)}"
 
 
 def _parts(estimates: pd.DataFrame, seed: int) -> Iterator[Part]:
@@ -245,7 +298,12 @@ def _parts(estimates: pd.DataFrame, seed: int) -> Iterator[Part]:
     if not len(rows):
         return
     yield from _coverage(estimates, seed)
-    yield from filter(None, (_rates(estimates), *_agreement(estimates), _confusion(estimates)))
+    tables = (_rates(estimates), _agreement(estimates), *_by_category(estimates))
+    yield from (table for table in tables if table is not None)
+
+
+def _by_category(estimates: pd.DataFrame) -> tuple[Table | None, ...]:
+    return _categories(estimates), _confusion(estimates)
 
 
 def _coverage(estimates: pd.DataFrame, seed: int) -> Iterator[Part]:
@@ -283,33 +341,45 @@ def _rates(estimates: pd.DataFrame) -> Table | None:
     )  # fmt: skip
 
 
-def _agreement(estimates: pd.DataFrame) -> Iterator[Table | None]:
+def _agreement(estimates: pd.DataFrame) -> Table | None:
+    """People with the readings, and with each other."""
+    rows: list[list[Any]] = []
+    notes: list[str] = []
+    for factor, same, title in (("readings", "accuracy", "readings"),
+                                ("people", "agreement", "each other")):  # fmt: skip
+        found = [
+            estimate_at(estimates, CHECKS, name, factor=factor)
+            for name in (same, "kappa", "ac1", "n_items")
+        ]
+        if found[0] is not None:
+            rows.append([title, *found[:3], found[3].value if found[3] is not None else None])
+            notes += [one.reason for one in found[:3] if one is not None and one.reason]
+    columns = [Column("people with", "id")]
+    columns += [Column(name, "estimate", _DIGITS) for name in ("same", "kappa", "AC1")]
+    columns.append(Column("texts", "count"))
+    caption = (
+        "Share of texts on which both say the same; kappa, Cohen's with the readings and Fleiss' "
+        "among people; Gwet's AC1, which stays high where one category prevails."
+    )
+    told = [f"no interval: {said(one)}" for one in dict.fromkeys(notes)]
+    return Table(caption, "Agreement", columns, rows, notes=told) if rows else None
+
+
+def _categories(estimates: pd.DataFrame) -> Table | None:
     def column(name: str, title: str) -> Measure:
         return Measure(name, title, digits=_DIGITS)
 
-    yield estimates_table(
-        estimates[estimates["factor"].isin(["readings", "people"])], CHECKS,
-        keys={"factor": "people with"},
-        measures=[
-            column("accuracy", "same"), column("agreement", "same"),
-            column("kappa", "kappa"), column("ac1", "AC1"), column("alpha", "alpha"),
-            Measure("n_items", "texts", field="value", is_count=True),
-        ],
-        caption="Agreement: with the readings Cohen's kappa, among people Fleiss'; AC1 is Gwet's, "
-        "which stays high where one category prevails.",
-        label="Agreement", named={"factor": {"readings": "readings", "people": "each other"}},
-        is_short=True,
-    )  # fmt: skip
-    yield estimates_table(
+    names = select(estimates, CHECKS, factor="category")["group"]
+    return estimates_table(
         estimates, CHECKS, where={"factor": "category"}, keys={"group": "category"},
         measures=[
             column("recall", "found"), column("precision", "right"),
             Measure("n_people", "by people", field="value", digits=1),
             Measure("n_readings", "as read", field="value", is_count=True),
         ],
-        caption="By category: the share of people's that was read so (found), and of those read so "
-        "that people give too (right).",
-        label="Categories",
+        caption="By category: the share of people's that was read so (found), and of those read "
+        "so that people give too (right).",
+        label="Categories", named={"group": {name: words(name) for name in names}},
     )  # fmt: skip
 
 
@@ -324,8 +394,8 @@ def _confusion(estimates: pd.DataFrame) -> Table | None:
     ]  # fmt: skip
     if not used:
         return None
-    columns = [Column("people", "id"), *(Column(name, "number", digits=1) for name in used)]
-    lines: list[Any] = [[name, *(cells[name][other] for other in used)] for name in used]
+    columns = [Column("people", "id"), *(Column(words(name), "number", digits=1) for name in used)]
+    lines: list[Any] = [[words(name), *(cells[name][other] for other in used)] for name in used]
     caption = "Texts by what people say (rows) and what was read (columns)."
     return Table(caption, "Confusion", columns, lines)
 

@@ -159,6 +159,16 @@ class JobRun(Shown, ABC):
 
         return with_checks(document, self.estimates, self.path, self._seed)
 
+    def checks_document(self) -> Document:
+        """What is shown of people's checks alone.
+
+        Raises:
+            InputError: the job has not come so far.
+        """
+        from .checked import checks_document
+
+        return checks_document(self.estimates, self._seed, self.document().title)
+
     @property
     def _seed(self) -> int:
         return int(self.record.get("config", {}).get("seed", 0))

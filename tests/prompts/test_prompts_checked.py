@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
+from in_process import areopagus
 from prompt_world import PromptWorld, figure, model
 
 from areopagus import PromptRun, check_readings, construct_prompts
@@ -52,3 +54,17 @@ def test_a_filter_that_is_too_strict_is_found_by_people(tmp_path: Path) -> None:
     told = dict(found.document().trust)["readings"]
     assert told.startswith("checked by 1 person on 100 texts: accuracy 0.")
     assert "; pass rate 0.800 → " in told
+    # the command says the same, with the answer first; a study takes the texts as they are
+    said = areopagus("humans", "check", run.path, back, "--json", "out.json", folder=tmp_path)
+    assert said.code == 0, said.stderr
+    assert said.stdout.startswith("1 person reads as the job did in 9")
+    assert len(said.stdout.splitlines()) <= 25
+    assert max(map(len, said.stdout.splitlines())) <= 80
+    stored = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert any(
+        row["table"] == "checks" and row["measure"] == "corrected" for row in stored["estimates"]
+    )
+    with (run.path / "for_study.csv").open(newline="", encoding="utf-8") as file:
+        items = list(csv.DictReader(file))
+    assert [row["prompt_id"] for row in items] == [row["item_id"] for row in rows]
+    assert items[0]["prompt_text"].startswith("SCENARIO:\nContext: case s")

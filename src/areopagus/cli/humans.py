@@ -166,8 +166,10 @@ def check(
     with ProgressLine(quiet=quiet) as line:
         line.do(READING)
         run = check_readings(job, *labels)
-        document = run.document()
-    Output(json_file, quiet, full).show(document, run.estimates, place=run.path)
+        document = run.checks_document()
+    if Output(json_file, quiet, full).show(document, run.estimates, place=run.path):
+        place = printable(str(run.path))
+        click.echo(f"\n{place}: report.html · estimates.csv, table checks")
     return 0
 
 
