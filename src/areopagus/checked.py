@@ -40,6 +40,7 @@ FEWEST_CHECKED: Final = 30
 """Checked texts below which no rate is corrected."""
 NOT_CHECKED: Final = "not checked by people"
 _DIGITS: Final = 3
+_WHOSE: Final = {"respondent": "of", "framing": "framing"}
 
 
 def check_estimates(
@@ -218,13 +219,17 @@ def checks_document(estimates: pd.DataFrame, seed: int, title: str) -> Document:
     """
     names = [name for name, _, _ in _first_rate(estimates)]
     first = estimates[(estimates["factor"] != "rate") | estimates["detail"].isin(names)]
-    summary = [part for part in (_rates(first), _agreement(estimates)) if part is not None]
-    every = () if len(first) == len(estimates) else (_rates(estimates),)
-    detail = [part for part in (*every, *_by_category(estimates)) if part is not None]
+    summary = [
+        part for part in (_rates(first), _agreement(estimates, with_ac1=False)) if part is not None
+    ]
+    every = (_agreement(estimates), *_by_category(estimates))
+    if len(first) < len(estimates):
+        every = (_rates(estimates), *every)
+    detail = [part for part in every if part is not None]
     sections = [
         Section("drawn", "What was checked", list(_coverage(estimates, seed)), "summary"),
         Section("checks", "Rates and agreement", summary, "summary"),
-        Section("all-rates", "All rates, and by category", detail),
+        Section("all-rates", "All figures", detail),
     ]
     return Document(
         title=f"Readings checked by people: {title}",
@@ -329,19 +334,22 @@ def _coverage(estimates: pd.DataFrame, seed: int) -> Iterator[Part]:
 
 
 def _rates(estimates: pd.DataFrame) -> Table | None:
-    shares = [Measure(name, title, digits=_DIGITS)
-              for name, title in (("raw", "as read"), ("corrected", "by people"))]  # fmt: skip
+    rows = select(estimates, CHECKS, factor="rate")
+    by = {name: head for name, head in _WHOSE.items() if rows[name].notna().any()}
     return estimates_table(
-        estimates, CHECKS, where={"factor": "rate"},
-        keys={"detail": "rate", "respondent": "of", "framing": "framing"},
-        measures=[*shares, Measure("n_checked", "texts checked", field="value", is_count=True)],
-        caption="Rates of all readings: as they were read, and as people would have it "
-        "(double sampling within each reading).",
-        label="Corrected rates", named={"respondent": {None: "all"}, "framing": {None: ""}},
+        rows, CHECKS, keys={"detail": "rate", **by},
+        measures=[
+            Measure("raw", "as read", digits=_DIGITS),
+            Measure("corrected", "by people", digits=_DIGITS),
+            Measure("n_checked", "texts checked", field="value", is_count=True),
+        ],
+        caption="Rates of all readings: as they were read, and as people would have it (double "
+        "sampling within each reading).",
+        label="Corrected rates", named=dict.fromkeys(_WHOSE, {None: "all"}),
     )  # fmt: skip
 
 
-def _agreement(estimates: pd.DataFrame) -> Table | None:
+def _agreement(estimates: pd.DataFrame, *, with_ac1: bool = True) -> Table | None:
     """People with the readings, and with each other."""
     rows: list[list[Any]] = []
     notes: list[str] = []
@@ -349,18 +357,22 @@ def _agreement(estimates: pd.DataFrame) -> Table | None:
                                 ("people", "agreement", "each other")):  # fmt: skip
         found = [
             estimate_at(estimates, CHECKS, name, factor=factor)
-            for name in (same, "kappa", "ac1", "n_items")
+            for name in (same, "kappa", *(["ac1"] * with_ac1))
         ]
+        n = estimate_at(estimates, CHECKS, "n_items", factor=factor)
         if found[0] is not None:
-            rows.append([title, *found[:3], found[3].value if found[3] is not None else None])
-            notes += [one.reason for one in found[:3] if one is not None and one.reason]
+            rows.append([title, *found, None if n is None else n.value])
+            notes += [one.reason for one in found if one is not None and one.reason]
     columns = [Column("people with", "id")]
-    columns += [Column(name, "estimate", _DIGITS) for name in ("same", "kappa", "AC1")]
+    columns += [
+        Column(name, "estimate", _DIGITS) for name in ("same", "kappa", *(["AC1"] * with_ac1))
+    ]
     columns.append(Column("texts", "count"))
     caption = (
         "Share of texts on which both say the same; kappa, Cohen's with the readings and Fleiss' "
-        "among people; Gwet's AC1, which stays high where one category prevails."
+        "among people"
     )
+    caption += "; Gwet's AC1, which stays high where one category prevails." if with_ac1 else "."
     told = [f"no interval: {said(one)}" for one in dict.fromkeys(notes)]
     return Table(caption, "Agreement", columns, rows, notes=told) if rows else None
 

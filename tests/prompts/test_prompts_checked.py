@@ -55,9 +55,9 @@ def test_a_filter_that_is_too_strict_is_found_by_people(tmp_path: Path) -> None:
     assert told.startswith("checked by 1 person on 100 texts: accuracy 0.")
     assert "; pass rate 0.800 → " in told
     # the command says the same, with the answer first; a study takes the texts as they are
-    said = areopagus("humans", "check", run.path, back, "--json", "out.json", folder=tmp_path)
-    assert said.code == 0, said.stderr
-    assert said.stdout.startswith("1 person reads as the job did in 9")
+    said = areopagus("humans", "check", "run", back.name, "--json", "out.json", folder=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith("1 person reads as the job did in 89% [")
     assert len(said.stdout.splitlines()) <= 25
     assert max(map(len, said.stdout.splitlines())) <= 80
     stored = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
