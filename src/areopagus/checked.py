@@ -345,7 +345,7 @@ def _rates(estimates: pd.DataFrame) -> Table | None:
         ],
         caption="Rates of all readings: as they were read, and as people would have it (double "
         "sampling within each reading).",
-        label="Corrected rates", named=dict.fromkeys(_WHOSE, {None: "all"}),
+        label="Corrected rates", named={key: {None: "all"} for key in _WHOSE},
     )  # fmt: skip
 
 
