@@ -267,22 +267,23 @@ def test_one_text_that_many_answers_share_is_labelled_once_and_counts_for_each()
 
 
 def test_an_audit_of_ones_own_names_its_reading_by_a_column_or_in_words(tmp_path: Path) -> None:
-    toy = shutil.copytree(Path(__file__).parent / "toy_audit", tmp_path / "toy")
-    own = (toy / "audit.yaml").read_text(encoding="utf-8")
-
-    def sheet_of(people: str) -> dict[str, str]:
-        (toy / "audit.yaml").write_text(f"{own}people: {people}\n", encoding="utf-8")
+    def sheet_of(name: str, people: str) -> dict[str, str]:
+        toy = shutil.copytree(Path(__file__).parent / "toy_audit", tmp_path / name)
+        with (toy / "audit.yaml").open("a", encoding="utf-8") as file:
+            file.write(f"people: {people}\n")
         run = audit(toy, out=tmp_path / "run", ledger=tmp_path / "l.sqlite", for_people=9)
         rows = rows_of(run.path / "for_people.csv")
         assert len(rows) == 6, "all that there are"
         return rows[0]
 
-    plain = sheet_of("side")
+    plain = sheet_of("one", "side")
     assert (plain["question"], plain["categories"]) == (
         "What does the answer say?",
         "heads | tails",
     )
-    asked = sheet_of('{of: side, question: "Which side?", categories: {heads: a face, tails: ""}}')
+    asked = sheet_of(
+        "two", '{of: side, question: "Which side?", categories: {heads: a face, tails: ""}}'
+    )
     assert (asked["question"], asked["categories"]) == ("Which side?", "heads: a face | tails")
     with pytest.raises(InputError, match="no outcome is called luck"):
-        sheet_of("{of: side, rates: {luck: [heads]}}")
+        sheet_of("three", "{of: side, rates: {luck: [heads]}}")
