@@ -27,6 +27,7 @@ from .spreadsheets import writable
 
 FOR_PEOPLE_FILE: Final = "for_people.csv"
 FOR_STUDY_FILE: Final = "for_study.csv"
+BEFORE_FILE: Final = "for_people_before.csv"
 LABELS_FILE: Final = "people_labels.csv"
 
 _ITEM: Final = ("item_id", "response_id")
@@ -123,7 +124,8 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
 
     A simple random sample of the different texts: they are put into an order by a hash of text and
     seed, and the first are taken, so that a larger sheet holds the smaller. Neither what was read
-    in them nor whose they are stands in the sheet.
+    in them nor whose they are stands in the sheet. Labels that stand in the folder's sheet already
+    are carried over; where they are of texts that are not drawn any more it is kept beside.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -138,6 +140,10 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
                 yield sha256(f"{seed}|{name}".encode()).hexdigest(), name, one.texts
 
     path = folder / FOR_PEOPLE_FILE
+    chosen = heapq.nsmallest(n, keyed())
+    filled = _filled_in(path)
+    if not filled.keys() <= {name for _, name, _ in chosen}:
+        path.replace(folder / BEFORE_FILE)
     allowed = " | ".join(
         f"{name}: {meaning}" if meaning else name for name, meaning in readings.categories.items()
     )
@@ -147,12 +153,22 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
         csv_table(path, header) as writer,
         csv_table(folder / FOR_STUDY_FILE, ["prompt_id", "prompt_text"]) as study,
     ):
-        for _, name, texts in heapq.nsmallest(n, keyed()):
-            asked = (readings.question, allowed or "a number")
-            writer.write([name, *map(writable, texts), *map(writable, asked), ""])
+        for _, name, texts in chosen:
+            asked = (readings.question, allowed or "a number", filled.get(name, ""))
+            writer.write([name, *map(writable, texts), *map(writable, asked)])
             whole = "\n\n".join(map("{}:\n{}".format, heads, texts))
             study.write([name, writable(whole)])
     return path
+
+
+def _filled_in(path: Path) -> dict[str, str]:
+    """The labels that somebody has written into the folder's own sheet."""
+    if not path.is_file():
+        return {}
+    with open_table(path) as table:
+        rows = [row for _, row in table.rows([])]
+    cells = {_text(row.get("item_id")): _text(row.get("label")) for row in rows}
+    return {item: label for item, label in cells.items() if label}
 
 
 def drawn_items(folder: Path) -> frozenset[str] | None:
@@ -177,7 +193,8 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
 
     Args:
         files: tables with item_id (or response_id) and label (or category), optionally rater_id.
-            Without that column a file is one person's, called by the file's name.
+            Without that column a file is one person's, called by the file's name, or by its path
+            where two files have one name.
         readings: of the job.
 
     Raises:
@@ -189,8 +206,11 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
     faults: list[InputFault] = []
     cells: list[tuple[str, str, str]] = []
     n_unknown = n_repeated = 0
-    for file in map(Path, files):
-        for where, item, rater, text in _cells(file, faults):
+    paths = [Path(file) for file in files]
+    stems = [path.stem for path in paths]
+    for path in paths:
+        person = path.stem if stems.count(path.stem) == 1 else str(path)
+        for where, item, rater, text in _cells(path, person, faults):
             cells.append((item, rater, text))
             if item not in known:
                 n_unknown += 1
@@ -252,7 +272,9 @@ def plain_label(value: object) -> str:
         return text.casefold()
 
 
-def _cells(file: Path, faults: list[InputFault]) -> Iterator[tuple[str, str, str, str]]:
+def _cells(
+    file: Path, person: str, faults: list[InputFault]
+) -> Iterator[tuple[str, str, str, str]]:
     """Place, item, rater and label of every filled cell."""
     with open_table(file) as table:
         names: dict[str, str | None] | None = None
@@ -265,7 +287,7 @@ def _cells(file: Path, faults: list[InputFault]) -> Iterator[tuple[str, str, str
             text = _text(row.get(label))
             if text:
                 by = _text(row.get(rater)) if rater is not None else ""
-                yield table.where(line), _text(row.get(item)), by or file.stem, text
+                yield table.where(line), _text(row.get(item)), by or person, text
 
 
 def _columns(file: Path, row: Mapping[str, Any], faults: list[InputFault]) -> dict[str, str | None]:

@@ -152,6 +152,27 @@ def test_a_larger_sheet_holds_the_smaller_and_another_seed_is_another_draw(tmp_p
         drawn[n, seed] = [row["item_id"] for row in rows_of(run.draw_for_people(n))]
     assert drawn[15, 0][:5] == drawn[5, 0]
     assert set(drawn[5, 1]) != set(drawn[5, 0])
+    # what somebody has written into the sheet is not lost by another draw
+    run.record["config"]["seed"] = 0
+    filled(run.draw_for_people(5), run.path / "for_people.csv", lambda row: "50")
+    assert [row["label"] for row in rows_of(run.draw_for_people(8))] == ["50"] * 5 + [""] * 3
+    run.record["config"]["seed"] = 1
+    run.draw_for_people(5)
+    before = rows_of(run.path / "for_people_before.csv")
+    assert [row["item_id"] for row in before if row["label"]] == drawn[5, 0]
+
+
+def test_two_files_of_one_name_are_two_people(tmp_path: Path) -> None:
+    run = samaritan(tmp_path, for_people=4)
+    sheet = run.path / "for_people.csv"
+    back = []
+    for k, who in enumerate(("ada", "bo")):
+        (tmp_path / who).mkdir()
+        back.append(filled(sheet, tmp_path / who / "sheet.csv", lambda row, k=k: str(40 + k)))
+    found = check_readings(run.path, *back)
+    assert isinstance(found, AuditRun)
+    assert checked(found, "n_people", factor="readings").value == 2
+    assert checked(found, "agreement", factor="people").value == 0
 
 
 def test_what_does_not_fit_is_named_and_nothing_is_lost_silently(tmp_path: Path) -> None:
