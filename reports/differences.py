@@ -208,7 +208,7 @@ class Differences:
                 shown = interval(known[0].low, known[0].high, is_signed=True)
                 sentence = f"it is {shown}, so that the direction {'holds' if holds else 'is open'}"
             else:
-                sentence = f"the direction holds for {holds} of {len(known)} differences"
+                sentence = f"the direction holds for {holds} of {len(known)}"
             told.append(("such judges", f"for other judges of their kind {sentence}"))
         return told
 
@@ -309,7 +309,6 @@ class Differences:
                 if means
                 else f"Difference from {baseline} in {held}, points"
             )
-            + ("; such judges: the interval for other judges of their kind" if is_wide else "")
             + (f"; Holm over {units(pairs, 'pair')}" if has_verdict and pairs > 1 else ""),
             label=f"Differences from {self.baseline}",
             columns=[
