@@ -201,17 +201,17 @@ def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
 
     from ..records.humans import Exclusion
 
-    shared = reading.table
-    names = [
-        name
-        for name in shared.rater_id.used()
-        if any(fnmatchcase(str(name), pattern) for pattern in patterns)
-    ]
+    tables = (reading.table, reading.labels, reading.preferences)
+    known = list(dict.fromkeys(name for one in tables for name in one.rater_id.used()))
+    names = [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
     if not names:
-        known = ", ".join(map(str, shared.rater_id.used()[:8]))
-        raise InputError([InputFault("--raters", f"no rater has such a name; there are {known} …")])
-    kept = shared.where("rater_id", *names)
-    left = len(shared) - len(kept)
+        there = ", ".join(known[:8])
+        raise InputError([InputFault("--raters", f"no rater has such a name; there are {there} …")])
+    kept: Any = [one.where("rater_id", *names) for one in tables]
+    left = sum(map(len, tables)) - sum(map(len, kept))
+    table, labels, preferences = kept
     dropped = Exclusion("rater not chosen by --raters", left, ())
     exclusions = (*reading.exclusions, dropped) if left else reading.exclusions
-    return replace(reading, table=kept, exclusions=exclusions)
+    return replace(
+        reading, table=table, labels=labels, preferences=preferences, exclusions=exclusions
+    )
