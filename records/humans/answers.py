@@ -88,14 +88,15 @@ def read_order(cell: Any) -> list[tuple[str, ...]]:
     """Returns the groups of an order, the best first: "B > A = C" is [(B,), (A, C)].
 
     Names of one group stand beside each other with "=", "," or ";". A list, as tools write it, is
-    an order without ties.
+    an order of names or of groups.
 
     Raises:
         ValueError: with a sentence, for a cell without a name, or an empty place in it.
     """
     groups: list[tuple[str, ...]]
     if isinstance(cell, list | tuple):
-        groups = [(str(name).strip(),) for name in cell]
+        listed = [group if isinstance(group, list | tuple) else [group] for group in cell]
+        groups = [tuple(str(name).strip() for name in group) for group in listed]
     else:
         parts = str(cell).split(">")
         groups = [tuple(name.strip() for name in re.split(r"[=,;]", part)) for part in parts]

@@ -39,10 +39,19 @@ A YAML file with any of these parts (an unknown key is a fault):
     items: {pattern: "Q{item}_{criterion}", table: items.csv}   # item, prompt_id, response_id
     criteria: {"1": clarity, "2": {criterion: acceptable, kind: label}}
 
+    # answers that know their item by an id only; the other columns stand in a table
+    join: {table: tasks.csv, on: task_id}
+
     # one row an item, one column a rater
     columns: {response_id: Units}
     rater_columns: rest          # or a list of columns
     constants: {prompt_id: all}
+
+    # what can be said of any file
+    missing: [-99, don't know]   # cells of ratings that hold no rating, beside the usual NA, …
+    scales: {clarity: "1:5", rest: "1:10"}
+    ignore: [confidence, age]    # columns that are read as nothing
+    pool: panel                  # raters with one value of this column count as one rater
 """
 
 from __future__ import annotations
@@ -52,7 +61,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, read_document
@@ -60,6 +69,7 @@ from ..readers.cells import read_id
 from ..readers.rows import Row
 from ..types import OVERALL
 from .layouts import LAYOUTS
+from .match import read_scale
 from .patterns import PLACES, names_of, pattern_faults
 
 JudgmentKind = Literal["score", "rank", "label"]
@@ -187,6 +197,22 @@ def _response_pattern(text: str) -> str:
 OwnColumn = Annotated[str, _one_of(SYNONYMS)]
 
 
+def _scale(given: Any) -> Any:
+    if isinstance(given, str):
+        return read_scale(given)
+    return tuple(given) if isinstance(given, list) else given
+
+
+def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] < ends[1]:
+        raise ValueError("must be the lowest score, then the highest")
+    return ends
+
+
+Ends = Annotated[tuple[float, float], BeforeValidator(_scale), AfterValidator(_in_order)]
+"""A scale, in a file "1:5" or [1, 5]."""
+
+
 class Criterion(BaseModel):
     """What a column of ratings is."""
 
@@ -232,6 +258,14 @@ class PatternOf(BaseModel):
     kind: JudgmentKind | None = None
 
 
+class Join(BaseModel):
+    """A table of items that rows know by an id; `on` is the column that both have."""
+
+    model_config = STRICT
+    table: str
+    on: str
+
+
 class HumanColumns(BaseModel):
     """A column map; see the module's docstring for the file.
 
@@ -246,11 +280,16 @@ class HumanColumns(BaseModel):
         place_columns: columns whose cells name responses, from the first place on.
         key: blinded label to its respondent, or to a response id that holds "{prompt_id}"; or a
             file (see `side_tables.read_source_map`).
+        join: a table of items, whose columns are added to the rows by an id that both have.
         item_columns: columns named for responses: a list, or "rest".
         rater_columns: columns named for raters: a list, or "rest".
         rater_from_row: whether each row is another, unnamed rater.
         kind: what values are, where nothing more particular says.
         codes: text of an answer to its number.
+        missing: what stands for no rating, beside the usual words.
+        scales: criterion, or "rest", to lowest and highest score.
+        ignore: columns that are read as nothing.
+        pool: the column whose values are counted as raters.
         standard_item_types: item types of the study itself; all others are calibration items.
     """
 
@@ -267,12 +306,35 @@ class HumanColumns(BaseModel):
     ) = ()
     place_columns: tuple[str, ...] = ()
     key: dict[str, str] | str = Field(default_factory=dict)
+    join: Join | None = None
     item_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_from_row: bool = False
     kind: JudgmentKind = "score"
     codes: dict[str, float] = Field(default_factory=dict)
+    missing: tuple[str | float, ...] = ()
+    scales: dict[str, Ends] = Field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    pool: str | None = None
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
+
+    def numbers_of_codes(self) -> dict[str, float]:
+        """Returns the text of an answer, in lower case, to its number."""
+        return {text.strip().lower(): number for text, number in self.codes.items()}
+
+    def with_columns(self, columns: Mapping[str, str]) -> HumanColumns:
+        """Returns the map with further columns, our name to theirs, which go before its own.
+
+        Raises:
+            InputError: with every name that is none of ours.
+        """
+        wrong = [name for name in columns if name not in SYNONYMS]
+        if wrong:
+            allowed = ", ".join(SYNONYMS)
+            raise InputError(
+                InputFault(f"--column {name}", f"must name one of {allowed}") for name in wrong
+            )
+        return self.model_copy(update={"columns": {**self.columns, **columns}})
 
     def patterns(self) -> tuple[PatternOf, ...]:
         """Returns the patterns of column names, one or several, in one form."""
@@ -282,11 +344,18 @@ class HumanColumns(BaseModel):
             for one in ((said,) if isinstance(said, str) else said)
         )
 
+    def joining(self) -> tuple[Path, str] | None:
+        """Returns the table of items to be joined, and the column by which."""
+        return None if self.join is None else (Path(self.join.table), self.join.on)
+
     def beside(self, folder: Path) -> HumanColumns:
         """Returns the map with the files that it names as paths from the folder that it lies in."""
         changed: dict[str, Any] = {}
         if isinstance(self.key, str):
             changed["key"] = str(folder / self.key)
+        if self.join is not None:
+            joined = {"table": str(folder / self.join.table)}
+            changed["join"] = self.join.model_copy(update=joined)
         if isinstance(self.items, ItemTable):
             table = str(folder / self.items.table)
             changed["items"] = self.items.model_copy(update={"table": table})

@@ -17,7 +17,7 @@ from ...errors import InputError, InputFault, visible_text
 from ..readers.cells import is_missing, read_number
 from ..readers.rows import Row
 from ..types import OVERALL
-from .answers import LABEL, are_label_words, bare_label, is_label_name
+from .answers import LABEL, are_label_words, bare_label, is_label_name, read_order
 from .columns import Criterion, HumanColumns, ItemTable, JudgmentKind, PatternOf, known_columns
 from .patterns import PLACES, compiled, items_by_key, names_of, read_item_table
 
@@ -136,10 +136,35 @@ class Columns:
         for row in self.rows:
             for name in names:
                 if not is_missing(cell := row.values.get(name)):
-                    for text in re.split(r"[>=,;]", str(cell)):
-                        where = "" if prompt is None else str(row.values.get(prompt))
-                        prompts.setdefault(text.strip(), set()).add(where)
+                    where = "" if prompt is None else str(row.values.get(prompt))
+                    for text in _names_in(cell):
+                        prompts.setdefault(text, set()).add(where)
         return held(prompts, self.labels)
+
+
+def _names_in(cell: Any) -> list[str]:
+    try:
+        return [name for group in read_order(cell) for name in group]
+    except ValueError:
+        return []
+
+
+def order_columns(found: Columns) -> list[RatingColumn]:
+    """Returns the columns that tools fill with an order of responses, as a list."""
+    orders = [
+        name
+        for name in found.rest
+        if (cells := found.cells(name)) and all(isinstance(cell, list) for cell in cells)
+    ]
+    return [
+        RatingColumn(
+            name,
+            "rank",
+            {"criterion": OVERALL if len(orders) == 1 else name},
+            names=found.held(name),
+        )
+        for name in orders
+    ]
 
 
 def held(prompts: Mapping[str, Collection[str]], labels: Collection[str]) -> str:
@@ -328,7 +353,7 @@ def _by_label(found: Columns, column_map: HumanColumns) -> Shaped | None:
         )  # fmt: skip
         said = ", ".join(sorted(labels))
         notice = f"columns are taken for responses by their labels {visible_text(said)}"
-        return Shaped(ratings, "respondents", tuple(rated), (notice, *_kind_notice(ratings)))
+        return Shaped(ratings, "respondents", (), (notice, *_kind_notice(ratings)))
     return None
 
 
@@ -343,46 +368,66 @@ def _by_respondent(found: Columns, column_map: HumanColumns) -> Shaped | None:
     rated = [name for name in found.rest if found.is_numeric(name)]
     if found.criteria is not None or len(rated) < 2:
         return None
-    for separator in _SEPARATORS:
-        for is_last in (False, True):
-            cut = [
-                name.rstrip("])").rpartition(separator) if is_last
-                else name.rstrip("])").partition(separator)
-                for name in rated
-            ]  # fmt: skip
-            left, right = ({part[place].strip() for part in cut} for place in (0, 2))
-            if not all(middle for _, middle, _ in cut) or len(left) * len(right) != len(rated):
-                continue
-            if len(left) < 2 and len(right) < 2:
-                continue
-            sides = [_are_criteria(side) for side in (left, right)]
-            if sides[0] == sides[1]:
-                continue
-            who, what = (2, 0) if sides[0] else (0, 2)
-            if len(right if sides[0] else left) < 2:
-                continue
-            ratings = tuple(
-                _named_for(found, column_map, name, rated, part[what].strip(),
-                           {"source": part[who].strip()}, {})
-                for name, part in zip(rated, cut, strict=True)
-            )  # fmt: skip
-            return _respondents(ratings, rated)
+    words = [name for name in found.rest if are_label_words(found.cells(name))]
+    for columns in dict.fromkeys((tuple(n for n in found.rest if n in rated + words), (*rated,))):
+        cut = _respondent_by_criterion(columns)
+        if cut is not None:
+            return _respondents(
+                tuple(
+                    _named_for(found, column_map, name, rated, what, {"source": who}, {})
+                    for name, (who, what) in zip(columns, cut, strict=True)
+                )
+            )
     if any(_are_criteria({name}) for name in rated):
         return None
     ratings = tuple(
         _named_for(found, column_map, name, rated, "", {"source": name.strip()}, {})
         for name in rated
     )
-    return _respondents(ratings, rated)
+    return _respondents(ratings)
 
 
-def _respondents(ratings: tuple[RatingColumn, ...], rated: Sequence[str]) -> Shaped:
+def _respondent_by_criterion(names: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Returns (respondent, criterion) of each name, where one separator cuts all of them so that
+    every respondent has every criterion, and the words say which side the criterion is.
+    """
+    bare = [name.strip().rstrip("])") for name in names]
+    for separator in _SEPARATORS:
+        for cut in (str.partition, str.rpartition):
+            parts = [cut(name, separator) for name in bare]
+            left, right = ([part[place].strip() for part in parts] for place in (0, 2))
+            is_whole = len(set(left)) * len(set(right)) == len(names) == len(set(bare))
+            if not is_whole or not all(left) or not all(right):
+                continue
+            if _are_criteria(right) and not _are_criteria(left) and len(set(left)) > 1:
+                return [*zip(left, right, strict=True)]
+            if _are_criteria(left) and not _are_criteria(right) and len(set(right)) > 1:
+                return [*zip(right, left, strict=True)]
+    return None
+
+
+def suggested_pattern(names: Sequence[str]) -> str | None:
+    """Returns the pattern by which a survey's questions seem to be named, "Q{item}_{criterion}"."""
+    found: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
+    form = re.compile(r"(.*?)(\d+)([_ .\[(:-]+)([^\[\]()]+?)([\])]?)")
+    for name in names:
+        if (fit := form.fullmatch(name.strip())) is not None:
+            found.setdefault((fit[1], fit[3], fit[5]), set()).add((fit[2], fit[4]))
+    (head, middle, end), parts = max(
+        found.items(), key=lambda one: len(one[1]), default=(("", "", ""), set())
+    )
+    items, criteria = ({part[place] for part in parts} for place in (0, 1))
+    is_whole = len(items) > 1 and len(parts) == len(items) * len(criteria)
+    return f"{head}{{item}}{middle}{{criterion}}{end}" if is_whole else None
+
+
+def _respondents(ratings: tuple[RatingColumn, ...]) -> Shaped:
     names = ", ".join(dict.fromkeys(rating.fixed["source"] for rating in ratings))
     notice = (
         f"columns are taken for respondents: {visible_text(names)} (no column names the response; "
         "if they are criteria, `criteria` in a column map says so)"
     )
-    return Shaped(ratings, "respondents", tuple(rated), (notice, *_kind_notice(ratings)))
+    return Shaped(ratings, "respondents", (), (notice, *_kind_notice(ratings)))
 
 
 def _kind_notice(ratings: Sequence[RatingColumn]) -> Iterator[str]:
@@ -434,25 +479,36 @@ def _criterion(said: str, column_map: HumanColumns) -> tuple[str, JudgmentKind |
 
 
 def _are_ranks(rows: Sequence[Row], names: Sequence[str]) -> bool:
-    """Returns whether each row orders its cells: 1, 2, …, with ties in any of the usual ways."""
-    n_orders = 0
-    for row in rows:
-        cells = [cell for name in names if not is_missing(cell := row.values.get(name))]
-        if len(cells) < 2:
+    """Returns whether rows order their cells: 1, 2, …, with ties in any of the usual ways.
+
+    Whole rows decide where there are any, and one in ten may hold a slip: a rank that is missing
+    or mistyped does not make scores of all the others.
+    """
+    given: list[list[Any]] = [
+        [cell for name in names if _is_number(cell := row.values.get(name))] for row in rows
+    ]
+    most = max(map(len, given), default=0)
+    n_rows = n_orders = n_untied = 0
+    for cells in given:
+        if len(cells) < 2 or len(cells) < most:
             continue
-        given = sorted(value for cell in cells if (value := read_number(cell)) is not None)
-        counts = {value: given.count(value) for value in given}
-        at = 1
-        dense, first, middle = [], [], []
-        for place, (value, n) in enumerate(sorted(counts.items()), start=1):
-            dense.append(value == place)
-            first.append(value == at)
-            middle.append(value == at + (n - 1) / 2)
-            at += n
-        if not (all(dense) or all(first) or all(middle)):
-            return False
-        n_orders += len(counts) > 1
-    return n_orders > 0
+        n_rows += 1
+        if _is_order([float(cell) for cell in cells]):
+            n_orders += 1
+            n_untied += len(set(cells)) > 1
+    return n_untied > 0 and n_orders >= 0.9 * n_rows
+
+
+def _is_order(values: Sequence[float]) -> bool:
+    at = 1
+    dense, first, middle = [], [], []
+    for place, value in enumerate(sorted(set(values)), start=1):
+        n = values.count(value)
+        dense.append(value == place)
+        first.append(value == at)
+        middle.append(value == at + (n - 1) / 2)
+        at += n
+    return all(dense) or all(first) or all(middle)
 
 
 def _patterned(found: Columns, column_map: HumanColumns) -> Shaped:
@@ -509,8 +565,8 @@ def _fits(
         {name: fit.groupdict() for name in names if (fit := form.fullmatch(name.strip()))}
         for form in (shortest, longest)
     ]
-    if cuts[0] == cuts[1]:
-        return cuts[0]
+    if cuts[0] == cuts[1] or "criterion" in known:
+        return cuts[0]  # of criteria that are known the longest that fits
     whole = [cut for cut in cuts if _is_whole([*cut.values()])]
     if len(whole) == 1:
         return whole[0]

@@ -64,7 +64,7 @@ def test_a_long_file(tmp_path: Path) -> None:
     assert reading.table.duration_s[0] == 30
     assert np.isnan(reading.table.duration_s[1])
     assert reading.table.comment.texts().tolist() == ["good", None, None]
-    assert reading.columns_ignored == ()
+    assert reading.columns_unread == ()
 
 
 def test_a_wide_file(tmp_path: Path) -> None:
@@ -79,7 +79,8 @@ def test_a_wide_file(tmp_path: Path) -> None:
     assert reading.n_missing == 1
     assert reading.columns_sampled == ("clarity", "depth", "favourite")
     assert reading.labels.label.texts().tolist() == ["yes", "no"]
-    assert reading.columns_ignored == ("remark",)
+    (unread,) = reading.columns_unread
+    assert (unread.column, unread.reason) == ("remark", "text, 2 different: 'long', 'short'")
     assert len(read_humans(path, criteria=["depth"]).table) == 1
 
 
@@ -431,12 +432,12 @@ def test_faults_of_rows_are_kept_with_their_places(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text(
         "rater_id,prompt_id,response_id,score\n"
-        "a,p1,r1,n/a\n,p1,r1,3\na,p1,,3\na,p1,r1\na,p1,r2,\na,p1,r3,4\n"
+        "a,p1,r1,good\n,p1,r1,3\na,p1,,3\na,p1,r1\na,p1,r2,\na,p1,r3,4\n"
     )
     reading = read_humans(path)
     assert [str(fault) for fault in reading.faults] == [
         f"{path}:5: must have 4 cells as the header has, got 3",
-        f"{path}:2: score: must be a number, got the text 'n/a'",
+        f"{path}:2: score: must be a number, got the text 'good'",
         f"{path}:3: rater_id: must not be empty",
         f"{path}:4: response_id: must not be empty",
     ]

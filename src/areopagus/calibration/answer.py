@@ -100,6 +100,8 @@ class Answer:
     def headline(self) -> Iterator[str]:
         """Says on what the panel may stand in for one more person, and on what it may not."""
         found = self.by_verdict()
+        for verdict, names in self.labels_by_verdict().items():
+            found.setdefault(verdict, []).extend(names)
         if not found:
             yield "Nothing can be compared: people and panel share no criterion."
             return
@@ -143,7 +145,9 @@ class Answer:
         yield from self._people(self.main)
         yield from self._panel()
         yield from preferences.trust(self.estimates)
-        yield from self._corrected()
+        yield from self._labels()
+        if not self.has_labels_only:
+            yield from self._corrected()
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
             cautions = [*cautions[:MOST_CAUTIONS], f"{left} more with --full."]
@@ -164,7 +168,10 @@ class Answer:
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
         compared = preferences.design(self.estimates)
-        if not n_ratings:
+        if self.has_labels_only:
+            n_labels = self.n("matched", "n_labels")
+            told = f"{units(n_labels, 'label')}"
+        elif not n_ratings:
             told = compared or "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
             told = "crossed, one rating each"
@@ -192,7 +199,8 @@ class Answer:
             parts.append(f"{count(judged.get('scored', 0))} of {units(n, 'judgment')} scored")
         if both.n != both.n_planned:
             planned = units(both.n_planned or 0, "response")
-            parts.append(f"{count(both.n)} of {planned} rated and scored")
+            called = "labelled" if self.has_labels_only else "rated"
+            parts.append(f"{count(both.n)} of {planned} {called} and scored")
         unbalanced, moved = (self.of("matched", name) for name in ("n_unbalanced", "moved"))
         if unbalanced is not None and moved is not None:
             plain = self.of("panel", "tau_of_plain_means", **self.main) if self.main else None
@@ -296,8 +304,125 @@ class Answer:
             if measure in found and found[measure].verdict == ADOPTED
         ]
 
+    # Labels
+
+    @property
+    def has_labels_only(self) -> bool:
+        """Whether people gave labels and nothing else."""
+        n = {one: self.n("matched", f"n_{one}s") for one in ("label", "rating", "preference")}
+        return n["label"] > 0 and not (n["rating"] or n["preference"])
+
+    def label_named(self, keys: Keys) -> str:
+        """The criterion of labels in words; marked where there are ratings too."""
+        name = words(str(keys["criterion"]))
+        return name if self.has_labels_only else f"{name} (labels)"
+
+    def labels_by_verdict(self) -> dict[str, list[str]]:
+        """The criteria of labels, in words, by the verdicts of `by_verdict`."""
+        found: dict[str, list[str]] = {}
+        for keys, figures in self.groups("labels", "criterion"):
+            found.setdefault(self.label_verdict(keys, figures), []).append(self.label_named(keys))
+        return found
+
+    def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        """What can be said of the panel on one criterion of labels."""
+        kappa = figures["kappa"]
+        if not kappa.is_defined:
+            return "undefined"
+        if not kappa.has_interval and kappa.n < MIN_UNITS:
+            return "few"
+        if self._is_noise(keys):
+            return "noise"
+        if not (kappa.low if kappa.has_interval else kappa.value) > 0:
+            return "none"
+        one = self.of("label one person", "difference", criterion=keys["criterion"])
+        return (one.verdict if one is not None else None) or "agrees"
+
+    def _is_noise(self, keys: Keys) -> bool:
+        alpha = self.of("label people", "alpha", criterion=keys["criterion"])
+        if alpha is None or not alpha.is_defined:
+            return False
+        return not (alpha.low if alpha.has_interval else alpha.value) > 0
+
+    def _labels(self) -> Iterator[tuple[str, str]]:
+        """The first criterion of labels: people, panel, and what the rate becomes."""
+        found = self.groups("labels", "criterion")
+        if not found:
+            return
+        keys, figures = found[0]
+        on = f" on {self.label_named(keys)}" if len(found) > 1 or not self.has_labels_only else ""
+        of = "" if self.has_labels_only else "labels, "
+        kappa, n_panel = figures["kappa"], figures.get("n_panel")
+        if n_panel is not None and n_panel.n != n_panel.n_planned:
+            n_missing = (n_panel.n_planned or 0) - n_panel.n
+            of_all = units(n_panel.n_planned or 0, "response")
+            yield f"{of}coverage", f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+        yield from self._label_people(keys, f"{of}people", on)
+        if kappa.is_defined:  # else a caution says why
+            told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
+            name = {"criterion": keys["criterion"]}
+            one, apart = (self.of("label one person", n, **name) for n in ("of_one", "difference"))
+            if one is not None and apart is not None and one.is_defined and apart.is_defined:
+                told += (
+                    f"; kappa of one more person {number(one.value)}, difference "
+                    f"{estimate(apart, is_signed=True)}"
+                )
+            yield f"{of}panel", told
+        rates = self.groups("label rates", "group", criterion=keys["criterion"])
+        if not rates:
+            return
+        # of two labels one is enough: the one that a high score, or a yes, stands for
+        which, rate = rates[-1]
+        told = f"{which['group']}: {estimate(rate['raw'])} by the panel"
+        corrected = rate["corrected"]
+        if not corrected.is_defined:
+            yield f"{of}rate", f"{told}; not corrected: {said(corrected.reason)}"
+            return
+        checked = rate["n_checked"]
+        chance = ", if they are a random sample" if corrected.verdict == "if random" else ""
+        told += (
+            f", {estimate(corrected)} corrected by people's labels of {count(checked.n)} of "
+            f"{count(checked.n_planned or 0)} responses{chance}"
+        )
+        yield f"{of}rate", told
+
+    def _label_people(self, keys: Keys, name: str, on: str) -> Iterator[tuple[str, str]]:
+        found = dict(self.groups("label people", "criterion", criterion=keys["criterion"])[0][1])
+        alpha = found.get("alpha")
+        if alpha is None or not alpha.is_defined:
+            yield name, f"agreement undefined{on}: {said(alpha.reason if alpha else None)}"
+            return
+        same = found["agreement"]
+        yield name, f"alpha {estimate(alpha)}{on}; two say the same on {number(same.value)}"
+
+    def _label_cautions(self) -> Iterator[str]:
+        found = self.labels_by_verdict()
+        if "noise" in found:
+            yield (
+                f"People's labels are not shown to agree better than chance on "
+                f"{listed(found['noise'], 2)}: nothing can be calibrated against that."
+            )
+        if "undecided" in found:
+            yield (
+                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
+                "person, and may have less than half of a person's kappa: label more prompts."
+            )
+        if "few" in found:
+            yield (
+                f"Too few prompts labelled on {listed(found['few'], 3)}: an interval needs "
+                f"{MIN_UNITS}."
+            )
+        if "undefined" in found:
+            reasons = dict.fromkeys(
+                said(figures["kappa"].reason)
+                for _, figures in self.groups("labels", "criterion")
+                if not figures["kappa"].is_defined
+            )
+            yield f"No kappa on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
+        yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
             if self._verdict(keys, figures) == "noise":
@@ -343,7 +468,7 @@ class Answer:
                 yield f"{verdict.capitalize()}: {listed(names, 3)}."
         if named := self._raters_called():
             yield f"Raters: {named}."
-        if self.has_few_prompts and "few" not in found:
+        if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short, and good judges may be named."
 
     def judges_called(self, verdict: str) -> list[str]:
@@ -387,6 +512,14 @@ class Answer:
             into.append(self.named(keys))
         for verdict, name in preferences.people_verdicts(self.estimates):
             told[verdict].append(name)
+        for keys, figures in self.groups("label people", "criterion"):
+            alpha = figures["alpha"]
+            into = unknown
+            if alpha.verdict == BELOW_CHANCE:
+                into = against
+            elif alpha.is_defined and (alpha.has_interval or alpha.n >= MIN_UNITS):
+                into = shared if (alpha.low if alpha.has_interval else alpha.value) > 0 else apart
+            into.append(self.label_named(keys))
         if against:
             yield (
                 f"People agree less than chance would have them on {listed(against)}: ratings "
@@ -408,6 +541,13 @@ class Answer:
         for keys, _ in self.criteria("people")[:1]:
             yield from self._people(keys)
         yield from preferences.trust(self.estimates)
+        labels = self.groups("label people", "criterion")
+        for keys, _ in labels[:1]:
+            alone = len(labels) == 1 and self.has_labels_only
+            name = "people" if self.has_labels_only else "labels"
+            yield from self._label_people(
+                keys, name, "" if alone else f" on {self.label_named(keys)}"
+            )
         if named := self._raters_called():
             yield "raters", named
 

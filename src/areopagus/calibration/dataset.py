@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.preferences import Preferences, make_preferences
 from ..aggregation.ratings import Ratings, make_ratings, ranked_among_all
-from ..records.humans import Coded, HumanTable, MatchReport, PreferenceTable
+from ..records.humans import Coded, HumanTable, LabelTable, MatchReport, PreferenceTable
 from ..records.types import OVERALL
+from .label_sets import NO_LABELS, LabelSet
 from .panel_scores import PanelScores
 from .responses import Responses, make_responses
 
@@ -46,6 +47,7 @@ class Dataset:
         preferences: people's preferences between two responses, by criterion.
         n_preferences_left_out: of them those with a response that the run does not have, or of two
             prompts.
+        labels: people's labels, and a panel's where it gave any.
     """
 
     responses: Responses
@@ -60,6 +62,7 @@ class Dataset:
     notices: tuple[str, ...]
     preferences: tuple[Preferences, ...] = ()
     n_preferences_left_out: int = 0
+    labels: LabelSet = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +130,35 @@ def keys_of(ratings: Ratings) -> dict[str, str]:
     return {"criterion": ratings.criterion, "detail": ratings.kind}
 
 
-def with_unique_ids(*tables: HumanTable | PreferenceTable) -> tuple[Any, ...]:
+Table = TypeVar("Table", HumanTable, LabelTable, PreferenceTable)
+
+
+def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
     """Returns the tables with "prompt/response" as response ids where ids recur under prompts.
 
     Files often call the responses of every prompt A, B, C; one id then names several responses.
     """
-    if not any(_recurs(table) for table in tables):
+    if not ids_recur(*tables):
         return tables
-    return tuple(_composed(table) for table in tables)
+    return tuple(with_prompt_ids(table) for table in tables)
 
 
-def _names_of(table: HumanTable | PreferenceTable) -> tuple[str, ...]:
+def ids_recur(*tables: HumanTable | LabelTable | PreferenceTable) -> bool:
+    """Returns whether a response id of one of the tables stands under several prompts."""
+    return any(_recurs(table) for table in tables)
+
+
+def names_of_responses(table: HumanTable | LabelTable | PreferenceTable) -> tuple[str, ...]:
     """The columns that name responses."""
     if isinstance(table, PreferenceTable):
         return ("response_a", "response_b")
     return ("response_id",)
 
 
-def _recurs(table: HumanTable | PreferenceTable) -> bool:
+def _recurs(table: HumanTable | LabelTable | PreferenceTable) -> bool:
     known = table.prompt_id.codes >= 0
     prompts: dict[str, set[int]] = {}
-    for column in _names_of(table):
+    for column in names_of_responses(table):
         coded: Coded = getattr(table, column)
         pairs = np.unique(np.stack([coded.codes[known], table.prompt_id.codes[known]]), axis=1)
         for name, prompt in pairs.T.tolist():
@@ -155,9 +166,10 @@ def _recurs(table: HumanTable | PreferenceTable) -> bool:
     return any(len(mine) > 1 for mine in prompts.values())
 
 
-def _composed(table: HumanTable | PreferenceTable) -> HumanTable | PreferenceTable:
+def with_prompt_ids(table: Table) -> Table:
+    """Returns the table with "prompt/response" as response ids."""
     made: dict[str, Any] = {}
-    for column in _names_of(table):
+    for column in names_of_responses(table):
         coded: Coded = getattr(table, column)
         width = len(coded.names)
         key = table.prompt_id.codes.astype(np.int64) * width + coded.codes
@@ -178,9 +190,11 @@ def _named_under(prompt: str | None, name: str) -> str:
     return name if prompt is None or name.startswith(f"{prompt}/") else f"{prompt}/{name}"
 
 
-def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
+def texts_by_response(table: HumanTable | LabelTable, column: str) -> dict[str, str]:
     """Returns what a text column says of each response: the first text, where there is one."""
-    coded: Coded = getattr(table, column)
+    coded: Coded | None = getattr(table, column, None)  # labels have few columns
+    if coded is None:
+        return {}
     known = np.flatnonzero(coded.codes >= 0)
     responses, first = np.unique(table.response_id.codes[known], return_index=True)
     return {
@@ -190,30 +204,39 @@ def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
 
 
 def responses_of(
-    table: HumanTable, preferences: PreferenceTable | None = None
+    table: HumanTable,
+    labels: LabelTable | None = None,
+    preferences: PreferenceTable | None = None,
 ) -> tuple[Responses, tuple[str, ...]]:
-    """Returns the responses of a table of ratings, and what had to be assumed.
+    """Returns the responses of a table of ratings, of labels and of preferences.
 
-    Args:
-        table: the ratings.
-        preferences: of the same people; their responses follow those of the ratings.
+    And what was assumed.
     """
-    ids = [table.response_id.names[code] for code in np.unique(table.response_id.codes).tolist()]
-    prompts = texts_by_response(table, "prompt_id")
+    tables: list[HumanTable | LabelTable] = [table]
+    if labels is not None:
+        tables.append(labels)
+    ids = list(
+        dict.fromkeys(
+            one.response_id.names[code]
+            for one in tables
+            for code in np.unique(one.response_id.codes).tolist()
+        )
+    )
+
+    def texts(column: str) -> dict[str, str]:
+        return {k: v for one in reversed(tables) for k, v in texts_by_response(one, column).items()}
+
+    prompts = texts("prompt_id")
     if preferences is not None:
         compared = prompts_of_preferences(preferences)
-        ids += [name for name in compared if name not in set(ids)]
-        prompts |= {
-            name: prompt
-            for name, prompt in compared.items()
-            if prompt is not None and name not in prompts
-        }
+        ids = list(dict.fromkeys([*ids, *compared]))
+        prompts = {k: v for k, v in compared.items() if v is not None} | prompts
     notices: tuple[str, ...] = ()
     if missing := sum(name not in prompts for name in ids):
         notices = (
             f"{missing} responses have no prompt_id: they are taken as answers to one prompt",
         )
-    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
+    said = {c: texts(c) for c in ("source", "model", "domain")}
     made = make_responses(
         ids,
         [prompts.get(name, ONE_PROMPT) for name in ids],
@@ -379,6 +402,7 @@ def is_stand_in(name: str) -> bool:
 def stand_ins_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the embedded stand-ins among judges and respondents: no findings come of those."""
     names = [who for who in dataset.responses.respondent if who]
+    names += dataset.labels.judge_ids
     if dataset.panel is not None:
         names += [*dataset.panel.models, *dataset.panel.personas]
     found = {part for name in names for part in _STAND_IN.findall(name)}

@@ -29,6 +29,7 @@ from . import preferences_answer, tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
+from .label_document import label_people, labels_in_detail, labels_in_short
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
 
@@ -67,10 +68,13 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
+            ("labels", "Labels", labels_in_short(shown, _SO), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
+            ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
             ("one-person", "Panel against one more person", shown.one_person(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("judges", "Judges, personas, models, axes", shown.judges(), "detail"),
@@ -95,6 +99,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
         trust=list(shown.people_trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.people_by_criterion(), "summary"),
+            ("labels", "Labels of people", label_people(shown), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
@@ -257,14 +262,16 @@ class _Shown(Answer):
         told = self.record["matched"]
         n = {
             name: self.n("matched", f"n_{name}s")
-            for name in ("rater", "prompt", "response", "rating", "preference", "judge",
+            for name in ("rater", "prompt", "response", "rating", "preference", "label", "judge",
                          "persona", "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
-        given = [name for name in ("rating", "preference") if n[name]] or ["rating"]
-        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *given))
+        kinds = [name for name in ("rating", "preference", "label") if n[name]] or ["rating"]
+        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *kinds))
         points = [("People:", f"{of_people}.")]
-        if self.of("matched", "n_judges") is not None:
+        if n["judge"] and not n["persona"]:
+            points.append(("Panel:", f"{counted['judge']}, which gave labels."))
+        elif self.of("matched", "n_judges") is not None:
             design = f"{counted['persona']} × {counted['model']}, {counted['repeat']}"
             statuses = ", ".join(
                 f"{count(found['n_judgments'].value)} {words(str(keys['group']))}"
@@ -272,28 +279,33 @@ class _Shown(Answer):
                 if found["n_judgments"].value
             )
             points.append(("Panel:", f"{counted['judge']} ({design}); judgments: {statuses}."))
-            for name, label in (("n_scored", "With a panel score:"), ("n_rated", "Rated:"),
-                                ("n_both", "Rated and scored:")):  # fmt: skip
+            rated = "Labelled" if self.has_labels_only else "Rated"
+            for name, label in (("n_scored", "With a panel score:"), ("n_rated", f"{rated}:"),
+                                ("n_both", f"{rated} and scored:")):  # fmt: skip
                 if found := self.of("matched", name):
                     of = units(found.n_planned or 0, "judged response")
                     points.append((label, f"{count(found.n)} of {of}."))
-        for name, one, many in (
-            ("n_item_ratings", "rating of a calibration item, kept apart",
-             "ratings of calibration items, kept apart"),
-            ("n_missing", "empty rating cell", "empty rating cells"),
-            ("n_preferences_left_out",
-             "preference with a response that the run does not have, left out",
-             "preferences with responses that the run does not have, left out"),
-        ):  # fmt: skip
-            if n_these := self.n("matched", name):
-                points.append(("", f"{units(n_these, one, many)}."))
+        if n_out := self.n("matched", "n_preferences_left_out"):
+            one, many = "preference with a response", "preferences with responses"
+            told_of = f"{units(n_out, one, many)} that the run does not have, left out."
+            points.append(("", told_of))
+        if n_items := self.n("matched", "n_item_ratings"):
+            one, many = "rating of a calibration item", "ratings of calibration items"
+            points.append(("", f"{units(n_items, one, many)}, kept apart."))
+        if n_missing := self.n("matched", "n_missing"):
+            codes = [
+                f"{count(self.n('matched', 'n_missing_by_code', group=code))} × {code} ({rows})"
+                for code, rows in told.get("missing", ())
+            ]
+            points.append((f"{units(n_missing, 'missing rating')}:", f"{', '.join(codes)}."))
         for sentence, places in told["misfits"]:
             points.append((f"{sentence}:", f"{'; '.join(_first(places, 20))}."))
         if told["unrated"]:
             n_unrated = self.n("matched", "n_unrated")
             left = n_unrated - len(told["unrated"][:8])
             names = ", ".join(told["unrated"][:8]) + (f" and {left:,} more" if left > 0 else "")
-            points.append((f"{units(n_unrated, 'judged response')} nobody rated:", f"{names}."))
+            done = "labelled" if self.has_labels_only else "rated"
+            points.append((f"{units(n_unrated, 'judged response')} nobody {done}:", f"{names}."))
         for reason, rows in told["left_out"]:
             n_rows = self.n("matched", "n_left_out", group=reason)
             points.append(("Left out on reading:", f"{count(n_rows)}: {reason} ({rows})."))
@@ -301,6 +313,8 @@ class _Shown(Answer):
 
     def people(self) -> Iterator[Part]:
         """How far people agree with each other."""
+        if self.has_labels_only:
+            return
         if not len(select(self.estimates, "people")):
             if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: nobody's ratings count.")
@@ -382,6 +396,8 @@ class _Shown(Answer):
 
     def panel(self) -> Iterator[Part]:
         """The panel against the mean of the raters."""
+        if self.has_labels_only:
+            return
         if not self.main:
             if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: people and panel share no criterion.")
@@ -482,6 +498,8 @@ class _Shown(Answer):
 
     def corrections(self) -> Iterator[Part]:
         """What is earned out of fold."""
+        if self.has_labels_only:
+            return
         points = []
         for table, measure, label, plain in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),

@@ -651,8 +651,8 @@ def add_alt_test(
     if ratings.kind == "rank":
         on_their_scale = _ranks(panel, prompt_of)
     published = alt_test(on_their_scale, by_rater, epsilon=epsilon, score="neg_rmse", seed=seed)
-    _add_form(out, BY_RANK, by_rank, drawn)
-    _add_form(out, AS_PUBLISHED, published, drawn)
+    add_form(out, BY_RANK, by_rank, drawn)
+    add_form(out, AS_PUBLISHED, published, drawn)
     return None
 
 
@@ -673,7 +673,8 @@ def _ranks(panel: Mapping[int, float], prompt_of: Mapping[int, int]) -> dict[int
     return found
 
 
-def _add_form(out: Estimates, form: str, test: AltTest, drawn: str) -> None:
+def add_form(out: Estimates, form: str, test: AltTest, drawn: str = "") -> None:
+    """Adds the rows of one form of the test to the table "alt-test"; see `add_alt_test`."""
     units = sum(1 for one in test.comparisons if not math.isnan(one.p))
     n = max((one.n for one in test.comparisons), default=0)
     description = "over raters: its test is the verdict, it has no interval"

@@ -22,7 +22,7 @@ Figures = Mapping[str, Estimate]
 def criteria(estimates: pd.DataFrame) -> list[tuple[str, dict[str, Estimate]]]:
     """The criteria by which people compared responses, in words, and their figures."""
     found = estimates_by(select(estimates, PREFERENCES), ["criterion"])
-    alone = not len(select(estimates, "people"))
+    alone = not (len(select(estimates, "people")) or len(select(estimates, "label people")))
     mark = "" if alone else " (preferences)"
     return [(f"{words(str(keys['criterion']))}{mark}", figures) for keys, figures in found]
 

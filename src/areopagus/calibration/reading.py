@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..records.humans import (
     HumanReading,
     HumanTable,
     JudgmentReading,
+    LabelTable,
     MatchReport,
     PreferenceTable,
     match,
@@ -26,6 +27,7 @@ from ..records.humans import (
     read_judgments,
 )
 from ..records.humans.match import SHOWN, Scale
+from ..records.humans.respondents import ids_by_respondent, with_ids
 from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
@@ -36,13 +38,16 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
+    ids_recur,
     preferences_of,
     prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
+    with_prompt_ids,
     with_unique_ids,
 )
+from .label_sets import label_set
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -75,6 +80,11 @@ def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTa
     reading = human if isinstance(human, HumanReading) else read_humans(human)
     reading.require_sound()
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
+
+
+def _labels_of(reading: HumanReading | None) -> LabelTable:
+    """The labels of a reading; none of a bare table."""
+    return TableBuilder(LabelTable).build() if reading is None else reading.labels
 
 
 def read_texts(responses: Any) -> Texts:
@@ -155,12 +165,15 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    table, compared = with_unique_ids(table, preferences_in(reading))
+    labels, compared = _labels_of(reading), preferences_in(reading)
+    if ids_recur(table, labels, compared):
+        table, labels = with_prompt_ids(table), with_prompt_ids(labels)
+        compared = with_prompt_ids(compared)
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table, compared)
+    responses, notices = responses_of(table, labels, compared)
     ratings, n_repeated, _ = ratings_of(table, responses)
     preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
@@ -176,6 +189,7 @@ def people_dataset(
         notices=(*notices, *screened.notices()),
         preferences=preferences,
         n_preferences_left_out=n_apart,
+        labels=label_set(labels, None, responses),
     ), reading
 
 
@@ -196,24 +210,37 @@ def panel_dataset(
         scale: lowest and highest score, where neither side says.
 
     Raises:
-        InputError: as the readers; or nobody rated a response of the run.
+        InputError: as the readers; or nobody rated or labelled a response of the run.
     """
     reading, table, calibration = read_people(human)
+    labels, judge_labels = _labels_of(reading), None
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
     compared = preferences_in(reading)
+    panel: PanelScores | None
     if isinstance(judges, Run):
-        responses, panel, identity, own_scale = _from_run(judges, table, texts)
+        rows = read_scores(judges.path)
+        ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
+        table, compared = with_ids(table, ids, known), with_ids(compared, ids, known)
+        calibration = None if calibration is None else with_ids(calibration, ids, known)
+        responses, panel, identity, own_scale = _from_run(judges, rows, table, texts)
     else:
         stored = judges.reading.require_sound()
-        judged, table, compared = with_unique_ids(stored.table, table, compared)
+        judged, judge_labels = stored.table, stored.labels
+        if ids_recur(judged, table, judge_labels, labels, compared):
+            judged, table = with_prompt_ids(judged), with_prompt_ids(table)
+            judge_labels, labels = with_prompt_ids(judge_labels), with_prompt_ids(labels)
+            compared = with_prompt_ids(compared)
         prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
-        prompts |= texts_by_response(table, "prompt_id")
+        prompts |= texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
-        responses, notices = _from_table(judged, table, texts)
+        responses, notices = _from_table(judged, judge_labels, table, texts)
         panel, identity, told = panel_of_judgments(judges, judged, responses)
+        if not len(judged):
+            panel = None  # labels only
+            identity |= {"judges": sorted(judge_labels.rater_id.used())}
         notices = (*notices, *told)
         own_scale = _one_scale(stored)
     screened = Screened.of(reading, stated=scale, assumed=own_scale)
@@ -228,9 +255,10 @@ def panel_dataset(
     )
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
     preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
-    if not ratings and not preferences:
-        rated = (*(one.id for one in report.unmatched_ratings), *prompts_of_preferences(compared))
-        shown = ", ".join(rated[:5])
+    labelled = label_set(labels, judge_labels, responses)
+    if not ratings and not labelled.people and not preferences:
+        named = [*(one.id for one in report.unmatched_ratings), *labels.response_id.used()]
+        shown = ", ".join([*named, *prompts_of_preferences(compared)][:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -249,6 +277,7 @@ def panel_dataset(
         notices=(*notices, *screened.notices()),
         preferences=preferences,
         n_preferences_left_out=n_apart,
+        labels=labelled,
     ), reading, identity  # fmt: skip
 
 
@@ -297,8 +326,9 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
     }
 
 
-def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
-    rows = read_scores(run.path)
+def _from_run(
+    run: Run, rows: Sequence[Mapping[str, Any]], table: HumanTable, texts: Texts
+) -> tuple[Any, Any, Any, Any]:
     ids = [row["response_id"] for row in rows]
     said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
 
@@ -335,9 +365,9 @@ def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any,
 
 
 def _from_table(
-    judged: HumanTable, table: HumanTable, texts: Texts
+    judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged)
+    base, notices = responses_of(judged, judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
     ids = base.ids
