@@ -33,10 +33,12 @@ from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
 from .judges import add_judges
+from .labels import add_label_people, add_labels, cuts_of
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
+from .preferences import add_preferences
 from .reading import (
     Inferred,
     Texts,
@@ -252,6 +254,7 @@ def calibrate(
             range.
     """
     config = CalibrateConfig.checked(**options)
+    cuts = cuts_of(config.cut)
     doing(READING)
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
@@ -266,9 +269,12 @@ def calibrate(
     doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, target=target, **chance)
+    add_preferences(out, dataset, level=config.level)
+    add_label_people(out, dataset, level=config.level)
     require_agreement(out.frame())
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
+    add_labels(out, dataset, cuts=cuts, rated=config.rated, epsilon=config.epsilon, **chance)
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
@@ -277,7 +283,8 @@ def calibrate(
     doing("fitting corrections")
     note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
     doing("comparing the panel with one person")
-    add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    if dataset.ratings:
+        add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     doing("computing the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
@@ -319,6 +326,8 @@ def agreement(
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)
+    add_preferences(out, dataset, level=config.level)
+    add_label_people(out, dataset, level=config.level)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

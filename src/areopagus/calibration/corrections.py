@@ -17,7 +17,7 @@ from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
-from .panel_people import NONE_RATED
+from .panel_people import none_rated
 from .responses import HUMAN, MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -85,8 +85,8 @@ def add_corrections(
         seed: of folds and sign flips.
     """
     if target is None or dataset.panel is None or not target.both.any():
-        _add_none(out, NONE_RATED, ("weights", "agreement"))
-        _add_none(out, NONE_RATED)
+        _add_none(out, none_rated(dataset), ("weights", "agreement"))
+        _add_none(out, none_rated(dataset))
         return None
     _add_weights(out, dataset, target, seed)
     if levels is None and target.ratings.kind == "score":

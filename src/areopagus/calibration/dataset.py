@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.ratings import Ratings, make_ratings
-from ..records.humans import Coded, HumanTable, MatchReport
+from ..aggregation.preferences import Preferences, make_preferences
+from ..aggregation.ratings import Ratings, make_ratings, ranked_among_all
+from ..records.humans import Coded, HumanTable, LabelTable, MatchReport, PreferenceTable
 from ..records.types import OVERALL
+from .label_sets import NO_LABELS, LabelSet
 from .panel_scores import PanelScores
 from .responses import Responses, make_responses
 
@@ -41,6 +44,10 @@ class Dataset:
         n_repeated: ratings left out because the same rater had rated the same response before.
         n_without_match: ratings left out because the run has no such response.
         notices: what was assumed, one sentence each.
+        preferences: people's preferences between two responses, by criterion.
+        n_preferences_left_out: of them those with a response that the run does not have, or of two
+            prompts.
+        labels: people's labels, and a panel's where it gave any.
     """
 
     responses: Responses
@@ -53,6 +60,9 @@ class Dataset:
     n_repeated: int
     n_without_match: int
     notices: tuple[str, ...]
+    preferences: tuple[Preferences, ...] = ()
+    n_preferences_left_out: int = 0
+    labels: LabelSet = NO_LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,40 +130,71 @@ def keys_of(ratings: Ratings) -> dict[str, str]:
     return {"criterion": ratings.criterion, "detail": ratings.kind}
 
 
+Table = TypeVar("Table", HumanTable, LabelTable, PreferenceTable)
+
+
 def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
     """Returns the tables with "prompt/response" as response ids where ids recur under prompts.
 
     Files often call the responses of every prompt A, B, C; one id then names several responses.
     """
-    if not any(_recurs(table) for table in tables):
+    if not ids_recur(*tables):
         return tables
-    return tuple(_composed(table) for table in tables)
+    return tuple(with_prompt_ids(table) for table in tables)
 
 
-def _recurs(table: HumanTable) -> bool:
+def ids_recur(*tables: HumanTable | LabelTable | PreferenceTable) -> bool:
+    """Returns whether a response id of one of the tables stands under several prompts."""
+    return any(_recurs(table) for table in tables)
+
+
+def names_of_responses(table: HumanTable | LabelTable | PreferenceTable) -> tuple[str, ...]:
+    """The columns that name responses."""
+    if isinstance(table, PreferenceTable):
+        return ("response_a", "response_b")
+    return ("response_id",)
+
+
+def _recurs(table: HumanTable | LabelTable | PreferenceTable) -> bool:
     known = table.prompt_id.codes >= 0
-    pairs = np.unique(
-        np.stack([table.response_id.codes[known], table.prompt_id.codes[known]]), axis=1
-    )
-    return int(pairs.shape[1]) > len(np.unique(pairs[0]))
+    prompts: dict[str, set[int]] = {}
+    for column in names_of_responses(table):
+        coded: Coded = getattr(table, column)
+        pairs = np.unique(np.stack([coded.codes[known], table.prompt_id.codes[known]]), axis=1)
+        for name, prompt in pairs.T.tolist():
+            prompts.setdefault(coded.names[name], set()).add(prompt)
+    return any(len(mine) > 1 for mine in prompts.values())
 
 
-def _composed(table: HumanTable) -> HumanTable:
-    width = len(table.response_id.names)
-    key = table.prompt_id.codes.astype(np.int64) * width + table.response_id.codes
-    found, codes = np.unique(key, return_inverse=True)
-    names = tuple(
-        table.response_id.names[int(k) % width]
-        if k < 0
-        else f"{table.prompt_id.names[int(k) // width]}/{table.response_id.names[int(k) % width]}"
-        for k in found
-    )
-    return replace(table, response_id=Coded(codes.reshape(-1).astype(np.int32), names))
+def with_prompt_ids(table: Table) -> Table:
+    """Returns the table with "prompt/response" as response ids."""
+    made: dict[str, Any] = {}
+    for column in names_of_responses(table):
+        coded: Coded = getattr(table, column)
+        width = len(coded.names)
+        key = table.prompt_id.codes.astype(np.int64) * width + coded.codes
+        found, codes = np.unique(key, return_inverse=True)
+        names = tuple(
+            _named_under(
+                None if k < 0 else table.prompt_id.names[int(k) // width],
+                coded.names[int(k) % width],
+            )
+            for k in found
+        )
+        made[column] = Coded(codes.reshape(-1).astype(np.int32), names)
+    return replace(table, **made)
 
 
-def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
+def _named_under(prompt: str | None, name: str) -> str:
+    """ "prompt/response", which some readers of files have made already."""
+    return name if prompt is None or name.startswith(f"{prompt}/") else f"{prompt}/{name}"
+
+
+def texts_by_response(table: HumanTable | LabelTable, column: str) -> dict[str, str]:
     """Returns what a text column says of each response: the first text, where there is one."""
-    coded: Coded = getattr(table, column)
+    coded: Coded | None = getattr(table, column, None)  # labels have few columns
+    if coded is None:
+        return {}
     known = np.flatnonzero(coded.codes >= 0)
     responses, first = np.unique(table.response_id.codes[known], return_index=True)
     return {
@@ -162,16 +203,40 @@ def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
     }
 
 
-def responses_of(table: HumanTable) -> tuple[Responses, tuple[str, ...]]:
-    """Returns the responses of a table of ratings, and what had to be assumed."""
-    ids = [table.response_id.names[code] for code in np.unique(table.response_id.codes).tolist()]
-    prompts = texts_by_response(table, "prompt_id")
+def responses_of(
+    table: HumanTable,
+    labels: LabelTable | None = None,
+    preferences: PreferenceTable | None = None,
+) -> tuple[Responses, tuple[str, ...]]:
+    """Returns the responses of a table of ratings, of labels and of preferences.
+
+    And what was assumed.
+    """
+    tables: list[HumanTable | LabelTable] = [table]
+    if labels is not None:
+        tables.append(labels)
+    ids = list(
+        dict.fromkeys(
+            one.response_id.names[code]
+            for one in tables
+            for code in np.unique(one.response_id.codes).tolist()
+        )
+    )
+
+    def texts(column: str) -> dict[str, str]:
+        return {k: v for one in reversed(tables) for k, v in texts_by_response(one, column).items()}
+
+    prompts = texts("prompt_id")
+    if preferences is not None:
+        compared = prompts_of_preferences(preferences)
+        ids = list(dict.fromkeys([*ids, *compared]))
+        prompts = {k: v for k, v in compared.items() if v is not None} | prompts
     notices: tuple[str, ...] = ()
     if missing := sum(name not in prompts for name in ids):
         notices = (
             f"{missing} responses have no prompt_id: they are taken as answers to one prompt",
         )
-    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
+    said = {c: texts(c) for c in ("source", "model", "domain")}
     made = make_responses(
         ids,
         [prompts.get(name, ONE_PROMPT) for name in ids],
@@ -210,10 +275,60 @@ def ratings_of(table: HumanTable, responses: Responses) -> tuple[tuple[Ratings, 
                 responses.prompt[where[mine]],
                 value,
             )
-            made.append(ratings)
+            made.append(ranked_among_all(ratings))
             n_repeated += repeated
     made.sort(key=lambda one: (one.criterion != OVERALL, one.kind != "rank"))
     return tuple(made), n_repeated, int((~known).sum())
+
+
+def prompts_of_preferences(table: PreferenceTable) -> dict[str, str | None]:
+    """Returns each response that was compared, and its prompt, None where the file has none."""
+    found: dict[str, str | None] = {}
+    columns = (table.response_a.texts(), table.response_b.texts(), table.prompt_id.texts())
+    for a, b, prompt in zip(*(column.tolist() for column in columns), strict=True):
+        for name in (a, b):
+            found[name] = found.get(name) or prompt
+    return found
+
+
+def preferences_of(
+    table: PreferenceTable, responses: Responses, rater_ids: tuple[str, ...]
+) -> tuple[tuple[Preferences, ...], tuple[str, ...], int]:
+    """Returns preferences by criterion, the raters with those who compared, and how many are out.
+
+    Left out are those with a response that is not known, or of responses to two prompts.
+
+    Args:
+        table: the preferences, one a rater and pair.
+        responses: the responses; their prompts hold, whatever the table says.
+        rater_ids: names of the raters' codes so far.
+    """
+    raters = {name: code for code, name in enumerate(rater_ids)}
+    who = np.array(
+        [raters.setdefault(name, len(raters)) for name in table.rater_id.names], dtype=np.int64
+    )
+    index = {name: place for place, name in enumerate(responses.ids)}
+    a, b = (
+        np.array([index.get(name, -1) for name in column.names] or [-1], dtype=np.int64)[
+            column.codes
+        ]
+        for column in (table.response_a, table.response_b)
+    )
+    known = (a >= 0) & (b >= 0)
+    if len(responses):
+        known &= responses.prompt[a] == responses.prompt[b]
+    made = []
+    for code, criterion in enumerate(table.criterion.names):
+        mine = known & (table.criterion.codes == code)
+        if mine.any():
+            made.append(
+                make_preferences(
+                    criterion, who[table.rater_id.codes[mine]], responses.prompt[a[mine]], a[mine],
+                    b[mine], table.won_a[mine],
+                )[0]
+            )  # fmt: skip
+    made.sort(key=lambda one: one.criterion != OVERALL)
+    return tuple(made), tuple(raters), int((~known).sum())
 
 
 def composite_of(ratings: tuple[Ratings, ...]) -> Ratings | None:
@@ -256,11 +371,8 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
         ratings.append(composite)
     found: list[Target] = []
     for one in ratings:
-        if one.criterion in panel.criteria and one.criterion != OVERALL:
-            criterion: str | None = one.criterion
-        elif one.criterion in (OVERALL, COMPOSITE):
-            criterion = None
-        else:
+        is_judged, criterion = panel_criterion(one.criterion, panel)
+        if not is_judged:
             continue
         human, counts = one.mean_by_response(len(dataset.responses))
         score, plain, _ = panel.mean(criterion)
@@ -275,6 +387,13 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
     return tuple(found)
 
 
+def panel_criterion(criterion: str, panel: PanelScores) -> tuple[bool, str | None]:
+    """Returns whether the panel judged what people did, and by which criterion (None: all)."""
+    if criterion in panel.criteria and criterion != OVERALL:
+        return True, criterion
+    return criterion in (OVERALL, COMPOSITE), None
+
+
 def is_stand_in(name: str) -> bool:
     """Whether a model, or the name of a judge, is one of the package's own stand-ins."""
     return _STAND_IN.search(name) is not None
@@ -283,6 +402,7 @@ def is_stand_in(name: str) -> bool:
 def stand_ins_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the embedded stand-ins among judges and respondents: no findings come of those."""
     names = [who for who in dataset.responses.respondent if who]
+    names += dataset.labels.judge_ids
     if dataset.panel is not None:
         names += [*dataset.panel.models, *dataset.panel.personas]
     found = {part for name in names for part in _STAND_IN.findall(name)}

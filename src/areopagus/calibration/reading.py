@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from ..records.humans import (
     HumanReading,
     HumanTable,
     JudgmentReading,
+    LabelTable,
     MatchReport,
+    PreferenceTable,
     match,
     off_scale,
     read_humans,
     read_judgments,
 )
 from ..records.humans.match import SHOWN, Scale
+from ..records.humans.respondents import ids_by_respondent, with_ids
 from ..records.humans.table import TableBuilder
 from ..records.prompt_units import prompt_units, shared_texts_told
 from ..records.readers.responses import ResponseSource
@@ -36,11 +39,16 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
+    ids_recur,
+    preferences_of,
+    prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
+    with_prompt_ids,
     with_unique_ids,
 )
+from .label_sets import label_set
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -73,6 +81,11 @@ def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTa
     reading = human if isinstance(human, HumanReading) else read_humans(human)
     reading.require_sound()
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
+
+
+def _labels_of(reading: HumanReading | None) -> LabelTable:
+    """The labels of a reading; none of a bare table."""
+    return TableBuilder(LabelTable).build() if reading is None else reading.labels
 
 
 def read_texts(responses: Any) -> Texts:
@@ -153,17 +166,21 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    (table,) = with_unique_ids(table)
+    labels, compared = _labels_of(reading), preferences_in(reading)
+    if ids_recur(table, labels, compared):
+        table, labels = with_prompt_ids(table), with_prompt_ids(labels)
+        compared = with_prompt_ids(compared)
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table)
+    responses, notices = responses_of(table, labels, compared)
     ratings, n_repeated, _ = ratings_of(table, responses)
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=None,
         match=screened.report(responses.ids),
@@ -171,7 +188,15 @@ def people_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
+        labels=label_set(labels, None, responses),
     ), reading
+
+
+def preferences_in(reading: HumanReading | None) -> PreferenceTable:
+    """Returns the preferences of a reading; none of a bare table."""
+    return TableBuilder(PreferenceTable).build() if reading is None else reading.preferences
 
 
 def panel_dataset(
@@ -186,31 +211,45 @@ def panel_dataset(
         scale: lowest and highest score, where neither side says.
 
     Raises:
-        InputError: as the readers; or nobody rated a response of the run.
+        InputError: as the readers; or nobody rated or labelled a response of the run.
     """
     reading, table, calibration = read_people(human)
+    labels, judge_labels = _labels_of(reading), None
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
+    compared = preferences_in(reading)
+    panel: PanelScores | None
     if isinstance(judges, Run):
         rows = read_scores(judges.path)
         unit_of = prompt_units(rows)
+        ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
+        table, compared = with_ids(table, ids, known), with_ids(compared, ids, known)
+        calibration = None if calibration is None else with_ids(calibration, ids, known)
         responses, panel, identity, own_scale = _from_run(judges, rows, unit_of, table, texts)
         stated = {row["response_id"]: row["prompt_id"] for row in rows}
         shared = shared_texts_told(unit_of)
         notices = () if shared is None else (shared,)
     else:
         stored = judges.reading.require_sound()
-        judged, table = with_unique_ids(stored.table, table)
-        prompts = texts_by_response(table, "prompt_id")
+        judged, judge_labels = stored.table, stored.labels
+        if ids_recur(judged, table, judge_labels, labels, compared):
+            judged, table = with_prompt_ids(judged), with_prompt_ids(table)
+            judge_labels, labels = with_prompt_ids(judge_labels), with_prompt_ids(labels)
+            compared = with_prompt_ids(compared)
+        prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
+        prompts |= texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
-        responses, notices = _from_table(judged, table, texts)
+        responses, notices = _from_table(judged, judge_labels, table, texts)
         stated = {
             name: responses.prompt_ids[code]
             for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
         }
         panel, identity, told = panel_of_judgments(judges, judged, responses)
+        if not len(judged):
+            panel = None  # labels only
+            identity |= {"judges": sorted(judge_labels.rater_id.used())}
         notices = (*notices, *told)
         own_scale = _one_scale(stored)
     screened = Screened.of(reading, stated=scale, assumed=own_scale)
@@ -219,8 +258,11 @@ def panel_dataset(
     screened.require()
     report = screened.report(stated)
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
-    if not ratings:
-        shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
+    labelled = label_set(labels, judge_labels, responses)
+    if not ratings and not labelled.people and not preferences:
+        named = [*(one.id for one in report.unmatched_ratings), *labels.response_id.used()]
+        shown = ", ".join([*named, *prompts_of_preferences(compared)][:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -229,7 +271,7 @@ def panel_dataset(
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=panel,
         match=report,
@@ -237,6 +279,9 @@ def panel_dataset(
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
         notices=(*notices, *screened.notices()),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
+        labels=labelled,
     ), reading, identity  # fmt: skip
 
 
@@ -287,7 +332,7 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
 
 def _from_run(
     run: Run,
-    rows: list[dict[str, str]],
+    rows: Sequence[Mapping[str, Any]],
     unit_of: Mapping[str, str],
     table: HumanTable,
     texts: Texts,
@@ -328,9 +373,9 @@ def _from_run(
 
 
 def _from_table(
-    judged: HumanTable, table: HumanTable, texts: Texts
+    judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged)
+    base, notices = responses_of(judged, judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
     ids = base.ids
@@ -364,10 +409,10 @@ def _calibration(
     """Ratings of calibration items, and how many repeat an earlier one."""
     if table is None:
         return None, 0
-    (table,) = with_unique_ids(table)
-    table = screened.kept(table)
-    if not len(table):
+    kept: HumanTable = screened.kept(*with_unique_ids(table))
+    if not len(kept):
         return None, 0
+    table = kept
     responses, _ = responses_of(table)
     types = texts_by_response(table, "item_type")
     roles = texts_by_response(table, "item_role")
