@@ -435,3 +435,14 @@ def test_texts_are_no_categories(tmp_path: Path) -> None:
     found = agreement(people)
     assert first_line(found).startswith("Cannot tell on overall")
     assert "80 different labels are no categories (30 are)" in " ".join(str(found).split())
+
+
+def test_the_order_of_rows_changes_nothing(world: World) -> None:
+    people, judged = world.people(), world.judge_scores()
+    first = calibrate(judged, people, scale=(1, 10)).estimates
+    header, *rows = people.read_text().splitlines()
+    people.write_text("\n".join([header, *reversed(rows)]) + "\n")
+    other = calibrate(judged, people, scale=(1, 10)).estimates
+    tables = ["alt-test", "labels", "label people", "label rates", "label one person"]
+    one, two = (frame[frame["table"].isin(tables)]["value"].tolist() for frame in (first, other))
+    assert one == pytest.approx(two, nan_ok=True)

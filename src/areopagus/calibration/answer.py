@@ -183,11 +183,10 @@ class Answer:
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
         compared = preferences.design(self.estimates)
-        if self.has_labels_only:
+        if not n_ratings:
             n_labels = self.n("matched", "n_labels")
-            told = f"{units(n_labels, 'label')}"
-        elif not n_ratings:
-            told = compared or "no ratings"
+            labelled = units(n_labels, "label") if n_labels else ""
+            told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
         elif n_ratings == n["rater"] * n["response"]:
             told = "crossed, one rating each"
         elif rotation := self.rotation(one):
@@ -326,9 +325,9 @@ class Answer:
 
     @property
     def has_labels_only(self) -> bool:
-        """Whether people gave labels and nothing else."""
-        n = {one: self.n("matched", f"n_{one}s") for one in ("label", "rating", "preference")}
-        return n["label"] > 0 and not (n["rating"] or n["preference"])
+        """Whether people gave labels, and neither ratings nor preferences."""
+        n = {name: self.n("matched", f"n_{name}s") for name in ("label", "rating", "preference")}
+        return n["label"] > 0 and n["rating"] == n["preference"] == 0
 
     def label_named(self, keys: Keys) -> str:
         """The criterion of labels in words; marked where there are ratings too."""
@@ -531,13 +530,13 @@ class Answer:
         for verdict, name in preferences.people_verdicts(self.estimates):
             told[verdict].append(name)
         for keys, figures in self.groups("label people", "criterion"):
-            alpha = figures["alpha"]
-            into = unknown
+            alpha, verdict = figures["alpha"], "unknown"
             if alpha.verdict == BELOW_CHANCE:
-                into = against
+                verdict = "against"
             elif alpha.is_defined and (alpha.has_interval or alpha.n >= MIN_UNITS):
-                into = shared if (alpha.low if alpha.has_interval else alpha.value) > 0 else apart
-            into.append(self.label_named(keys))
+                low = alpha.low if alpha.has_interval else alpha.value
+                verdict = "shared" if low > 0 else "apart"
+            told[verdict].append(self.label_named(keys))
         if against:
             yield (
                 f"People agree less than chance would have them on {listed(against)}: ratings "

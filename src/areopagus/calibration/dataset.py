@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -130,25 +130,17 @@ def keys_of(ratings: Ratings) -> dict[str, str]:
     return {"criterion": ratings.criterion, "detail": ratings.kind}
 
 
-Table = TypeVar("Table", HumanTable, LabelTable, PreferenceTable)
-
-
-def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
+def with_unique_ids(*tables: HumanTable | LabelTable | PreferenceTable) -> tuple[Any, ...]:
     """Returns the tables with "prompt/response" as response ids where ids recur under prompts.
 
     Files often call the responses of every prompt A, B, C; one id then names several responses.
     """
-    if not ids_recur(*tables):
+    if not any(_recurs(table) for table in tables):
         return tables
-    return tuple(with_prompt_ids(table) for table in tables)
+    return tuple(_composed(table) for table in tables)
 
 
-def ids_recur(*tables: HumanTable | LabelTable | PreferenceTable) -> bool:
-    """Returns whether a response id of one of the tables stands under several prompts."""
-    return any(_recurs(table) for table in tables)
-
-
-def names_of_responses(table: HumanTable | LabelTable | PreferenceTable) -> tuple[str, ...]:
+def _names_of(table: HumanTable | LabelTable | PreferenceTable) -> tuple[str, ...]:
     """The columns that name responses."""
     if isinstance(table, PreferenceTable):
         return ("response_a", "response_b")
@@ -158,7 +150,7 @@ def names_of_responses(table: HumanTable | LabelTable | PreferenceTable) -> tupl
 def _recurs(table: HumanTable | LabelTable | PreferenceTable) -> bool:
     known = table.prompt_id.codes >= 0
     prompts: dict[str, set[int]] = {}
-    for column in names_of_responses(table):
+    for column in _names_of(table):
         coded: Coded = getattr(table, column)
         pairs = np.unique(np.stack([coded.codes[known], table.prompt_id.codes[known]]), axis=1)
         for name, prompt in pairs.T.tolist():
@@ -166,10 +158,11 @@ def _recurs(table: HumanTable | LabelTable | PreferenceTable) -> bool:
     return any(len(mine) > 1 for mine in prompts.values())
 
 
-def with_prompt_ids(table: Table) -> Table:
-    """Returns the table with "prompt/response" as response ids."""
+def _composed(
+    table: HumanTable | LabelTable | PreferenceTable,
+) -> HumanTable | LabelTable | PreferenceTable:
     made: dict[str, Any] = {}
-    for column in names_of_responses(table):
+    for column in _names_of(table):
         coded: Coded = getattr(table, column)
         width = len(coded.names)
         key = table.prompt_id.codes.astype(np.int64) * width + coded.codes
@@ -205,38 +198,32 @@ def texts_by_response(table: HumanTable | LabelTable, column: str) -> dict[str, 
 
 def responses_of(
     table: HumanTable,
-    labels: LabelTable | None = None,
     preferences: PreferenceTable | None = None,
+    labels: LabelTable | None = None,
 ) -> tuple[Responses, tuple[str, ...]]:
     """Returns the responses of a table of ratings, of labels and of preferences.
 
-    And what was assumed.
+    Args:
+        table: the ratings.
+        preferences, labels: of the same people; their responses follow those of the ratings.
     """
-    tables: list[HumanTable | LabelTable] = [table]
+    ids = [table.response_id.names[code] for code in np.unique(table.response_id.codes).tolist()]
+    prompts = texts_by_response(table, "prompt_id")
+    others: dict[str, str | None] = {}
     if labels is not None:
-        tables.append(labels)
-    ids = list(
-        dict.fromkeys(
-            one.response_id.names[code]
-            for one in tables
-            for code in np.unique(one.response_id.codes).tolist()
-        )
-    )
-
-    def texts(column: str) -> dict[str, str]:
-        return {k: v for one in reversed(tables) for k, v in texts_by_response(one, column).items()}
-
-    prompts = texts("prompt_id")
+        others |= dict.fromkeys(labels.response_id.used())
+        others |= texts_by_response(labels, "prompt_id")
     if preferences is not None:
-        compared = prompts_of_preferences(preferences)
-        ids = list(dict.fromkeys([*ids, *compared]))
-        prompts = {k: v for k, v in compared.items() if v is not None} | prompts
+        others |= prompts_of_preferences(preferences)
+    known = set(ids)
+    ids += [name for name in others if name not in known]
+    prompts |= {k: v for k, v in others.items() if v is not None and k not in prompts}
     notices: tuple[str, ...] = ()
     if missing := sum(name not in prompts for name in ids):
         notices = (
             f"{missing} responses have no prompt_id: they are taken as answers to one prompt",
         )
-    said = {c: texts(c) for c in ("source", "model", "domain")}
+    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     made = make_responses(
         ids,
         [prompts.get(name, ONE_PROMPT) for name in ids],

@@ -266,8 +266,8 @@ class _Shown(Answer):
                          "persona", "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
-        kinds = [name for name in ("rating", "preference", "label") if n[name]] or ["rating"]
-        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *kinds))
+        given = [name for name in ("rating", "preference", "label") if n[name]] or ["rating"]
+        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *given))
         points = [("People:", f"{of_people}.")]
         if n["judge"] and not n["persona"]:
             points.append(("Panel:", f"{counted['judge']}, which gave labels."))
@@ -285,10 +285,6 @@ class _Shown(Answer):
                 if found := self.of("matched", name):
                     of = units(found.n_planned or 0, "judged response")
                     points.append((label, f"{count(found.n)} of {of}."))
-        if n_out := self.n("matched", "n_preferences_left_out"):
-            one, many = "preference with a response", "preferences with responses"
-            told_of = f"{units(n_out, one, many)} that the run does not have, left out."
-            points.append(("", told_of))
         if n_items := self.n("matched", "n_item_ratings"):
             one, many = "rating of a calibration item", "ratings of calibration items"
             points.append(("", f"{units(n_items, one, many)}, kept apart."))
@@ -298,6 +294,11 @@ class _Shown(Answer):
                 for code, rows in told.get("missing", ())
             ]
             points.append((f"{units(n_missing, 'missing rating')}:", f"{', '.join(codes)}."))
+        if n_apart := self.n("matched", "n_preferences_left_out"):
+            one, many = "preference with a response", "preferences with responses"
+            points.append(
+                ("", f"{units(n_apart, one, many)} that the run does not have, left out.")
+            )
         for sentence, places in told["misfits"]:
             points.append((f"{sentence}:", f"{'; '.join(_first(places, 20))}."))
         if told["unrated"]:

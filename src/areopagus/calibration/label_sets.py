@@ -110,9 +110,11 @@ def _by_criterion(
     table: LabelTable, item: Integers, kept: npt.NDArray[np.bool_], tables: list[LabelTable]
 ) -> Iterable[Labels]:
     for code, criterion in enumerate(table.criterion.names):
-        mine = kept & (table.criterion.codes == code)
-        if not mine.any():
+        mine = np.flatnonzero(kept & (table.criterion.codes == code))
+        if not len(mine):
             continue
+        # by response and rater, however the file has them: what is drawn must not depend on it
+        mine = mine[np.lexsort((table.rater_id.codes[mine], item[mine]))]
         categories = _categories(
             name for one in tables for name in one.where("criterion", criterion).label.used()
         )

@@ -422,7 +422,9 @@ def _add_alt_test(
         why = "one rater" if len(raters) < 2 else f"more than {MOST_CELLS:,} raters x responses"
         out.add("alt-test", "winning_rate", undefined(why, unit="rater"), detail=form)
         return
-    by_rater: dict[int, dict[int, int]] = {int(code): {} for code in raters}
+    # by name, so that what random judges are drawn from does not depend on the order of the file
+    by_name = sorted(raters.tolist(), key=lambda code: dataset.labels.rater_ids[code])
+    by_rater: dict[int, dict[int, int]] = {code: {} for code in by_name}
     columns = (one.rater[usable], one.item[usable], one.code[usable])
     for who, what, code in zip(*(column.tolist() for column in columns), strict=True):
         # with a cut, every label but the high one is the same to the panel

@@ -34,19 +34,16 @@ def add_matched(
     """
     labels = dataset.labels
     given: tuple[Ratings | Preferences, ...] = (*dataset.ratings, *dataset.preferences)
-    rated = np.unique(
-        np.concatenate([
-            np.zeros(0, dtype=np.int64), *(one.response for one in dataset.ratings),
-            *_compared(dataset), *(one.item for one in labels.people),
-        ])
-    )  # fmt: skip
+    parts = [one.response for one in dataset.ratings] + _compared(dataset)
+    parts += [one.item for one in labels.people]
+    rated = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
     raters = {
         names[code]
-        for names, parts in (
+        for names, of_kind in (
             (dataset.rater_ids, [one.rater for one in given]),
             (labels.rater_ids, [one.rater for one in labels.people]),
         )
-        for part in parts
+        for part in of_kind
         for code in np.unique(part).tolist()
     }
     items, report = dataset.calibration, dataset.match
@@ -58,9 +55,9 @@ def add_matched(
         "n_prompts": len(np.unique(dataset.responses.prompt[rated])),
         "n_responses": len(rated),
         "n_ratings": sum(len(one) for one in dataset.ratings),
+        "n_labels": sum(len(one) for one in labels.people),
         "n_preferences": sum(len(one) for one in dataset.preferences),
         "n_preferences_left_out": dataset.n_preferences_left_out,
-        "n_labels": sum(len(one) for one in labels.people),
         "n_item_ratings": sum(len(one) for one in items.ratings) if items else 0,
         "n_missing": reading.n_missing if reading else 0,
         "n_repeated": dataset.n_repeated + labels.n_repeated,
@@ -123,10 +120,9 @@ def _add_panel(
         return
     P, M, T = panel.shape
     score, plain, is_unbalanced = panel.mean(target.criterion if target is not None else None)
+    both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
     if target is not None:
         both = target.both
-    else:  # people gave labels or preferences only
-        both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
     there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
     asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
     n_scored = int(np.isfinite(score).sum())
@@ -192,11 +188,10 @@ def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
             "levels: severity of raters, a map to people's scale, means, conformal widths",
             f"people gave {gave}, which hold an order and no level",
         )
-    n_raters = len({int(code) for one in given for code in np.unique(one.rater)})
-    of_labels = [len(np.unique(one.rater)) for one in dataset.labels.people]
-    if max([n_raters, *of_labels]) < 2:
+    of_all = [one.rater for one in (*given, *dataset.labels.people)]
+    if max((len(np.unique(raters)) for raters in of_all), default=0) < 2:
         yield "agreement between people", "one rater"
-    if dataset.ratings and not responses.has_both_sources:
+    if given and not responses.has_both_sources:
         yield (
             "whether agreement is only recognition of people and models",
             "the sources of the responses are not known, or there is one only",

@@ -124,16 +124,16 @@ def require_agreement(estimates: pd.DataFrame) -> None:
         f"them, tau {number(row['value'])} {interval(row['low'], row['high'])} between two of them"
         for row in rows.to_dict("records")
     ]
-    rows = select(estimates, "preferences", measure="kappa", verdict=BELOW_CHANCE)
-    faults += [
-        f"{words(row['criterion'])} (preferences): people agree less than chance would have them, "
-        f"kappa {number(row['value'])} {interval(row['low'], row['high'])} between two of them"
-        for row in rows.to_dict("records")
-    ]
     rows = select(estimates, "label people", measure="alpha", verdict=BELOW_CHANCE)
     faults += [
         f"{words(row['criterion'])} (labels): people agree less than chance would have them, alpha "
         f"{number(row['value'])} {interval(row['low'], row['high'])}"
+        for row in rows.to_dict("records")
+    ]
+    rows = select(estimates, "preferences", measure="kappa", verdict=BELOW_CHANCE)
+    faults += [
+        f"{words(row['criterion'])} (preferences): people agree less than chance would have them, "
+        f"kappa {number(row['value'])} {interval(row['low'], row['high'])} between two of them"
         for row in rows.to_dict("records")
     ]
     if faults:

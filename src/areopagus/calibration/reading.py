@@ -39,13 +39,11 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
-    ids_recur,
     preferences_of,
     prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
-    with_prompt_ids,
     with_unique_ids,
 )
 from .label_sets import label_set
@@ -166,15 +164,12 @@ def people_dataset(
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    labels, compared = _labels_of(reading), preferences_in(reading)
-    if ids_recur(table, labels, compared):
-        table, labels = with_prompt_ids(table), with_prompt_ids(labels)
-        compared = with_prompt_ids(compared)
+    table, compared, labels = with_unique_ids(table, preferences_in(reading), _labels_of(reading))
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table, labels, compared)
+    responses, notices = responses_of(table, compared, labels)
     ratings, n_repeated, _ = ratings_of(table, responses)
     preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
@@ -219,13 +214,14 @@ def panel_dataset(
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     notices: tuple[str, ...] = ()
-    compared = preferences_in(reading)
     panel: PanelScores | None
+    compared = preferences_in(reading)
     if isinstance(judges, Run):
         rows = read_scores(judges.path)
         unit_of = prompt_units(rows)
         ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
-        table, compared = with_ids(table, ids, known), with_ids(compared, ids, known)
+        table, labels = with_ids(table, ids, known), with_ids(labels, ids, known)
+        compared = with_ids(compared, ids, known)
         calibration = None if calibration is None else with_ids(calibration, ids, known)
         responses, panel, identity, own_scale = _from_run(judges, rows, unit_of, table, texts)
         stated = {row["response_id"]: row["prompt_id"] for row in rows}
@@ -233,11 +229,9 @@ def panel_dataset(
         notices = () if shared is None else (shared,)
     else:
         stored = judges.reading.require_sound()
-        judged, judge_labels = stored.table, stored.labels
-        if ids_recur(judged, table, judge_labels, labels, compared):
-            judged, table = with_prompt_ids(judged), with_prompt_ids(table)
-            judge_labels, labels = with_prompt_ids(judge_labels), with_prompt_ids(labels)
-            compared = with_prompt_ids(compared)
+        judged, table, compared, labels, judge_labels = with_unique_ids(
+            stored.table, table, compared, labels, stored.labels
+        )
         prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
         prompts |= texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
@@ -260,9 +254,13 @@ def panel_dataset(
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
     preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     labelled = label_set(labels, judge_labels, responses)
-    if not ratings and not labelled.people and not preferences:
-        named = [*(one.id for one in report.unmatched_ratings), *labels.response_id.used()]
-        shown = ", ".join([*named, *prompts_of_preferences(compared)][:5])
+    if not ratings and not preferences and not labelled.people:
+        rated = (
+            *(one.id for one in report.unmatched_ratings),
+            *prompts_of_preferences(compared),
+            *labels.response_id.used(),
+        )
+        shown = ", ".join(rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -375,7 +373,7 @@ def _from_run(
 def _from_table(
     judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged, judge_labels)
+    base, notices = responses_of(judged, labels=judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
     ids = base.ids
