@@ -22,7 +22,7 @@ from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_larg
 from ..errors import InputError
 from ..formats import interval, number, words
 from ..records.estimates import Estimates, select
-from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of
+from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of, on_one_scale
 from .responses import HUMAN, MODEL
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ def add_people(
         add_rater_effects(out, ratings, dataset.rater_ids, level=level)
     scored = [one for one in dataset.ratings if one.kind == "score"]
     keys = {"criterion": EVERY, "detail": "score"}
+    alike = on_one_scale(scored, dataset.scale)
+    if alike is None:
+        why = "criteria are on different scales, and one of these is not known"
+        out.add("people", "alpha_interval", undefined(why), **keys)
+        return
+    scored = alike[0]
     if len(scored) > 1:
         out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
         out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
@@ -176,7 +182,7 @@ def add_criterion(
             agreed.mean_spearman, p=agreed.p.value, p_method=agreed.p.method or None
         ),
         "alpha_ordinal": _alpha(table, prompt, "ordinal", level),
-        "ac2": _ac2(table, prompt, ratings, dataset.scale, level),
+        "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
         "icc_one": agreed.icc_one,
         "icc_mean": agreed.icc_mean,
         "same_first": agreed.top_one,
