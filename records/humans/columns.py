@@ -39,6 +39,9 @@ A YAML file with any of these parts (an unknown key is a fault):
     items: {pattern: "Q{item}_{criterion}", table: items.csv}   # item, prompt_id, response_id
     criteria: {"1": clarity, "2": {criterion: acceptable, kind: label}}
 
+    # answers that know their item by an id only; the other columns stand in a table
+    join: {table: tasks.csv, on: task_id}
+
     # one row an item, one column a rater
     columns: {response_id: Units}
     rater_columns: rest          # or a list of columns
@@ -255,6 +258,14 @@ class PatternOf(BaseModel):
     kind: JudgmentKind | None = None
 
 
+class Join(BaseModel):
+    """A table of items that rows know by an id; `on` is the column that both have."""
+
+    model_config = STRICT
+    table: str
+    on: str
+
+
 class HumanColumns(BaseModel):
     """A column map; see the module's docstring for the file.
 
@@ -269,6 +280,7 @@ class HumanColumns(BaseModel):
         place_columns: columns whose cells name responses, from the first place on.
         key: blinded label to its respondent, or to a response id that holds "{prompt_id}"; or a
             file (see `side_tables.read_source_map`).
+        join: a table of items, whose columns are added to the rows by an id that both have.
         item_columns: columns named for responses: a list, or "rest".
         rater_columns: columns named for raters: a list, or "rest".
         rater_from_row: whether each row is another, unnamed rater.
@@ -294,6 +306,7 @@ class HumanColumns(BaseModel):
     ) = ()
     place_columns: tuple[str, ...] = ()
     key: dict[str, str] | str = Field(default_factory=dict)
+    join: Join | None = None
     item_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_columns: tuple[str, ...] | Literal["rest"] = ()
     rater_from_row: bool = False
@@ -331,11 +344,18 @@ class HumanColumns(BaseModel):
             for one in ((said,) if isinstance(said, str) else said)
         )
 
+    def joining(self) -> tuple[Path, str] | None:
+        """Returns the table of items to be joined, and the column by which."""
+        return None if self.join is None else (Path(self.join.table), self.join.on)
+
     def beside(self, folder: Path) -> HumanColumns:
         """Returns the map with the files that it names as paths from the folder that it lies in."""
         changed: dict[str, Any] = {}
         if isinstance(self.key, str):
             changed["key"] = str(folder / self.key)
+        if self.join is not None:
+            joined = {"table": str(folder / self.join.table)}
+            changed["join"] = self.join.model_copy(update=joined)
         if isinstance(self.items, ItemTable):
             table = str(folder / self.items.table)
             changed["items"] = self.items.model_copy(update={"table": table})

@@ -21,7 +21,15 @@ from .columns import (
 )
 from .layouts import Opened
 from .profile import Profile, is_named_otherwise
-from .shapes import PAIR, Columns, RatingColumn, find_shape, order_columns, settled
+from .shapes import (
+    PAIR,
+    Columns,
+    RatingColumn,
+    find_shape,
+    order_columns,
+    settled,
+    suggested_pattern,
+)
 
 _VALUES: dict[str, str | None] = {
     "value": None,
@@ -498,12 +506,23 @@ def _values(
     ]
 
 
+def _which_items(plan: Plan) -> str:
+    pattern = suggested_pattern([one.column for one in plan.unread])
+    how = (
+        f"{{pattern: '{pattern}', table: items.csv}}, with a row an item in items.csv: item, "
+        "prompt_id, response_id"
+        if pattern
+        else "…"
+    )
+    return f"the map must say which question rates which response (items: {how})"
+
+
 def _lacking(plan: Plan, column_map: HumanColumns, *, is_survey: bool) -> list[str]:
     """Returns what no column says and every rating needs."""
     faults: list[str] = []
     if not plan.ratings:
         faults.append(
-            "the map must say which question rates which response (items:)"
+            _which_items(plan)
             if is_survey
             else "no column holds ratings: no value, score, rank, or further column of numbers"
         )

@@ -287,6 +287,7 @@ class RatingReader:
     ) -> None:
         """Reads which of two responses a rater prefers."""
         before = self._n_told
+        n_composed = self.n_composed
         sides: list[dict[str, str | None]] = []
         for side in "ab":
             names = [texts.get(f"{kind}_{side}") for kind in ("response", "source")]
@@ -299,6 +300,7 @@ class RatingReader:
             ours = rating.names or "response_id"
             sides.append({**texts, ours: said})
             self._resolve(line, sides[-1])
+        self.n_composed = n_composed + (self.n_composed > n_composed)  # a pair is one judgment
         if self._n_told > before or self._is_left_out(line, status):
             return
         a, b = sides

@@ -303,8 +303,9 @@ def look_at(
     source = Path(path)
     faults: list[InputFault] = []
     chosen, opened = open_human_file(
-        source, wanted, has_header=column_map.header, format=format, faults=faults
-    )
+        source, wanted, has_header=column_map.header, format=format, faults=faults,
+        join=column_map.joining(),
+    )  # fmt: skip
     first = opened.peek()
     if not first and faults:
         raise InputError(faults)
@@ -347,7 +348,7 @@ def _read(
     format_faults: list[InputFault] = []
     _, opened = open_human_file(
         look.path, look.layout, has_header=look.column_map.header, format=look.format,
-        faults=format_faults,
+        faults=format_faults, join=look.column_map.joining(),
     )  # fmt: skip
     found = RatingReader(
         path, plan, look.column_map, look.codes, source_map=look.source_map, roster=statuses
@@ -431,7 +432,7 @@ def _notices(plan: Plan, n_composed: int, total: Sum | None) -> Iterator[str]:
         if labels := [name for name in plan.sampled if name in words]:
             yield f"taken for labels, because of words such as yes and no: {', '.join(labels)}"
     if n_composed:
-        yield f"no response_id: ratings that take prompt and source for one: {n_composed:,}"
+        yield f"no response_id: judgments that take prompt and source for one: {n_composed:,}"
     if not plan.says("prompt_id"):
         yield "no prompt_id: prompts must come from the run that is matched"
     if total is not None:

@@ -353,7 +353,7 @@ def _by_label(found: Columns, column_map: HumanColumns) -> Shaped | None:
         )  # fmt: skip
         said = ", ".join(sorted(labels))
         notice = f"columns are taken for responses by their labels {visible_text(said)}"
-        return Shaped(ratings, "respondents", tuple(rated), (notice, *_kind_notice(ratings)))
+        return Shaped(ratings, "respondents", (), (notice, *_kind_notice(ratings)))
     return None
 
 
@@ -368,46 +368,66 @@ def _by_respondent(found: Columns, column_map: HumanColumns) -> Shaped | None:
     rated = [name for name in found.rest if found.is_numeric(name)]
     if found.criteria is not None or len(rated) < 2:
         return None
-    for separator in _SEPARATORS:
-        for is_last in (False, True):
-            cut = [
-                name.rstrip("])").rpartition(separator) if is_last
-                else name.rstrip("])").partition(separator)
-                for name in rated
-            ]  # fmt: skip
-            left, right = ({part[place].strip() for part in cut} for place in (0, 2))
-            if not all(middle for _, middle, _ in cut) or len(left) * len(right) != len(rated):
-                continue
-            if len(left) < 2 and len(right) < 2:
-                continue
-            sides = [_are_criteria(side) for side in (left, right)]
-            if sides[0] == sides[1]:
-                continue
-            who, what = (2, 0) if sides[0] else (0, 2)
-            if len(right if sides[0] else left) < 2:
-                continue
-            ratings = tuple(
-                _named_for(found, column_map, name, rated, part[what].strip(),
-                           {"source": part[who].strip()}, {})
-                for name, part in zip(rated, cut, strict=True)
-            )  # fmt: skip
-            return _respondents(ratings, rated)
+    words = [name for name in found.rest if are_label_words(found.cells(name))]
+    for columns in dict.fromkeys((tuple(n for n in found.rest if n in rated + words), (*rated,))):
+        cut = _respondent_by_criterion(columns)
+        if cut is not None:
+            return _respondents(
+                tuple(
+                    _named_for(found, column_map, name, rated, what, {"source": who}, {})
+                    for name, (who, what) in zip(columns, cut, strict=True)
+                )
+            )
     if any(_are_criteria({name}) for name in rated):
         return None
     ratings = tuple(
         _named_for(found, column_map, name, rated, "", {"source": name.strip()}, {})
         for name in rated
     )
-    return _respondents(ratings, rated)
+    return _respondents(ratings)
 
 
-def _respondents(ratings: tuple[RatingColumn, ...], rated: Sequence[str]) -> Shaped:
+def _respondent_by_criterion(names: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Returns (respondent, criterion) of each name, where one separator cuts all of them so that
+    every respondent has every criterion, and the words say which side the criterion is.
+    """
+    bare = [name.strip().rstrip("])") for name in names]
+    for separator in _SEPARATORS:
+        for cut in (str.partition, str.rpartition):
+            parts = [cut(name, separator) for name in bare]
+            left, right = ([part[place].strip() for part in parts] for place in (0, 2))
+            is_whole = len(set(left)) * len(set(right)) == len(names) == len(set(bare))
+            if not is_whole or not all(left) or not all(right):
+                continue
+            if _are_criteria(right) and not _are_criteria(left) and len(set(left)) > 1:
+                return [*zip(left, right, strict=True)]
+            if _are_criteria(left) and not _are_criteria(right) and len(set(right)) > 1:
+                return [*zip(right, left, strict=True)]
+    return None
+
+
+def suggested_pattern(names: Sequence[str]) -> str | None:
+    """Returns the pattern by which a survey's questions seem to be named, "Q{item}_{criterion}"."""
+    found: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
+    form = re.compile(r"(.*?)(\d+)([_ .\[(:-]+)([^\[\]()]+?)([\])]?)")
+    for name in names:
+        if (fit := form.fullmatch(name.strip())) is not None:
+            found.setdefault((fit[1], fit[3], fit[5]), set()).add((fit[2], fit[4]))
+    (head, middle, end), parts = max(
+        found.items(), key=lambda one: len(one[1]), default=(("", "", ""), set())
+    )
+    items, criteria = ({part[place] for part in parts} for place in (0, 1))
+    is_whole = len(items) > 1 and len(parts) == len(items) * len(criteria)
+    return f"{head}{{item}}{middle}{{criterion}}{end}" if is_whole else None
+
+
+def _respondents(ratings: tuple[RatingColumn, ...]) -> Shaped:
     names = ", ".join(dict.fromkeys(rating.fixed["source"] for rating in ratings))
     notice = (
         f"columns are taken for respondents: {visible_text(names)} (no column names the response; "
         "if they are criteria, `criteria` in a column map says so)"
     )
-    return Shaped(ratings, "respondents", tuple(rated), (notice, *_kind_notice(ratings)))
+    return Shaped(ratings, "respondents", (), (notice, *_kind_notice(ratings)))
 
 
 def _kind_notice(ratings: Sequence[RatingColumn]) -> Iterator[str]:
@@ -545,8 +565,8 @@ def _fits(
         {name: fit.groupdict() for name in names if (fit := form.fullmatch(name.strip()))}
         for form in (shortest, longest)
     ]
-    if cuts[0] == cuts[1]:
-        return cuts[0]
+    if cuts[0] == cuts[1] or "criterion" in known:
+        return cuts[0]  # of criteria that are known the longest that fits
     whole = [cut for cut in cuts if _is_whole([*cut.values()])]
     if len(whole) == 1:
         return whole[0]

@@ -1,7 +1,8 @@
 """One study with planted agreement, written in every layout that can hold it.
 
 Four raters, eight prompts, four respondents; scores on two criteria, an order with ties, a yes or
-no, and pairs. What raters share is the respondent's level, and each adds an error of its own.
+no, and pairs. What raters share is the level of a response, with a standard deviation of 1.2; each
+adds errors of .7 and .4, and rounds (1/12): one rater's reliability is 1.44 / 2.17 = .66.
 """
 
 import csv
@@ -35,7 +36,7 @@ class Given(NamedTuple):
         return f"{self.prompt}/{self.respondent}"
 
 
-def planted(seed: int = 36) -> list[Given]:
+def planted(seed: int = 1) -> list[Given]:
     """Returns the study, a row a rater and response."""
     rng = random.Random(seed)
     found = []
@@ -76,13 +77,30 @@ def places(ranked: dict[str, int], n: int, tie: str = "=") -> list[str]:
     ]
 
 
+def judged(study: list[Given], folder: Path) -> Path:
+    """Stored judgments of three judges who err more than the raters do."""
+    rng = random.Random(7)
+    mean = {
+        one.response: [other for other in study if other.response == one.response] for one in study
+    }
+    rows = []
+    for response, said in mean.items():
+        for judge in ("j1", "j2", "j3"):
+            scores = [
+                round(sum(getattr(one, criterion) for one in said) / len(said) + rng.gauss(0, 1), 2)
+                for criterion in CRITERIA
+            ]
+            rows.append([said[0].prompt, response, judge, *(min(7, max(1, x)) for x in scores)])
+    return write(folder / "judged.csv", ["prompt_id", "response_id", "judge", *CRITERIA], *rows)
+
+
 Written = tuple[Path, dict[str, Any]]
 """A file and the arguments with which it is read."""
 
 
 def long(study: list[Given], folder: Path) -> Written:
     rows = [
-        [one.rater, one.prompt, one.response, criterion, kind, value]
+        [one.rater, one.prompt, one.response, one.respondent, criterion, kind, value]
         for one in study
         for criterion, kind, value in (
             ("clarity", "score", one.clarity),
@@ -91,16 +109,18 @@ def long(study: list[Given], folder: Path) -> Written:
             ("accepted", "label", one.accepted),
         )
     ]
-    header = ["rater_id", "prompt_id", "response_id", "criterion", "kind", "value"]
+    header = ["rater_id", "prompt_id", "response_id", "source", "criterion", "kind", "value"]
     return write(folder / "long.csv", header, *rows), {}
 
 
 def wide(study: list[Given], folder: Path) -> Written:
-    header = ["rater_id", "prompt_id", "response_id", "clarity", "depth", "rank", "accepted"]
+    header = ["rater_id", "prompt_id", "response_id", "system", "clarity", "depth", "rank",
+              "accepted"]  # fmt: skip
     rows = [
-        [one.rater, one.prompt, one.response, one.clarity, one.depth, one.rank, one.accepted]
+        [one.rater, one.prompt, one.response, one.respondent, one.clarity, one.depth, one.rank,
+         one.accepted]
         for one in study
-    ]
+    ]  # fmt: skip
     return write(folder / "wide.csv", header, *rows), {}
 
 
@@ -129,8 +149,8 @@ def by_label(study: list[Given], folder: Path) -> Written:
             [rater, prompt]
             + [getattr(of[drawn[letter]], part) for letter in LETTERS for part in parts]
         )
-        key += [[rater, prompt, letter, f"{prompt}/{who}"] for letter, who in drawn.items()]
-    names = ["rater_id", "prompt_id", "blinded_label", "response_id"]
+        key += [[rater, prompt, letter, f"{prompt}/{who}", who] for letter, who in drawn.items()]
+    names = ["rater_id", "prompt_id", "blinded_label", "response_id", "source"]
     return write(folder / "labels.csv", header, *rows), {
         "source_map": write(folder / "key.csv", names, *key)
     }
@@ -232,13 +252,14 @@ def mturk(study: list[Given], folder: Path) -> Written:
     numbers = range(1, len(RESPONDENTS) + 1)
     parts = ("clarity", "depth", "rank", "accepted")
     header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.prompt_id"]
-    header += [f"Input.response_id_{n}" for n in numbers]
+    header += [f"Input.{name}_{n}" for name in ("response_id", "source") for n in numbers]
     header += [f"Answer.q{n}_{part}" for n in numbers for part in parts]
     rows = []
     for number, ((rater, prompt), of) in enumerate(by_row(study).items()):
         rows.append(
             [f"h{prompt}", f"a{number}", rater, "Approved", prompt]
             + [of[who].response for who in RESPONDENTS]
+            + [*RESPONDENTS]
             + [getattr(of[who], part) for who in RESPONDENTS for part in parts]
         )
     return write(folder / "batch.csv", header, *rows), {}
@@ -261,7 +282,7 @@ def label_studio(study: list[Given], folder: Path) -> Written:
                     for name, kind, value in values
                 ]
                 annotations.append({"id": 1, "completed_by": one.rater, "result": result})
-        data = {"prompt_id": prompt, "response_id": f"{prompt}/{who}"}
+        data = {"prompt_id": prompt, "response_id": f"{prompt}/{who}", "source": who}
         tasks.append({"id": len(tasks), "data": data, "annotations": annotations})
     path = folder / "studio.json"
     path.write_text(json.dumps(tasks))
@@ -276,7 +297,7 @@ def argilla(study: list[Given], folder: Path) -> Written:
             {
                 "id": f"{prompt}/{who}",
                 "fields": {"text": "…"},
-                "metadata": {"prompt_id": prompt},
+                "metadata": {"prompt_id": prompt, "source": who},
                 "responses": {
                     part: [
                         {"value": getattr(one, part), "user_id": one.rater, "status": "submitted"}
@@ -302,6 +323,7 @@ def spss(study: list[Given], folder: Path) -> Written:
             "rater_id": [code[one.rater] for one in study],
             "prompt_id": [one.prompt for one in study],
             "response_id": [one.response for one in study],
+            "source": [one.respondent for one in study],
             "clarity": [float(one.clarity) for one in study],
             "depth": [float(one.depth) for one in study],
             "rank": [float(one.rank) for one in study],

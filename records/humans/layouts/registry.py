@@ -14,6 +14,7 @@ from ...readers.rows import Row
 from ...readers.statistical import SUFFIXES, variable_labels
 from .arena import ARENA
 from .argilla import ARGILLA
+from .joined import joined
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
 from .mturk import MTURK
@@ -56,6 +57,7 @@ def open_human_file(
     has_header: bool = True,
     format: str | None = None,  # noqa: A002
     faults: list[InputFault],
+    join: tuple[Path, str] | None = None,
 ) -> tuple[Layout, Opened]:
     """Returns the layout of a file (never "auto") and its rows, flattened.
 
@@ -65,6 +67,7 @@ def open_human_file(
         has_header: whether the first row names the columns; else they are "1", "2", ….
         format: the file's format where its suffix does not say it.
         faults: takes the faults of format.
+        join: a table of items and the column by which it is joined (see `joined`).
 
     Raises:
         InputError: for a file that cannot be opened, or that is a roster and not answers.
@@ -79,6 +82,8 @@ def open_human_file(
     opened = chosen.open(file)
     if path.name.lower().endswith(SUFFIXES):
         opened.titles = variable_labels(path)
+    if join is not None:
+        opened.rows = joined(opened.rows, path, *join, faults)
     return chosen, opened
 
 
