@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.ratings import Ratings, make_ratings
 from ..records.humans import Coded, HumanTable, MatchReport
 from ..records.humans.match import Scale, scale_of
@@ -257,7 +258,7 @@ def on_one_scale(
 def carried(ratings: Ratings, own: tuple[float, float], to: tuple[float, float]) -> Ratings:
     """Returns scores in a straight line from their own scale to another."""
     slope = (to[1] - to[0]) / (own[1] - own[0])
-    return replace(ratings, value=np.round(to[0] + slope * (ratings.value - own[0]), 12))
+    return replace(ratings, value=to[0] + slope * (ratings.value - own[0]))
 
 
 def composite_of(ratings: Sequence[Ratings], scale: Scale | None = None) -> Ratings | None:
@@ -282,7 +283,8 @@ def composite_of(ratings: Sequence[Ratings], scale: Scale | None = None) -> Rati
         key, return_index=True, return_inverse=True, return_counts=True
     )
     whole = counts == len(parts)
-    mean = np.bincount(inverse.reshape(-1), weights=value) / counts
+    # Sums in another order differ in the last digit: that is no order of responses.
+    mean = np.round(np.bincount(inverse.reshape(-1), weights=value) / counts, 12)
     if not whole.any():
         return None
     rater, response = np.divmod(found[whole], width)
@@ -314,11 +316,10 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
         own, to = dataset.scale_of(one.criterion), dataset.panel_scale
         if one.kind == "score" and own is not None and to is not None and own != to:
             one, own = carried(one, own, to), to  # noqa: PLW2901
-        elif (
-            own is None and to is not None and to[0] <= one.value.min() <= one.value.max() <= to[1]
-        ):
+        elif own is None and to is not None and _is_within(one.value, to):
             own = to
         human, counts = one.mean_by_response(len(dataset.responses))
+        human = round_ties(human)
         score, plain, _ = panel.mean(criterion)
         found.append(Target(one.name, one, score, plain, human, counts, criterion, own))
     found.sort(

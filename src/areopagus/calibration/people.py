@@ -17,6 +17,7 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed, verdict_limits
 from ..aggregation.kendall import PairwiseTau, pairwise_tau
 from ..aggregation.multiplicity import holm
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.rater_effects import rater_severities
 from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
 from ..errors import InputError
@@ -71,7 +72,7 @@ def add_people(
         why = "criteria are on different scales, and one of these is not known"
         out.add("people", "alpha_interval", undefined(why), **keys)
         return
-    scored = alike[0]
+    scored = [replace(one, value=round_ties(one.value)) for one in alike[0]]
     if len(scored) > 1:
         out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
         out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -63,15 +63,35 @@ class Texts:
     columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
+def criteria_of(judges: Judges) -> tuple[str, ...]:
+    """Returns what a run judged; nothing for stored judgments that are not read yet."""
+    if isinstance(judges, JudgmentReading):
+        return judges.reading.table.criterion.used()
+    if isinstance(judges, str | Path):
+        path = Path(judges)
+        if not (path.is_dir() or path.name == RUN_FILE):
+            return ()
+        judges = Run(path.parent if path.name == RUN_FILE else path)
+    return tuple(judges.record.get("identity", {}).get("criteria", ()))
+
+
+def read_people(
+    human: People, *, dimensions: Collection[str] = ()
+) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
     """Returns the reading (None for a bare table), the study's ratings and calibration items.
+
+    Args:
+        human: a reading, a table or a file.
+        dimensions: what the panel judged: a column of the file that is called so is read.
 
     Raises:
         InputError: the file cannot be understood, or rows of it cannot be read.
     """
     if isinstance(human, HumanTable):
         return None, human, None
-    reading = human if isinstance(human, HumanReading) else read_humans(human)
+    reading = (
+        human if isinstance(human, HumanReading) else read_humans(human, dimensions=dimensions)
+    )
     reading.require_sound()
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
 
@@ -190,10 +210,10 @@ def panel_dataset(
     Raises:
         InputError: as the readers; or nobody rated a response of the run.
     """
-    reading, table, calibration = read_people(human)
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
+    reading, table, calibration = read_people(human, dimensions=criteria_of(judges))
     notices: tuple[str, ...] = ()
     if isinstance(judges, Run):
         rows = read_scores(judges.path)
@@ -454,20 +474,16 @@ def _of_run(run: Run) -> tuple[HumanTable, int]:
     return builder.build(), n_without
 
 
-def _finite(scale: Scale | None) -> Scale | None:
-    """Returns a scale without criteria of which nothing is known."""
-    if not isinstance(scale, Mapping):
-        return scale
-    return {name: ends for name, ends in scale.items() if math.isfinite(ends[0])} or None
-
+UNKNOWN: Final = (-math.inf, math.inf)
+"""The scale of which nothing may be assumed."""
 
 SCRUB: Final = "scrub"
 """The paper's release, whose overall score is a composite on a scale of its own."""
 
 _SCALE_HINT = (
     "Ranks count from 1, the best. Where people's scores are not on the panel's\n"
-    "scale, say theirs as `scale`. Scores off a stated scale are left out,\n"
-    "counted, and listed with their rows."
+    "scale, say theirs as `scale`, by criterion where they differ. Scores off a\n"
+    "stated scale are left out, counted, and listed with their rows."
 )
 
 
@@ -525,19 +541,17 @@ class Screened:
         is_own = reading.layout == SCRUB and reading.sum is None and 2 * n_off > len(scores)
         if scale is not None and is_own:
             by_criterion = scale if isinstance(scale, Mapping) else {REST: scale}
-            scale = {**by_criterion, OVERALL: (-math.inf, math.inf)}
+            scale = {**by_criterion, OVERALL: UNKNOWN}
         return cls(reading.path, stated, scale, reading.roster)
 
     @property
     def scale(self) -> Scale | None:
         """The scale of people's scores, as far as it is known: stated, else assumed."""
-        if self.stated is None or self.assumed is None:
-            return _finite(self.stated or self.assumed)
-        names = {name for table in self.tables for name in table.criterion.used()}
-        known = {
-            name: scale_of(self.stated, name) or scale_of(self.assumed, name) for name in names
-        }
-        return _finite({name: ends for name, ends in known.items() if ends is not None})
+        if self.assumed is None or (self.stated is None and isinstance(self.assumed, tuple)):
+            return self.stated or self.assumed
+        names = dict.fromkeys(name for table in self.tables for name in table.criterion.used())
+        known = {n: scale_of(self.stated, n) or scale_of(self.assumed, n) for n in names}
+        return {n: ends for n, ends in known.items() if ends is not None and ends != UNKNOWN}
 
     def kept(self, table: HumanTable) -> HumanTable:
         """Returns the ratings on the scale; of the rest, ranks and guesses are faults."""
@@ -584,7 +598,10 @@ class Screened:
             yield "no scale is known: scores were not checked against one (`scale`)"
         elif unknown := [name for name, ends in known.items() if ends is None]:
             told = ", ".join(f"{name} ({spans[name]})" for name in unknown)
-            yield f"no scale is known, and scores were not checked: {told} (`scale`)"
+            yield (
+                f"no scale is known of {told}: scores were not checked, and levels are as given "
+                "(`scale`)"
+            )
         own = {name: ends for name, ends in known.items() if ends is not None}
         said = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in own.items())
         if len(set(own.values())) > 1:
