@@ -212,7 +212,7 @@ def make_plan(
     columns = {
         ours: theirs
         for ours, theirs in named.items()
-        if ours not in _VALUES and (for_judges or ours not in JUDGES_ONLY)
+        if ours not in (*_VALUES, "winner") and (for_judges or ours not in JUDGES_ONLY)
     }
     is_by_row = any("criterion" not in one.fixed for one in shape.ratings)
     faults = [] if wanted is None or is_by_row else _absent_criteria(path, shape, wanted)

@@ -393,6 +393,31 @@ def test_a_form_that_asks_for_no_name_has_a_rater_a_row(tmp_path: Path) -> None:
     assert reading.table.response_id.used() == ("p1/gpt", "p1/human")
 
 
+@pytest.mark.parametrize(
+    ("inputs", "answers"),
+    [
+        (["response_id_1", "response_id_2"], ["q1_clarity", "q2_clarity"]),
+        (["response_id1", "response_id2"], ["clarity_1", "clarity_2"]),
+        (["response1_id", "response2_id"], ["clarity1", "clarity2"]),
+        (["model_1", "model_2"], ["1.clarity", "2.clarity"]),
+    ],
+)
+def test_a_hit_with_several_items_knows_each_by_its_number(
+    inputs: list[str], answers: list[str], tmp_path: Path
+) -> None:
+    header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.prompt_id",
+              *(f"Input.{name}" for name in inputs)]  # fmt: skip
+    cells = ["h", "x", "w1", "Approved", "p1", "r1", "r2"]
+    path = write(tmp_path / "h.csv", [*header, *(f"Answer.{n}" for n in answers)], [*cells, 4, 5])
+    expected = ["p1/r1", "p1/r2"] if "model" in inputs[0] else ["r1", "r2"]
+    assert [(e[1], e[2], e[4]) for e in entries(read_humans(path).require_sound())] == [
+        (expected[0], "clarity", 4.0), (expected[1], "clarity", 5.0),
+    ]  # fmt: skip
+    said = json.dumps([{answers[0]: {"4": True, "5": False}, answers[1]: {"5": True}}])
+    path = write(tmp_path / "t.csv", [*header, "Answer.taskAnswers"], [*cells, said])
+    assert [e[4] for e in entries(read_humans(path).require_sound())] == [4.0, 5.0]
+
+
 def test_prolific_tasks_are_joined_to_the_data_set_that_was_uploaded(tmp_path: Path) -> None:
     def record(who: str, task: str, value: str) -> dict[str, Any]:
         answer = {"instruction_id": "i1", "description": "clarity", "answer": [{"value": value}]}

@@ -76,23 +76,33 @@ def criteria_of(judges: Judges) -> tuple[str, ...]:
 
 
 def read_people(
-    human: People, *, dimensions: Collection[str] = ()
+    human: People,
+    judged: Sequence[Mapping[str, str]] = (),
+    *,
+    dimensions: Collection[str] = (),
 ) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
     """Returns the reading (None for a bare table), the study's ratings and calibration items.
 
     Args:
-        human: a reading, a table or a file.
+        human: what people said.
+        judged: rows of a run's scores: what names a response by its prompt and respondent takes
+            the id that the response has there.
         dimensions: what the panel judged: a column of the file that is called so is read.
 
     Raises:
         InputError: the file cannot be understood, or rows of it cannot be read.
     """
+    ids, known = ids_by_respondent(judged), [row["response_id"] for row in judged]
     if isinstance(human, HumanTable):
-        return None, human, None
-    reading = (
-        human if isinstance(human, HumanReading) else read_humans(human, dimensions=dimensions)
-    )
-    reading.require_sound()
+        return None, with_ids(human, ids, known), None
+    reading = human
+    if not isinstance(reading, HumanReading):
+        reading = read_humans(reading, dimensions=dimensions)
+    reading = reading.require_sound()
+    if ids:
+        tables = ("table", "calibration", "labels", "preferences")
+        changed: dict[str, Any] = {n: with_ids(getattr(reading, n), ids, known) for n in tables}
+        reading = replace(reading, **changed)
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
 
 
@@ -213,13 +223,10 @@ def panel_dataset(
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
-    reading, table, calibration = read_people(human, dimensions=criteria_of(judges))
+    rows = read_scores(judges.path) if isinstance(judges, Run) else []
+    reading, table, calibration = read_people(human, rows, dimensions=criteria_of(judges))
     notices: tuple[str, ...] = ()
     if isinstance(judges, Run):
-        rows = read_scores(judges.path)
-        ids, known = ids_by_respondent(rows), [row["response_id"] for row in rows]
-        table = with_ids(table, ids, known)
-        calibration = None if calibration is None else with_ids(calibration, ids, known)
         responses, panel, identity, own_scale = _from_run(judges, rows, table, texts)
     else:
         stored = judges.reading.require_sound()
