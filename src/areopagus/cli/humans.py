@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,22 +32,29 @@ human_options = config_options(HumansConfig)
 """Adds the options for reading human judgments; see `reading_from`."""
 
 
-def reading_from(path: str, **options: Any) -> HumanReading:
+def reading_from(path: str, *, dimensions: Collection[str] = (), **options: Any) -> HumanReading:
     """The judgments of a file, as the options say.
+
+    Args:
+        path: the file.
+        dimensions: names that its criteria may have, beside those of the built-in rubric.
+        options: of `human_options`.
 
     Raises:
         InputError: a file that cannot be understood, or options that do not fit.
     """
 
-    look, more = _look(path, options)
-    return _read(look, more)
+    return _read(*_look(path, options, dimensions))
 
 
-def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
+def _look(
+    path: str, options: dict[str, Any], dimensions: Collection[str] = ()
+) -> tuple[Look, HumansConfig]:
     """What the file is taken for, and the options, which are taken out of a command's."""
     from ..records.humans import LAYOUTS, look_at
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
+    _scale(config.scale)  # what is wrong with options is no fault of the file
     if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
     look = look_at(
@@ -56,7 +63,7 @@ def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
         layout=config.layout,
         source_map=config.source_map,
         criteria=config.criteria or None,
-        dimensions=_dimensions(),
+        dimensions={*_dimensions(), *dimensions},
     )
     return look, config
 
