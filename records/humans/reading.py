@@ -25,8 +25,9 @@ from .sums import Sum, scale_with, sum_in
 from .table import HumanTable, LabelTable, PreferenceTable
 
 TEXT_HINT = (
-    "Say what such a text stands for: --missing TEXT where it is no rating; in a column\n"
-    "map (--columns) codes: {TEXT: NUMBER}, or ignore: [COLUMN] for the whole column."
+    "Say what such a text stands for: `missing='TEXT'` where it is no rating;\n"
+    "in a column map (`columns`) codes: {TEXT: NUMBER}, or ignore: [COLUMN]\n"
+    "for the whole column."
 )
 
 
