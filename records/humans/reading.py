@@ -64,6 +64,7 @@ class HumanReading:
         scale: the scale that scores must keep to, as stated, with that of a sum.
         sum: the overall score that is the sum of the criteria beside it, where there is one.
         roster: raters that may rate, or None where no roster was given.
+        pool: the column whose values are counted as raters, or None.
         notices: sentences for the user: what was assumed.
     """
 
@@ -85,6 +86,7 @@ class HumanReading:
     scale: Scale | None
     sum: Sum | None
     roster: frozenset[str] | None
+    pool: str | None
     notices: tuple[str, ...]
 
     @property
@@ -395,6 +397,7 @@ def _read(
         sum=total,
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
+        pool=plan.pool,
         notices=tuple(notices),
     )
     return reading, found.attributes
