@@ -332,7 +332,7 @@ class HumanColumns(BaseModel):
         if wrong:
             allowed = ", ".join(SYNONYMS)
             raise InputError(
-                InputFault(f"--column {name}", f"must name one of {allowed}") for name in wrong
+                InputFault("column map", f"must name one of {allowed}", name) for name in wrong
             )
         return self.model_copy(update={"columns": {**self.columns, **columns}})
 

@@ -214,3 +214,21 @@ def test_a_scale_that_a_bare_table_is_given_is_checked_by_criterion(tmp_path: Pa
     n_off = int((table.where("criterion", "depth").value > 3).sum())
     assert n_off > 0
     assert len(left) == len(table) - n_off
+
+
+def test_the_design_of_pooled_raters_is_that_of_pools(tmp_path: Path) -> None:
+    _, rated = study(tmp_path)
+    path = write_table(
+        tmp_path / "h.csv",
+        ["rater_id", "prompt_id", "response_id", "panel", *CRITERIA],
+        [[*ids, "odd" if int(ids[0][1]) % 2 else "even", *given] for *ids, given in split(rated)],
+    )
+    found = agreement(read_humans(path, columns={"pool": "panel"}, scale=(1, 10)))
+    assert figure(found, "matched", "n_raters").value == 2
+    text = " ".join(str(found).split())
+    assert "2 pools of raters (by panel) x 12 prompts x 4 responses, crossed" in text
+    assert "Agreement is that of pools, not of single raters" in " ".join(found.text.split())
+
+
+def split(rated: list[list[Any]]) -> list[list[Any]]:
+    return [[*row[:3], row[3:]] for row in rated]

@@ -166,7 +166,9 @@ class Answer:
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
         alone = "; order is that across prompts" if self.is_across else ""
-        size = f"{units(n['rater'], 'rater')} x {size}, {told}"
+        pool = self.record.get("matched", {}).get("pool")
+        who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
