@@ -25,8 +25,9 @@ from .sums import Sum, scale_with, sum_in
 from .table import HumanTable, LabelTable, PreferenceTable
 
 TEXT_HINT = (
-    "Say what such a text stands for: --missing TEXT where it is no rating; in a column\n"
-    "map (--columns) codes: {TEXT: NUMBER}, or ignore: [COLUMN] for the whole column."
+    "Say what such a text stands for: `missing='TEXT'` where it is no rating;\n"
+    "in a column map (`columns`) codes: {TEXT: NUMBER}, or ignore: [COLUMN]\n"
+    "for the whole column."
 )
 
 
@@ -63,6 +64,7 @@ class HumanReading:
         scale: the scale that scores must keep to, as stated, with that of a sum.
         sum: the overall score that is the sum of the criteria beside it, where there is one.
         roster: raters that may rate, or None where no roster was given.
+        pool: the column whose values are counted as raters, or None.
         notices: sentences for the user: what was assumed.
     """
 
@@ -84,6 +86,7 @@ class HumanReading:
     scale: Scale | None
     sum: Sum | None
     roster: frozenset[str] | None
+    pool: str | None
     notices: tuple[str, ...]
 
     @property
@@ -394,6 +397,7 @@ def _read(
         sum=total,
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
+        pool=plan.pool,
         notices=tuple(notices),
     )
     return reading, found.attributes

@@ -196,7 +196,9 @@ class Answer:
         alone = "; order is that across prompts" if self.is_across else ""
         if compared and n_ratings:
             told += f"; {compared}"
-        size = f"{units(n['rater'], 'rater')} x {size}, {told}"
+        pool = self.record.get("matched", {}).get("pool")
+        who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
     def _coverage(self) -> Iterator[tuple[str, str]]:

@@ -25,6 +25,7 @@ from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
+from ..records.humans.match import Scale
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
 from ..shown import Shown
@@ -230,7 +231,7 @@ def calibrate(
     responses: Any = None,
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -245,7 +246,8 @@ def calibrate(
             table of `areopagus humans comments`, or ratings in any layout; compared with people's
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
-        scale: lowest and highest score, where neither side says.
+        scale: lowest and highest score that people could give, where the reading does not say;
+            or that by criterion, "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -306,14 +308,15 @@ def calibrate(
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Agreement:
     """Returns how far people agree with each other.
 
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
-        scale: lowest and highest score, where the reading does not say.
+        scale: lowest and highest score, where the reading does not say; or that by criterion,
+            "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -342,10 +345,17 @@ def _record(
         "state": "complete",
         "versions": versions(),
         "config": config.model_dump(mode="json"),
-        "scale": list(dataset.scale) if dataset.scale else None,
+        "scale": _scale_json(dataset.scale),
         "matched": matched,
         "limitations": [list(one) for one in limitations(dataset)],
     }
+
+
+def _scale_json(scale: Scale | None) -> list[float] | dict[str, list[float]] | None:
+    """People's scale: [lowest, highest], or that by criterion ("rest" for all others)."""
+    if isinstance(scale, Mapping):
+        return {name: list(ends) for name, ends in scale.items()}
+    return list(scale) if scale is not None else None
 
 
 def _described(target: Target | None) -> dict[str, str | None] | None:
