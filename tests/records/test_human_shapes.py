@@ -1,14 +1,16 @@
 """Files whose rows hold several responses: what they are taken for, and what cannot be read."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from planted_study import write
 
 from areopagus.errors import InputError
-from areopagus.records.humans import HumanReading, read_column_map, read_humans
+from areopagus.records.humans import HumanColumns, HumanReading, read_column_map, read_humans
 from areopagus.records.humans.answers import read_order, read_winner
 from areopagus.records.humans.respondents import ids_by_respondent, with_ids
 
@@ -36,6 +38,23 @@ def preferences(reading: HumanReading) -> list[tuple[Any, ...]]:
 
 def told(reading: HumanReading) -> list[str]:
     return [f"{fault.where.rpartition(':')[2]}: {fault.message}" for fault in reading.faults]
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "calibration.md"
+
+
+def test_the_docs_name_every_key_of_a_column_map() -> None:
+    text = DOCS.read_text(encoding="utf-8").partition("A map has these keys, and no others: ")[2]
+    assert set(re.findall(r"`(\w+)`", text.partition(".\n")[0])) == set(HumanColumns.model_fields)
+
+
+def test_the_maps_of_the_docs_are_valid() -> None:
+    text = DOCS.read_text(encoding="utf-8").partition("## Files of ratings")[2]
+    text = text.partition("## The report")[0]
+    maps = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert len(maps) >= 9
+    for one in maps:
+        read_column_map(one)
 
 
 # -- columns named for responses
@@ -428,7 +447,7 @@ def test_prolific_tasks_are_joined_to_the_data_set_that_was_uploaded(tmp_path: P
     path.write_text("\n".join(map(json.dumps, records)))
     write(tmp_path / "tasks.csv", ["task_id", "prompt_id", "response_id"],
           ["t1", "p1", "r1"], ["t2", "p1", "r2"])  # fmt: skip
-    (tmp_path / "map.yaml").write_text("join: {table: tasks.csv, on: task_id}\n")
+    (tmp_path / "map.yaml").write_text("join: {table: tasks.csv, by: task_id}\n")
     reading = read_humans(path, columns=tmp_path / "map.yaml")
     assert reading.layout == "prolific"
     assert entries(reading) == [
