@@ -17,7 +17,7 @@ from .match import MatchReport, Scale, match
 from .misfits import Misfit, rows_said
 from .missing import Missing, MissingCodes, is_code
 from .plan import IGNORED, OF_THE_TOOL, Plan, Unread, make_plan
-from .pools import Pools, pooled
+from .pools import Pools, pooled, raters_in
 from .profile import Profile, profiles_of
 from .ratings import SHOWN_LINES, RatingReader
 from .side_tables import APPROVED, SourceMap, read_key, read_roster, read_source_map
@@ -370,9 +370,17 @@ def _read(
     ]
     notices = list(_notices(plan, found.n_composed, total))
     if plan.pool is not None:
+        strangers = {one for table in tables for one in raters_in(table)} - (
+            approved or frozenset()
+        )
+        if approved is not None and strangers:
+            told = listed(sorted(strangers))
+            notices.append(f"raters who are not on the roster, and count in their pools: {told}")
         pools = [pooled(table) for table in tables]
         tables = [table for table, _ in pools]
         notices += _of_pools(plan, pools[0][1])
+        if len(found.labels) or len(found.preferences):
+            notices.append("labels and preferences are those of single raters: they are not pooled")
         repeated = [line for _, one in pools for line in one.repeated_lines]
         if repeated:
             reason = "rating: repeats an earlier one of the same rater, before pooling"

@@ -218,6 +218,22 @@ def test_anonymous_rows_are_pooled_without_a_column_of_raters(tmp_path: Path) ->
         read_humans(path, columns={"pool": "panel"})
 
 
+def test_pooled_raters_who_are_not_on_the_roster_are_named(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "h.csv", [*HEADER, "score", "team", "ok"],
+        ["a", "p", "r", 3, "x", "yes"], ["b", "p", "r", 4, "x", "no"], ["c", "p", "r", 5, "y", ""],
+    )  # fmt: skip
+    roster = {"a": "APPROVED", "c": "REJECTED"}
+    reading = read_humans(path, columns={"pool": "team"}, roster=roster).require_sound()
+    assert reading.table.value.tolist() == [3.5]
+    assert "raters who are not on the roster, and count in their pools: b" in reading.notices
+    assert [(one.n, one.reason) for one in reading.exclusions] == [
+        (1, "rating: the roster says REJECTED")
+    ]
+    assert reading.labels.rater_id.used() == ("a", "b")
+    assert any("they are not pooled" in one for one in reading.notices)
+
+
 def test_an_empty_pool_is_a_fault_and_comments_have_no_pool(tmp_path: Path) -> None:
     path = write(tmp_path / "h.csv", [*HEADER, "score", "team"], ["a", "p", "r", 3, "NA"])
     (fault,) = read_humans(path, columns={"pool": "team"}).faults
