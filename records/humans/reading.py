@@ -370,10 +370,8 @@ def _read(
     ]
     notices = list(_notices(plan, found.n_composed, total))
     if plan.pool is not None:
-        strangers = {one for table in tables for one in raters_in(table)} - (
-            approved or frozenset()
-        )
-        if approved is not None and strangers:
+        raters = {one for table in tables for one in raters_in(table)}
+        if approved is not None and (strangers := raters - approved):
             told = listed(sorted(strangers))
             notices.append(f"raters who are not on the roster, and count in their pools: {told}")
         pools = [pooled(table) for table in tables]

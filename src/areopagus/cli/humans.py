@@ -287,7 +287,9 @@ def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str
     rated |= {*pairs.response_a.used(), *pairs.response_b.used()}
     prompts = {name for _, table in tables for name in table.prompt_id.used()}
     pool = "pool" if look.plan.pool is not None else "rater"
-    of = f"{units(len(rated), 'response')} to {units(len(prompts), 'prompt')}"
+    of = units(len(rated), "response")
+    if prompts:
+        of += f" to {units(len(prompts), 'prompt')}"
     told = f"{listed_all(held)} by {units(len(who), pool)} of {of}: ready for calibrate"
     if len(who) < 2:
         told += f" (agreement needs a second {pool})"
