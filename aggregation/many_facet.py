@@ -91,6 +91,8 @@ class ManyFacetFit:
         responses: codes; quality: logits, posterior means; quality_se: posterior deviations.
         is_extreme: responses whose every rating is the lowest, or the highest.
         spread: standard deviation of quality.
+        has_own_parameters: whether severities, steps and qualities are those of the second fit,
+            because somebody is narrow, wide or erratic.
         reliability: separation reliability of the responses; of the raters' severities.
         n_prompts: independent units of the intervals.
         left_out: raters who were not fitted, with why.
@@ -115,6 +117,7 @@ class ManyFacetFit:
     quality_se: tuple[float, ...] = ()
     is_extreme: tuple[bool, ...] = ()
     spread: float = math.nan
+    has_own_parameters: bool = False
     reliability: float = math.nan
     rater_reliability: float = math.nan
     n_prompts: int = 0
@@ -273,16 +276,34 @@ def _fitted(
         code[sc == place] = np.searchsorted(values, y[sc == place])
     data = counted(code, r, j, c, g, sc, [len(one) - 1 for one in categories])
     fit = maximum(data, start_of(data, code, sc), is_extended=False)
-    J, C, at = data.J, data.C, data.n_fixed - 2
     n_prompts = int(data.cluster.max()) + 1
-    mean, spread = float(fit.parameters[at]), math.exp(float(fit.parameters[at + 1]))
+    spread = math.exp(float(fit.parameters[data.n_fixed - 1]))
     if not np.isfinite(fit.parameters).all() or spread < _SMALLEST_SPREAD:
         why = "raters share nothing that could be measured: qualities do not differ"
         return ManyFacetFit(reason=why)
     reach = float(stdtrit(n_prompts - 1, (1 + level) / 2)) if n_prompts >= MIN_UNITS else math.nan
     method = f"marginal maximum likelihood; {level:.0%} t over prompts, sandwich"
+    fitness = mean_squares(data, fit)
+    both = None
+    if data.can_differ.sum() >= 2:
+        both = maximum(data, fit.parameters, is_extended=True, n_nodes=len(fit.z))
+    range_use, consistency = _own_parameters(
+        data, both, fitness.infit_z, n_prompts, reach, method, level
+    )
+    called = np.array([
+        bool(one.verdict or two.verdict)
+        for one, two in zip(range_use, consistency, strict=True)
+    ])  # fmt: skip
+    ruler = None
+    if both is not None and called.any() and n_prompts >= FEWEST_PROMPTS:
+        ruler = _ruler(data, both, ~called)
+    own_parameters = ruler is not None
+    if ruler is None:
+        ruler = _ruler(data, fit, ~called)
+    if own_parameters:
+        method = f"range and consistency of raters' own; {method}"
 
-    def estimates(values: Floats, errors: Floats, **given: Any) -> list[Estimate]:
+    def estimates(values: Floats, errors: Floats) -> list[Estimate]:
         found = []
         for value, error in zip(values.tolist(), errors.tolist(), strict=True):
             why = f"{n_prompts} prompts: an interval needs at least {MIN_UNITS}"
@@ -290,34 +311,32 @@ def _fitted(
                 Estimate(
                     value, value - reach * error, value + reach * error, n_prompts, method=method,
                     level=level, se=error if math.isfinite(reach) else math.nan,
-                    reason=None if math.isfinite(reach) else why, **given,
+                    reason=None if math.isfinite(reach) else why,
                 )
             )  # fmt: skip
         return found
 
-    errors = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
-    tested = _Contrasts.of(fit.parameters[:J], fit.covariance[:J, :J], n_prompts, NOTABLE_SEVERITY)
+    J, C = data.J, data.C
+    errors = np.sqrt(np.maximum(np.diag(ruler.covariance), 0.0))
+    tested = _Contrasts.of(
+        ruler.values[:J], ruler.covariance[:J, :J], n_prompts, NOTABLE_SEVERITY
+    )  # fmt: skip
     severity = [
         replace(
             one, p=tested.p[k], p_adjusted=tested.adjusted[k], family="raters, Holm",
             p_method="t over prompts, against the other usual raters",
-            verdict=tested.called(k, "severe", "lenient"),
+            verdict=tested.called(k, SEVERE, LENIENT),
         )
-        for k, one in enumerate(estimates(fit.parameters[:J], errors[:J]))
+        for k, one in enumerate(estimates(ruler.values[:J], errors[:J]))
     ]  # fmt: skip
-    quality = mean + spread * (fit.weights @ fit.z)
-    second = mean**2 + 2 * mean * spread * (fit.weights @ fit.z)
-    second = second + spread**2 * (fit.weights @ fit.z**2)
-    quality_se = np.sqrt(np.maximum(second - quality**2, 0.0))
-    fitness = mean_squares(data, fit)
-    range_use, consistency = _own_parameters(data, fit, n_prompts, reach, method, level)
+    quality, quality_se = ruler.quality
     own = float(np.var(quality, ddof=1)) if data.R > 1 else math.nan
-    of_raters = float(np.var(fit.parameters[:J], ddof=1))
+    of_raters = float(np.var(ruler.values[:J], ddof=1))
     noise = float((errors[:J] ** 2).mean())
     return ManyFacetFit(
         raters=tuple(raters.tolist()),
         severity=tuple(severity),
-        fair=tuple(_fair(data, fit.parameters, categories)),
+        fair=tuple(_fair(data, ruler, categories)),
         range_use=range_use,
         consistency=consistency,
         infit=fitness.infit,
@@ -326,13 +345,13 @@ def _fitted(
         outfit_z=fitness.outfit_z,
         n_ratings=tuple(np.bincount(j, minlength=J).tolist()),
         criteria=tuple(criteria.tolist()),
-        difficulty=tuple(estimates(fit.parameters[J : J + C], errors[J : J + C])),
+        difficulty=tuple(estimates(ruler.values[J : J + C], errors[J : J + C])),
         thresholds=tuple(
             Thresholds(
                 tuple(int(one) for one in values),
                 tuple(sorted(set(range(int(scales[at][0]), int(scales[at][1]) + 1))
                              - {int(one) for one in values})),
-                tuple(estimates(*(one[steps_of(data, place)] for one in (fit.parameters, errors)))),
+                tuple(estimates(*(one[steps_of(data, place)] for one in (ruler.values, errors)))),
             )
             for place, (at, values) in enumerate(zip(used_scales, categories, strict=True))
         ),
@@ -340,7 +359,8 @@ def _fitted(
         quality=tuple(quality.tolist()),
         quality_se=tuple(quality_se.tolist()),
         is_extreme=tuple(_is_extreme(code, r, j, data).tolist()),
-        spread=spread,
+        spread=ruler.spread,
+        has_own_parameters=own_parameters,
         reliability=own / (own + float((quality_se**2).mean())),
         rater_reliability=max(0.0, 1 - noise / of_raters) if of_raters > 0 else math.nan,
         n_prompts=n_prompts,
@@ -352,7 +372,23 @@ NOTABLE_SEVERITY: Final = 0.25
 is significant."""
 
 NARROW: Final = 0.75
-"""Share of the others' range below which a rater is called narrow."""
+"""Share of the others' range below which a rater is called narrow (and 1/NARROW, wide)."""
+
+FAINT: Final = 0.75
+"""Consistency below which a rater is called erratic, if its scores also scatter more than they
+should: with few prompts either alone names a usual rater too often."""
+
+SCATTERS: Final = 2.0
+"""Standardised infit from which on they do."""
+
+FEWEST_PROMPTS: Final = 20
+"""Prompts from which on the ruler is that of the second fit, where anybody is narrow, wide or
+erratic; with fewer it may be far off."""
+
+FOLLOWS: Final = 0.05
+"""Consistency below which nothing is said of a rater's range."""
+
+SEVERE, LENIENT, NARROW_RANGE, WIDE, ERRATIC = "severe", "lenient", "narrow", "wide", "erratic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,46 +397,49 @@ class _Contrasts:
 
     A rater who stands out from the median is left out of what the others are measured against, as
     in `rater_effects`: one severe rater of five would make the other four look lenient.
+
+    Attributes:
+        value: differences; error: their standard errors; origin: what they are taken from.
+        contrast: shape (raters, raters), what made them.
+        p, adjusted: of the test that each is 0, and after Holm over raters.
+        notable: size from which on a difference is worth a word.
     """
 
     value: Floats
     error: Floats
+    origin: Floats
+    contrast: Floats
     p: list[float]
     adjusted: list[float]
     notable: float
 
     @classmethod
     def of(cls, values: Floats, covariance: Floats, n: int, notable: float) -> _Contrasts:
-        """Tests them, Holm over raters."""
+        """Tests them."""
         J = len(values)
         everybody = np.ones(J, dtype=bool)
-        first = cls._against(values, covariance, everybody, n, notable, float(np.median(values)))
-        outlying = (np.array(first.adjusted) < 0.05) & (np.abs(first.value) >= notable)
+        first = cls._against(values, covariance, everybody, n, notable)
+        away = np.abs(values - np.median(values)) >= notable
+        outlying = away & (np.array(first.adjusted) < 0.05)
         usual = ~outlying if (~outlying).sum() >= 2 else everybody
-        return cls._against(values, covariance, usual, n, notable, None)
+        return cls._against(values, covariance, usual, n, notable)
 
     @classmethod
     def _against(
-        cls,
-        values: Floats,
-        covariance: Floats,
-        usual: Mask,
-        n: int,
-        notable: float,
-        origin: float | None,
+        cls, values: Floats, covariance: Floats, usual: Mask, n: int, notable: float
     ) -> _Contrasts:
         from scipy.special import stdtr
 
         J = len(values)
         others = np.where(usual[None, :] & ~np.eye(J, dtype=bool), 1.0, 0.0)
-        contrast = np.eye(J) - others / np.maximum(others.sum(axis=1, keepdims=True), 1.0)
-        value = contrast @ values if origin is None else values - origin
-        variance = np.einsum("ij,jk,ik->i", contrast, covariance, contrast)
-        error = np.sqrt(np.maximum(variance, 0.0))
+        others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
+        contrast = np.eye(J) - others
+        value = contrast @ values
+        error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", contrast, covariance, contrast), 0.0))
         p = [math.nan] * J
         if n >= MIN_UNITS:
             p = [
-                2 * float(stdtr(n - 1, -abs(one) / se)) if se > 0 else math.nan
+                2 * float(stdtr(n - 1, -abs(one) / se)) if 0 < se < math.inf else math.nan
                 for one, se in zip(value.tolist(), error.tolist(), strict=True)
             ]
         known = [k for k, one in enumerate(p) if not math.isnan(one)]
@@ -408,7 +447,7 @@ class _Contrasts:
         if known:
             for k, one in zip(known, holm([p[k] for k in known]), strict=True):
                 adjusted[k] = float(one)
-        return cls(value, error, p, adjusted, notable)
+        return cls(value, error, others @ values, contrast, p, adjusted, notable)
 
     def called(self, k: int, above: str | None, below: str | None) -> str | None:
         """The verdict on rater k, or None."""
@@ -418,53 +457,142 @@ class _Contrasts:
 
 
 def _own_parameters(
-    data: Data, fit: Fit, n_prompts: int, reach: float, method: str, level: float
+    data: Data,
+    both: Fit | None,
+    infit_z: Sequence[float],
+    n_prompts: int,
+    reach: float,
+    method: str,
+    level: float,
 ) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
     """Range use and consistency of each rater against the other usual raters."""
     J, free = data.J, np.flatnonzero(data.can_differ)
-    few = Estimate(
-        math.nan, n=n_prompts, method=method, level=level,
-        reason=f"fewer than {FEWEST_RATINGS} ratings, or two categories",
-    )  # fmt: skip
-    if len(free) < 2:
-        return (few,) * J, (few,) * J
-    both = maximum(data, fit.parameters, is_extended=True, n_nodes=len(fit.z))
-    found = []
-    for first, sign, above, below in (
-        (data.n_fixed + J, -1.0, "wide", "narrow"),
-        (data.n_fixed, 1.0, None, "erratic"),
-    ):
-        places = first + free
-        tested = _Contrasts.of(
-            sign * both.parameters[places], both.covariance[np.ix_(places, places)], n_prompts,
-            -math.log(NARROW),
+
+    def none(reason: str) -> Estimate:
+        return Estimate(math.nan, n=n_prompts, method=method, level=level, reason=reason)
+
+    few = none(f"fewer than {FEWEST_RATINGS} ratings, or two categories")
+    range_use, consistency = [few] * J, [few] * J
+    if both is None:
+        return tuple(range_use), tuple(consistency)
+    places = np.concatenate([data.n_fixed + free, data.n_fixed + J + free])
+    a, w = both.parameters[places].reshape(2, -1)
+    covariance = both.covariance[np.ix_(places, places)]
+    n = len(free)
+    no_interval = f"{n_prompts} prompts: an interval needs at least {MIN_UNITS}"
+    given: dict[str, Any] = {
+        "n": n_prompts, "method": method, "level": level, "family": "raters, Holm",
+        "reason": None if math.isfinite(reach) else no_interval,
+    }  # fmt: skip
+    tested = _Contrasts.of(a, covariance[:n, :n], n_prompts, 1 - FAINT)
+    # a ratio to the others, by its first derivatives
+    ratio = a / tested.origin
+    slope = np.eye(n) + ratio[:, None] * (tested.contrast - np.eye(n))
+    error = np.einsum("ij,jk,ik->i", slope, covariance[:n, :n], slope)
+    error = np.sqrt(np.maximum(error, 0.0)) / tested.origin
+    for k, who in enumerate(free.tolist()):
+        value, far = float(ratio[k]), reach * float(error[k])
+        consistency[who] = Estimate(
+            value, value - far, value + far, p=tested.p[k], p_adjusted=tested.adjusted[k],
+            p_method="t over prompts, of the difference from the other usual raters",
+            verdict=tested.called(k, None, ERRATIC) if infit_z[who] > SCATTERS else None,
+            se=float(error[k]), **given,
         )  # fmt: skip
-        mine = [few] * J
-        for k, who in enumerate(free.tolist()):
-            value, error = float(tested.value[k]), float(tested.error[k])
-            mine[who] = Estimate(
-                math.exp(value), math.exp(value - reach * error), math.exp(value + reach * error),
-                n_prompts, method=method, level=level,
-                reason=None if math.isfinite(reach)
-                else f"{n_prompts} prompts: an interval needs at least {MIN_UNITS}",
-                p=tested.p[k], p_adjusted=tested.adjusted[k], family="raters, Holm",
-                p_method="t over prompts, of the logarithm, against the other usual raters",
-                verdict=tested.called(k, above, below),
-            )  # fmt: skip
-        found.append(tuple(mine))
-    return found[0], found[1]
+    follows = np.flatnonzero((a > FOLLOWS) & (w > FOLLOWS))
+    for k in np.setdiff1d(np.arange(n), follows).tolist():
+        why = "follow quality too little" if a[k] <= FOLLOWS else "are all at the ends"
+        range_use[int(free[k])] = none(f"its scores {why} to tell a range")
+    if len(follows) < 2:
+        return tuple(range_use), tuple(consistency)
+    slope = np.hstack([np.diag(1 / a[follows]), -np.diag(1 / w[follows])])
+    mine = np.ix_(np.concatenate([follows, n + follows]), np.concatenate([follows, n + follows]))
+    tested = _Contrasts.of(
+        np.log(a[follows] / w[follows]), slope @ covariance[mine] @ slope.T, n_prompts,
+        -math.log(NARROW),
+    )  # fmt: skip
+    for k, one in enumerate(follows.tolist()):
+        value, far = float(tested.value[k]), min(reach * float(tested.error[k]), 50.0)
+        who = int(free[one])
+        # of an erratic rater nothing else is said: chance alone would fill its range, or empty it
+        called = None if consistency[who].verdict else tested.called(k, WIDE, NARROW_RANGE)
+        range_use[who] = Estimate(
+            math.exp(value), math.exp(value - far), math.exp(value + far), p=tested.p[k],
+            p_adjusted=tested.adjusted[k], verdict=called,
+            p_method="t over prompts, of the logarithm, against the other usual raters", **given,
+        )  # fmt: skip
+    return tuple(range_use), tuple(consistency)
 
 
-def _fair(data: Data, parameters: Floats, categories: Sequence[Floats]) -> list[float]:
+@dataclass(frozen=True, slots=True)
+class _Ruler:
+    """What a fit says in the unit of the usual raters, whose mean consistency and range are 1.
+
+    Attributes:
+        values: severities at the mean quality (their mean 0), difficulties, steps.
+        covariance: of these.
+        mean, spread: of quality.
+        widths: shape (J,), how far apart each rater's thresholds are.
+        quality: posterior means and deviations.
+    """
+
+    values: Floats
+    covariance: Floats
+    mean: float
+    spread: float
+    widths: Floats
+    quality: tuple[Floats, Floats]
+
+
+def _ruler(data: Data, fit: Fit, is_usual: Mask) -> _Ruler:
+    """Puts a fit in that unit, errors by numeric first derivatives.
+
+    A rater's severity is that at the mean quality: where a is not 1 it differs with quality.
+    """
+    J, C, at = data.J, data.C, data.n_fixed - 2
+    usual = is_usual & data.can_differ
+    if not usual.any():
+        usual = np.ones(J, dtype=bool)
+
+    def turned(parameters: Floats) -> tuple[Floats, float, float]:
+        a, w = parameters[at + 2 :].reshape(2, J)
+        unit = a[usual].mean()
+        mean = parameters[at] * unit
+        severity = parameters[:J] - (a / unit - 1) * mean
+        values = np.concatenate(
+            [
+                severity - severity.mean(),
+                parameters[J : J + C] * unit,
+                parameters[J + C : at] * w[usual].mean(),
+            ]
+        )
+        return values, float(mean - severity.mean()), float(unit)
+
+    values, mean, unit = turned(fit.parameters)
+    n = len(fit.covariance)
+    slope = np.zeros((len(values), n))
+    for place in range(n):
+        step = np.zeros(len(fit.parameters))
+        step[place] = 1e-5
+        up, down = turned(fit.parameters + step)[0], turned(fit.parameters - step)[0]
+        slope[:, place] = (up - down) / 2e-5
+    spread = unit * math.exp(float(fit.parameters[at + 1]))
+    first, second = fit.weights @ fit.z, fit.weights @ fit.z**2
+    deviation = spread * np.sqrt(np.maximum(second - first**2, 0.0))
+    w = fit.parameters[at + 2 + J :]
+    return _Ruler(
+        values, slope @ fit.covariance @ slope.T, mean, spread, w / w[usual].mean(),
+        (mean + spread * first, deviation),
+    )  # fmt: skip
+
+
+def _fair(data: Data, ruler: _Ruler, categories: Sequence[Floats]) -> list[float]:
     """What each rater gives a response of mean quality on the average criterion, in points."""
-    J, at = data.J, data.n_fixed - 2
-    scale = np.zeros(J, dtype=np.int64)
+    scale = np.zeros(data.J, dtype=np.int64)
     scale[data.rater] = data.scale
     found = []
-    for who in range(J):
-        steps = parameters[steps_of(data, int(scale[who]))]
-        place = parameters[at] - parameters[who]
-        eta = np.concatenate([[0.0], np.cumsum(place - steps)])
+    for who in range(data.J):
+        steps = ruler.values[steps_of(data, int(scale[who]))] * ruler.widths[who]
+        eta = np.concatenate([[0.0], np.cumsum(ruler.mean - ruler.values[who] - steps)])
         p = np.exp(eta - eta.max())
         found.append(float(p @ categories[int(scale[who])] / p.sum()))
     return found

@@ -1,5 +1,10 @@
 """Marginal maximum likelihood of the many-facet rating-scale model: its arithmetic.
 
+    log P(k) / P(k − 1) = a (quality − difficulty) − severity − w · threshold of step k
+
+with a and w 1 but for raters with a range and a consistency of their own. A rater who gives scores
+at random has a = 0, and one who counts from the other end a below 0, without leaving the model.
+
 Ratings are counts of categories in cells, a cell being a rater and a criterion that met; a cell's
 probabilities are the same for every response, at each node of quality. Nothing of the size
 ratings x nodes x categories is made.
@@ -72,7 +77,7 @@ class Fit:
     """A maximum of the likelihood.
 
     Attributes:
-        parameters: severities, difficulties, steps, mean, log spread, log a, log s.
+        parameters: severities, difficulties, steps, mean, log spread, a, w.
         covariance: of them, over prompts.
         weights: shape (R, nodes), the posterior of each response's quality.
         z: shape (nodes,).
@@ -124,7 +129,7 @@ def steps_of(data: Data, scale: int) -> slice:
 
 def start_of(data: Data, code: Integers, sc: Integers) -> Floats:
     """Steps from how often neighbouring categories were given; all else at its centre."""
-    start = np.zeros(data.n_fixed + 2 * data.J)
+    start = np.concatenate([np.zeros(data.n_fixed), np.ones(2 * data.J)])
     for scale, n_steps in enumerate(data.n_steps):
         counts = np.bincount(code[sc == scale], minlength=n_steps + 1).astype(np.float64)
         step = np.log(counts[:-1] / counts[1:])
@@ -142,12 +147,11 @@ class Model:
         J, C, at = data.J, data.C, data.n_fixed - 2
         self.data, self.z = data, z
         self.spread = math.exp(float(parameters[at + 1]))
-        self.a = np.exp(parameters[at + 2 : at + 2 + J])[data.rater]
-        self.s = np.exp(parameters[at + 2 + J :])[data.rater]
-        self.place = (
-            parameters[at] + self.spread * z[None, :]
-            - parameters[:J][data.rater][:, None] - parameters[J : J + C][data.criterion][:, None]
-        )  # fmt: skip
+        self.a = parameters[at + 2 : at + 2 + J][data.rater]
+        self.w = parameters[at + 2 + J :][data.rater]
+        of_criterion = parameters[J : J + C][data.criterion]
+        self.place = parameters[at] + self.spread * z - of_criterion[:, None]  # (cells, nodes)
+        place = self.a[:, None] * self.place - parameters[:J][data.rater][:, None]
         sums = np.full((len(data.n_steps), data.K), np.inf)
         for scale, n_steps in enumerate(data.n_steps):
             sums[scale, 0] = 0.0
@@ -156,14 +160,11 @@ class Model:
         self.is_there = np.isfinite(self.sums)
         self.sums = np.where(self.is_there, self.sums, 0.0)
         k = np.arange(data.K)
-        eta = self.a[:, None, None] * (
-            k * self.place[:, :, None] - (self.s[:, None] * self.sums)[:, None, :]
-        )
+        eta = k * place[:, :, None] - (self.w[:, None] * self.sums)[:, None, :]
         eta = np.where(self.is_there[:, None, :], eta, -np.inf)
         top = eta.max(axis=2, keepdims=True)
         self.log_p = eta - top - np.log(np.exp(eta - top).sum(axis=2, keepdims=True))
         self.p = np.exp(self.log_p)
-        self.eta = np.where(self.is_there[:, None, :], eta, 0.0)
 
     def by_response(self) -> Floats:
         """Shape (R, nodes): log likelihood of each response's ratings at each node."""
@@ -181,41 +182,41 @@ class Model:
         return raw / total, float((np.log(total) + top).sum())
 
     def local(self) -> Floats:
-        """Shape (cells, nodes, K, 4 + steps): derivatives of eta by a cell's own parameters.
+        """Shape (cells, nodes, K, 4 + K): derivatives of eta by a cell's own parameters.
 
-        By quality (less it: severity and difficulty), log spread, log a, log s, and each step.
+        By place on the ruler as the rater has it (less it: severity), by quality (less it:
+        difficulty), log spread, a, w, and each step.
         """
         data = self.data
         k = np.arange(data.K)
-        shape = (*self.p.shape, 3 + data.K)
-        found = np.zeros(shape)
-        by_place = self.a[:, None, None] * k
-        found[..., 0] = by_place
-        found[..., 1] = by_place * (self.spread * self.z)[None, :, None]
-        found[..., 2] = self.eta
-        own = -(self.a * self.s)
-        found[..., 3] = (own[:, None] * self.sums)[:, None, :]
+        found = np.zeros((*self.p.shape, 4 + data.K))
+        by_quality = self.a[:, None, None] * k
+        found[..., 0] = k
+        found[..., 1] = by_quality
+        found[..., 2] = by_quality * (self.spread * self.z)[None, :, None]
+        found[..., 3] = k * self.place[:, :, None]
+        found[..., 4] = -self.sums[:, None, :]
         reached = (k[:, None] >= k[None, 1:]).astype(np.float64)
-        found[..., 4:] = own[:, None, None, None] * reached
+        found[..., 5:] = -self.w[:, None, None, None] * reached
         return found
 
     def columns(self, n_parameters: int) -> Floats:
-        """Shape (cells, 3 + K, n_parameters): which parameters a cell's own ones are."""
+        """Shape (cells, 4 + K, n_parameters): which parameters a cell's own ones are."""
         data = self.data
-        found = np.zeros((len(data.rater), 3 + data.K, n_parameters))
+        found = np.zeros((len(data.rater), 4 + data.K, n_parameters))
         cells = np.arange(len(data.rater))
         at = data.n_fixed - 2
         found[cells, 0, data.rater] = -1.0
-        found[cells, 0, data.J + data.criterion] = -1.0
-        found[:, 0, at] = 1.0
-        found[:, 1, at + 1] = 1.0
+        found[cells, 1, data.J + data.criterion] = -1.0
+        found[:, 1, at] = 1.0
+        found[:, 2, at + 1] = 1.0
         if n_parameters > data.n_fixed:
-            found[cells, 2, data.n_fixed + data.rater] = 1.0
-            found[cells, 3, data.n_fixed + data.J + data.rater] = 1.0
+            found[cells, 3, data.n_fixed + data.rater] = 1.0
+            found[cells, 4, data.n_fixed + data.J + data.rater] = 1.0
         for scale, n_steps in enumerate(data.n_steps):
             mine = cells[data.scale == scale]
             for step in range(n_steps):
-                found[mine, 4 + step, data.first_step(scale) + step] = 1.0
+                found[mine, 5 + step, data.first_step(scale) + step] = 1.0
         return found
 
 
@@ -249,39 +250,38 @@ def _derivatives(model: Model, weights: Floats, n_parameters: int) -> tuple[Floa
 def _at_nodes(model: Model, expected: Floats, rows: slice, n_parameters: int) -> Floats:
     """Shape (parameters, rows, nodes): what some responses' ratings say if quality were there."""
     data, at = model.data, model.data.n_fixed - 2
-    counts, sums = data.counts[rows], data.sums[rows] * model.a
+    counts, sums = data.counts[rows], data.sums[rows]
+    mean = expected[..., 0]
     found = np.zeros((n_parameters, len(counts), len(model.z)))
 
-    def of(cells: Mask, by_count: Floats, by_rating: Floats) -> Floats:
-        """By the ratings in these cells (rows, 1), less what is expected of them (rows, nodes)."""
-        one: Floats = by_rating[:, cells].sum(axis=1, keepdims=True) - (
-            counts[:, cells] @ by_count[cells]
-        )
+    def more(cells: Mask, weight: Floats) -> Floats:
+        """Shape (rows, nodes): how far ratings in these cells are above what is expected."""
+        own, times = weight[cells], mean[cells]
+        one: Floats = sums[:, cells] @ own - counts[:, cells] @ (times * own)
         return one
 
+    ones = np.ones((len(data.rater), 1))
     for rater in range(data.J):
-        found[rater] = -of(data.rater == rater, expected[..., 0], sums)
-    found[at] = -found[: data.J].sum(axis=0)
+        found[rater] = -more(data.rater == rater, ones)
+    for criterion in range(data.C):
+        found[data.J + criterion] = -more(data.criterion == criterion, model.a[:, None])
+    found[at] = -found[data.J : data.J + data.C].sum(axis=0)
     found[at + 1] = found[at] * (model.spread * model.z)
-    for criterion in range(data.C if data.C > 1 else 0):
-        found[data.J + criterion] = -of(data.criterion == criterion, expected[..., 0], sums)
     for scale, n_steps in enumerate(data.n_steps):
         mine = data.scale == scale
-        own = -(model.a * model.s)[mine]
         for step in range(n_steps):
-            reached = data.reached[rows, :, step][:, mine] @ own
+            reached = data.reached[rows, :, step][:, mine] @ -model.w[mine]
             found[data.first_step(scale) + step] = reached[:, None] - (
-                counts[:, mine] @ expected[mine, :, 4 + step]
+                counts[:, mine] @ expected[mine, :, 5 + step]
             )
     if n_parameters > data.n_fixed:
-        given = data.given[rows]
-        of_sums = (given @ _blocks(model.sums)).toarray() * -(model.a * model.s)
+        of_sums = (data.given[rows] @ _blocks(-model.sums)).toarray()
         for rater in np.flatnonzero(data.can_differ).tolist():
             mine = data.rater == rater
-            found[data.n_fixed + rater] = of(mine, expected[..., 2], of_sums) + (
-                sums[:, mine] @ model.place[mine]
+            found[data.n_fixed + rater] = more(mine, model.place)
+            found[data.n_fixed + data.J + rater] = of_sums[:, mine].sum(axis=1, keepdims=True) - (
+                counts[:, mine] @ expected[mine, :, 4]
             )
-            found[data.n_fixed + data.J + rater] = of(mine, expected[..., 3], of_sums)
     return found
 
 
