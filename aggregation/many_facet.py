@@ -61,8 +61,8 @@ class Thresholds:
     Attributes:
         categories: scores that were used, ascending; the others are none of the model's.
         unused: scores of the scale that nobody gave.
-        step: one a category but the lowest: the quality, in logits, at which the average rater is
-            as likely to give it as the one below. Their mean is 0 on the average criterion.
+        step: one a category but the lowest: the quality, in logits, at which the usual rater is as
+            likely to give it as the one below. Their mean is 0 on the average criterion.
     """
 
     categories: tuple[int, ...]
@@ -76,8 +76,8 @@ class ManyFacetFit:
 
     Attributes:
         raters: codes, ascending, of those who were fitted.
-        severity: logits, their mean 0; positive is severe. Its test, and the verdict "severe" or
-            "lenient", stand against the other usual raters, as in `rater_effects`.
+        severity: logits above the other usual raters, as in `rater_effects`; positive is severe.
+            Its verdict is "severe" or "lenient".
         fair: what each rater gives the average response, in points.
         range_use: share of the scale's range that a rater uses, 1 being what the other usual raters
             do; verdict "narrow" or "wide".
@@ -327,9 +327,10 @@ def _fitted(
             p_method="t over prompts, against the other usual raters",
             verdict=tested.called(k, SEVERE, LENIENT),
         )
-        for k, one in enumerate(estimates(ruler.values[:J], errors[:J]))
+        for k, one in enumerate(estimates(tested.value, tested.error))
     ]  # fmt: skip
     quality, quality_se = ruler.quality
+    quality = quality - float(ruler.values[:J][tested.usual].mean())
     own = float(np.var(quality, ddof=1)) if data.R > 1 else math.nan
     of_raters = float(np.var(ruler.values[:J], ddof=1))
     noise = float((errors[:J] ** 2).mean())
@@ -403,6 +404,7 @@ class _Contrasts:
         contrast: shape (raters, raters), what made them.
         p, adjusted: of the test that each is 0, and after Holm over raters.
         notable: size from which on a difference is worth a word.
+        usual: shape (raters,), who the others are measured against.
     """
 
     value: Floats
@@ -412,6 +414,7 @@ class _Contrasts:
     p: list[float]
     adjusted: list[float]
     notable: float
+    usual: Mask
 
     @classmethod
     def of(cls, values: Floats, covariance: Floats, n: int, notable: float) -> _Contrasts:
@@ -447,7 +450,7 @@ class _Contrasts:
         if known:
             for k, one in zip(known, holm([p[k] for k in known]), strict=True):
                 adjusted[k] = float(one)
-        return cls(value, error, others @ values, contrast, p, adjusted, notable)
+        return cls(value, error, others @ values, contrast, p, adjusted, notable, usual)
 
     def called(self, k: int, above: str | None, below: str | None) -> str | None:
         """The verdict on rater k, or None."""

@@ -41,8 +41,7 @@ class Data:
         rater, criterion, scale: of each cell.
         n_steps: categories but the lowest, of each scale.
         given: sparse (R, cells * K), how often a response got a category in a cell.
-        counts, sums: shape (R, cells), ratings of a response in a cell, and the sum of their codes.
-        reached: shape (R, cells, K - 1), how many of them are above each step.
+        counts, sums: sparse (R, cells), ratings of a response in a cell, and their sum of codes.
         cluster: shape (R,), the prompt of each response.
         can_differ: shape (J,), raters with a range and a consistency of their own.
     """
@@ -56,9 +55,8 @@ class Data:
     scale: Integers
     n_steps: tuple[int, ...]
     given: Any
-    counts: Floats
-    sums: Floats
-    reached: Floats
+    counts: Any
+    sums: Any
     cluster: Integers
     can_differ: Mask
 
@@ -113,11 +111,10 @@ def counted(
     cluster[r] = g
     of_rater = np.bincount(j, minlength=J)
     can_differ = (of_rater >= FEWEST_RATINGS) & (max(n_steps) > 1)
-    dense = given.toarray().reshape(R, len(cells), K)
-    reached = dense[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+    codes = np.tile(np.arange(K, dtype=np.float64), (len(cells), 1))
     return Data(
         R, J, C, K, rater, criterion, scale, tuple(n_steps), given,
-        reached[..., 0], reached[..., 1:].sum(axis=2), reached[..., 1:],
+        given @ _blocks(np.ones_like(codes)), given @ _blocks(codes),
         np.unique(cluster, return_inverse=True)[1].reshape(-1), can_differ,
     )  # fmt: skip
 
@@ -250,7 +247,8 @@ def _derivatives(model: Model, weights: Floats, n_parameters: int) -> tuple[Floa
 def _at_nodes(model: Model, expected: Floats, rows: slice, n_parameters: int) -> Floats:
     """Shape (parameters, rows, nodes): what some responses' ratings say if quality were there."""
     data, at = model.data, model.data.n_fixed - 2
-    counts, sums = data.counts[rows], data.sums[rows]
+    given = data.given[rows]
+    counts, sums = data.counts[rows].toarray(), data.sums[rows].toarray()
     mean = expected[..., 0]
     found = np.zeros((n_parameters, len(counts), len(model.z)))
 
@@ -270,12 +268,13 @@ def _at_nodes(model: Model, expected: Floats, rows: slice, n_parameters: int) ->
     for scale, n_steps in enumerate(data.n_steps):
         mine = data.scale == scale
         for step in range(n_steps):
-            reached = data.reached[rows, :, step][:, mine] @ -model.w[mine]
+            above = np.outer(np.where(mine, -model.w, 0.0), np.arange(data.K) > step)
+            reached = given @ above.reshape(-1)
             found[data.first_step(scale) + step] = reached[:, None] - (
                 counts[:, mine] @ expected[mine, :, 5 + step]
             )
     if n_parameters > data.n_fixed:
-        of_sums = (data.given[rows] @ _blocks(-model.sums)).toarray()
+        of_sums = (given @ _blocks(-model.sums)).toarray()
         for rater in np.flatnonzero(data.can_differ).tolist():
             mine = data.rater == rater
             found[data.n_fixed + rater] = more(mine, model.place)

@@ -116,7 +116,9 @@ def world(design: Design, rng: np.random.Generator) -> World:
     flat = [one.reshape(-1)[kept] for one in (score, r, j, c, prompt[r])]
     # severity is said at the mean quality, which is 0
     at_mean = a * severity
-    return World(*flat, at_mean - at_mean.mean(), steps, 1 / s, a)
+    usual = np.arange(raters) != SEVERE if design.severe else np.ones(raters, dtype=bool)
+    others = np.array([at_mean[usual & (np.arange(raters) != k)].mean() for k in range(raters)])
+    return World(*flat, at_mean - others, steps, 1 / s, a)
 
 
 def joint(made: World, categories: int) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from .corrections import ADOPTED
+from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
 from .people import BELOW_CHANCE, EVERY
@@ -140,6 +141,8 @@ class Answer:
         yield from self._people(self.main)
         yield from self._panel()
         yield from self._corrected()
+        if told := scale_use(self.estimates):
+            yield "scale use", told
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
             cautions = [*cautions[:MOST_CAUTIONS], f"{left} more with --full."]
@@ -372,6 +375,8 @@ class Answer:
             yield from self._people(keys)
         if named := self._raters_called():
             yield "raters", named
+        if told := scale_use(self.estimates):
+            yield "scale use", told
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

@@ -28,6 +28,7 @@ from ..reports.document import (
 from . import tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
+from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
@@ -70,6 +71,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("one-person", "Panel against one more person", shown.one_person(), "detail"),
             ("judges", "Judges, personas, models, axes", shown.judges(), "detail"),
@@ -97,6 +99,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
