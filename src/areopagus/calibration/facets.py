@@ -7,6 +7,7 @@ responses that people rated, over the criteria that both scored.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -49,6 +50,8 @@ MOST_RESPONSES: Final = 2_000
 
 MOST_DRAWN: Final = 10
 """People, and judges, of one picture: half of them the most severe, half the most lenient."""
+
+_PROVIDER: Final = r"[\w.-]+/"
 
 _QUANTILES: Final = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 
@@ -356,8 +359,9 @@ def _ruler(estimates: pd.DataFrame, raters: list[_Row]) -> Chart:
         half = MOST_DRAWN // 2
         drawn = mine if len(mine) <= MOST_DRAWN else [*mine[:half], *mine[-half:]]
         for keys, found in drawn:
-            called = f" ({', '.join(_called(found))})" if _called(found) else ""
-            names.append(f"{kind} {_name(keys)}{called}")
+            # providers and further verdicts stand in the table: a name has two short lines here
+            called = f" ({_called(found)[0]})" if _called(found) else ""
+            names.append(f"{kind} {re.sub(_PROVIDER, '', _name(keys))}{called}")
             one = found["severity"]
             value.append(one.value)
             ends.append((one.low, one.high, math.nan, math.nan))
