@@ -51,7 +51,9 @@ MOST_CATEGORIES: Final = 21
 MOST_RATERS: Final = 300
 MOST_RATINGS: Final = 200_000
 
-_SMALLEST_SPREAD: Final = 0.05  # logits; below it raters share nothing that could be measured
+FEWEST_SHARED: Final = 0.2
+"""Reliability of the responses' order below which there is no ruler: of ratings at random it is
+about .1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +279,9 @@ def _fitted(
     data = counted(code, r, j, c, g, sc, [len(one) - 1 for one in categories])
     fit = maximum(data, start_of(data, code, sc), is_extended=False)
     n_prompts = int(data.cluster.max()) + 1
-    spread = math.exp(float(fit.parameters[data.n_fixed - 1]))
-    if not np.isfinite(fit.parameters).all() or spread < _SMALLEST_SPREAD:
-        why = "raters share nothing that could be measured: qualities do not differ"
-        return ManyFacetFit(reason=why)
+    if not np.isfinite(fit.parameters).all() or (shared := _shared(fit)) < FEWEST_SHARED:
+        told = "" if not np.isfinite(fit.parameters).all() else f" (reliability {shared:.2f})"
+        return ManyFacetFit(reason=f"raters share too little for a ruler{told}")
     reach = float(stdtrit(n_prompts - 1, (1 + level) / 2)) if n_prompts >= MIN_UNITS else math.nan
     method = f"marginal maximum likelihood; {level:.0%} t over prompts, sandwich"
     fitness = mean_squares(data, fit)
@@ -331,7 +332,6 @@ def _fitted(
     ]  # fmt: skip
     quality, quality_se = ruler.quality
     quality = quality - float(ruler.values[:J][tested.usual].mean())
-    own = float(np.var(quality, ddof=1)) if data.R > 1 else math.nan
     of_raters = float(np.var(ruler.values[:J], ddof=1))
     noise = float((errors[:J] ** 2).mean())
     return ManyFacetFit(
@@ -362,7 +362,7 @@ def _fitted(
         is_extreme=tuple(_is_extreme(code, r, j, data).tolist()),
         spread=ruler.spread,
         has_own_parameters=own_parameters,
-        reliability=own / (own + float((quality_se**2).mean())),
+        reliability=_reliability(quality, quality_se),
         rater_reliability=max(0.0, 1 - noise / of_raters) if of_raters > 0 else math.nan,
         n_prompts=n_prompts,
     )  # fmt: skip
@@ -586,6 +586,19 @@ def _ruler(data: Data, fit: Fit, is_usual: Mask) -> _Ruler:
         values, slope @ fit.covariance @ slope.T, mean, spread, w / w[usual].mean(),
         (mean + spread * first, deviation),
     )  # fmt: skip
+
+
+def _shared(fit: Fit) -> float:
+    """Reliability of the responses' order, 1 being the variance of quality."""
+    first, second = fit.weights @ fit.z, fit.weights @ fit.z**2
+    return _reliability(first, np.sqrt(np.maximum(second - first**2, 0.0)))
+
+
+def _reliability(quality: Floats, error: Floats) -> float:
+    """Separation reliability: variance of the estimates, of that and their mean error variance."""
+    own = float(np.var(quality, ddof=1)) if len(quality) > 1 else 0.0
+    noise = float((error**2).mean())
+    return own / (own + noise) if own + noise > 0 else 0.0
 
 
 def _fair(data: Data, ruler: _Ruler, categories: Sequence[Floats]) -> list[float]:
