@@ -295,12 +295,12 @@ def _fitted(
         bool(one.verdict or two.verdict)
         for one, two in zip(range_use, consistency, strict=True)
     ])  # fmt: skip
-    ruler = None
-    if both is not None and called.any() and n_prompts >= FEWEST_PROMPTS:
+    ruler = plain = _ruler(data, fit, ~called)
+    if both is not None and called.any():
         ruler = _ruler(data, both, ~called)
-    own_parameters = ruler is not None
-    if ruler is None:
-        ruler = _ruler(data, fit, ~called)
+        if not ruler.error(data.J) <= MOST_LOST * plain.error(data.J):
+            ruler = plain
+    own_parameters = ruler is not plain
     if own_parameters:
         method = f"range and consistency of raters' own; {method}"
 
@@ -377,17 +377,18 @@ NARROW: Final = 0.75
 
 FAINT: Final = 0.75
 """Consistency below which a rater is called erratic, if its scores also scatter more than they
-should: with few prompts either alone names a usual rater too often."""
-
-SCATTERS: Final = 2.0
-"""Standardised infit from which on they do."""
-
-FEWEST_PROMPTS: Final = 20
-"""Prompts from which on the ruler is that of the second fit, where anybody is narrow, wide or
-erratic; with fewer it may be far off."""
+should: either alone names a usual rater too often."""
 
 FOLLOWS: Final = 0.05
 """Consistency below which nothing is said of a rater's range."""
+
+BY_CHANCE: Final = 0.05
+"""Chance, over all raters, that a usual one's standardised infit is as high as an erratic one's has
+to be."""
+
+MOST_LOST: Final = 2.0
+"""The ruler is that of the second fit, where anybody is narrow, wide or erratic, unless standard
+errors of severities are so many times those of the first: with few prompts it may be far off."""
 
 SEVERE, LENIENT, NARROW_RANGE, WIDE, ERRATIC = "severe", "lenient", "narrow", "wide", "erratic"
 
@@ -469,6 +470,8 @@ def _own_parameters(
     level: float,
 ) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
     """Range use and consistency of each rater against the other usual raters."""
+    from scipy.special import ndtri
+
     J, free = data.J, np.flatnonzero(data.can_differ)
 
     def none(reason: str) -> Estimate:
@@ -487,6 +490,7 @@ def _own_parameters(
         "n": n_prompts, "method": method, "level": level, "family": "raters, Holm",
         "reason": None if math.isfinite(reach) else no_interval,
     }  # fmt: skip
+    scatters = float(ndtri(1 - BY_CHANCE / J))
     tested = _Contrasts.of(a, covariance[:n, :n], n_prompts, 1 - FAINT)
     # a ratio to the others, by its first derivatives
     ratio = a / tested.origin
@@ -498,7 +502,7 @@ def _own_parameters(
         consistency[who] = Estimate(
             value, value - far, value + far, p=tested.p[k], p_adjusted=tested.adjusted[k],
             p_method="t over prompts, of the difference from the other usual raters",
-            verdict=tested.called(k, None, ERRATIC) if infit_z[who] > SCATTERS else None,
+            verdict=tested.called(k, None, ERRATIC) if infit_z[who] > scatters else None,
             se=float(error[k]), **given,
         )  # fmt: skip
     follows = np.flatnonzero((a > FOLLOWS) & (w > FOLLOWS))
@@ -544,6 +548,10 @@ class _Ruler:
     spread: float
     widths: Floats
     quality: tuple[Floats, Floats]
+
+    def error(self, n_raters: int) -> float:
+        """The largest standard error of a severity."""
+        return float(np.sqrt(np.diag(self.covariance)[:n_raters].max()))
 
 
 def _ruler(data: Data, fit: Fit, is_usual: Mask) -> _Ruler:

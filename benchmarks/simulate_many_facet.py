@@ -113,12 +113,13 @@ def world(design: Design, rng: np.random.Generator) -> World:
             score[one, rng.permutation(raters)[design.seen_by :]] = np.nan
     r, j, c = np.indices(score.shape)
     kept = np.isfinite(score).reshape(-1)
-    flat = [one.reshape(-1)[kept] for one in (score, r, j, c, prompt[r])]
+    r, j, c = (one.reshape(-1)[kept] for one in (r, j, c))
+    flat = score.reshape(-1)[kept]
     # severity is said at the mean quality, which is 0
     at_mean = a * severity
     usual = np.arange(raters) != SEVERE if design.severe else np.ones(raters, dtype=bool)
     others = np.array([at_mean[usual & (np.arange(raters) != k)].mean() for k in range(raters)])
-    return World(*flat, at_mean - others, steps, 1 / s, a)
+    return World(flat, r, j, c, prompt[r], at_mean - others, steps, 1 / s, a)
 
 
 def joint(made: World, categories: int) -> tuple[Floats, Floats]:

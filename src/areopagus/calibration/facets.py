@@ -487,6 +487,6 @@ def _notes(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield "Judges:", f"{judges.reason}."
     difficulty = list(estimates_by(select(estimates, TABLE, factor="criterion"), ["criterion"]))
     if difficulty:
-        told = [f"{words(str(keys['criterion']))} {estimate(one['difficulty'], is_signed=True)}"
+        of_each = [f"{words(str(keys['criterion']))} {estimate(one['difficulty'], is_signed=True)}"
                 for keys, one in difficulty]  # fmt: skip
-        yield "Difficulty of the criteria:", f"{'; '.join(told)} logits."
+        yield "Difficulty of the criteria:", f"{'; '.join(of_each)} logits."
