@@ -279,15 +279,19 @@ def _fitted(
     data = counted(code, r, j, c, g, sc, [len(one) - 1 for one in categories])
     fit = maximum(data, start_of(data, code, sc), is_extended=False)
     n_prompts = int(data.cluster.max()) + 1
-    if not np.isfinite(fit.parameters).all() or (shared := _shared(fit)) < FEWEST_SHARED:
-        told = "" if not np.isfinite(fit.parameters).all() else f" (reliability {shared:.2f})"
-        return ManyFacetFit(reason=f"raters share too little for a ruler{told}")
+    if (shared := _shared(fit)) < FEWEST_SHARED:
+        why = f"raters share too little for a ruler (reliability {shared:.2f})"
+        return ManyFacetFit(reason=why)
+    if not (fit.is_reached and np.isfinite(fit.parameters).all()):
+        return ManyFacetFit(reason="the likelihood has no maximum that was reached")
     reach = float(stdtrit(n_prompts - 1, (1 + level) / 2)) if n_prompts >= MIN_UNITS else math.nan
     method = f"marginal maximum likelihood; {level:.0%} t over prompts, sandwich"
     fitness = mean_squares(data, fit)
     both = None
     if data.can_differ.sum() >= 2:
         both = maximum(data, fit.parameters, is_extended=True, n_nodes=len(fit.z))
+        if not (both.is_reached and np.isfinite(both.parameters).all()):
+            both = None
     range_use, consistency = _own_parameters(
         data, both, fitness.infit_z, n_prompts, reach, method, level
     )
@@ -480,7 +484,9 @@ def _own_parameters(
     few = none(f"fewer than {FEWEST_RATINGS} ratings, or two categories")
     range_use, consistency = [few] * J, [few] * J
     if both is None:
-        return tuple(range_use), tuple(consistency)
+        if len(free) > 1:
+            few = none("with a range and a consistency of raters' own no maximum was reached")
+        return (few,) * J, (few,) * J
     places = np.concatenate([data.n_fixed + free, data.n_fixed + J + free])
     a, w = both.parameters[places].reshape(2, -1)
     covariance = both.covariance[np.ix_(places, places)]

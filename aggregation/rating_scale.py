@@ -79,13 +79,14 @@ class Fit:
         covariance: of them, over prompts.
         weights: shape (R, nodes), the posterior of each response's quality.
         z: shape (nodes,).
+        is_reached: whether the steps came to an end.
     """
 
     parameters: Floats
     covariance: Floats
     weights: Floats
     z: Floats
-    log_likelihood: float
+    is_reached: bool
 
 
 def counted(
@@ -331,25 +332,20 @@ def maximum(data: Data, start: Floats, *, is_extended: bool, n_nodes: int = 41) 
         model = Model(data, parameters, z)
         weights, likelihood = model.posterior()
         scores, information = _derivatives(model, weights, n_parameters)
+        is_reached = True
         for _ in range(_MOST_STEPS):
             step = basis @ _solved(basis.T @ information @ basis, basis.T @ scores.sum(axis=0))
             step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
-            gain = -math.inf
-            for _ in range(12):
-                trial = parameters.copy()
-                trial[:n_parameters] += step
-                trial_model = Model(data, trial, z)
-                trial_weights, reached = trial_model.posterior()
-                gain = reached - likelihood
-                if gain >= -1e-9:
-                    break
-                step = step / 2
-            if not gain >= -1e-9:
+            found = _uphill(data, parameters, step, z, likelihood)
+            if found is None:
                 break
-            parameters, model, weights, likelihood = trial, trial_model, trial_weights, reached
+            parameters, model, weights, reached, step = found
+            gain, likelihood = reached - likelihood, reached
             scores, information = _derivatives(model, weights, n_parameters)
             if gain < 1e-7 and float(np.abs(step).max()) < 1e-4:
                 break
+        else:
+            is_reached = False
         mean = weights @ z
         sharpest = np.sqrt(np.maximum(weights @ z**2 - mean**2, 0.0)).min()
         needed = min(_MOST_NODES, math.ceil(2 * _WIDTH / max(sharpest, 1e-3)) | 1)
@@ -357,8 +353,23 @@ def maximum(data: Data, start: Floats, *, is_extended: bool, n_nodes: int = 41) 
             break
         n_nodes = needed
     return Fit(
-        parameters, _sandwich(scores, information, basis, data.cluster), weights, z, likelihood
+        parameters, _sandwich(scores, information, basis, data.cluster), weights, z, is_reached
     )
+
+
+def _uphill(
+    data: Data, parameters: Floats, step: Floats, z: Floats, likelihood: float
+) -> tuple[Floats, Model, Floats, float, Floats] | None:
+    """The step, halved until the likelihood does not fall, and what stands there; None: nowhere."""
+    for _ in range(12):
+        trial = parameters.copy()
+        trial[: len(step)] += step
+        model = Model(data, trial, z)
+        weights, reached = model.posterior()
+        if reached - likelihood >= -1e-9:
+            return trial, model, weights, reached, step
+        step = step / 2
+    return None
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
