@@ -390,7 +390,7 @@ BY_CHANCE: Final = 0.05
 """Chance, over all raters, that a usual one's standardised infit is as high as an erratic one's has
 to be."""
 
-MOST_LOST: Final = 2.0
+MOST_LOST: Final = 4.0
 """The ruler is that of the second fit, where anybody is narrow, wide or erratic, unless standard
 errors of severities are so many times those of the first: with few prompts it may be far off."""
 

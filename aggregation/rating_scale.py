@@ -357,19 +357,34 @@ def maximum(data: Data, start: Floats, *, is_extended: bool, n_nodes: int = 41) 
     )
 
 
+_Stand = tuple[Floats, "Model", Floats, float, Floats]
+"""Parameters, what they say, posteriors, log likelihood, and the step that led there."""
+
+
 def _uphill(
     data: Data, parameters: Floats, step: Floats, z: Floats, likelihood: float
-) -> tuple[Floats, Model, Floats, float, Floats] | None:
-    """The step, halved until the likelihood does not fall, and what stands there; None: nowhere."""
-    for _ in range(12):
+) -> _Stand | None:
+    """The better of the step and its half, halved on until neither falls; None: nowhere.
+
+    Louis' information leaves out second derivatives by a and w, so that a step may be twice too
+    long: without its half the search goes to and fro about the maximum.
+    """
+
+    def at(step: Floats) -> _Stand:
         trial = parameters.copy()
         trial[: len(step)] += step
         model = Model(data, trial, z)
         weights, reached = model.posterior()
-        if reached - likelihood >= -1e-9:
-            return trial, model, weights, reached, step
+        return trial, model, weights, reached, step
+
+    best = at(step)
+    for _ in range(12):
         step = step / 2
-    return None
+        half = at(step)
+        if best[3] >= max(half[3], likelihood - 1e-9):
+            return best
+        best = half
+    return best if best[3] >= likelihood - 1e-9 else None
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:

@@ -294,7 +294,7 @@ def main() -> int:
     given = parser.parse_args()
     told: list[str] = []
     for design in DESIGNS:
-        if given.only in design.name:
+        if design.name.startswith(given.only):
             told += lines(design, measured(design, given.worlds, given.seed))
             print("\n".join(told[-40:]) if not given.out else design.name, flush=True)
             if given.out:

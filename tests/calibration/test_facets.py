@@ -66,7 +66,7 @@ def test_agreement_says_who_uses_half_the_scale_who_is_erratic_and_who_is_severe
     assert figure(found, TABLE, "range_use", rater="half").covers(0.5)
     line = summary(found)
     assert "scale use" in line
-    assert "share of the others' range: half (" in line
+    assert "uses part of the others' range: half (" in line
     assert "erratic: odd" in line
 
 

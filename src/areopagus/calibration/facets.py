@@ -285,11 +285,12 @@ def scale_use(estimates: pd.DataFrame) -> str:
     told: dict[str, list[str]] = {}
     for keys, found in _raters(estimates):
         for called in _called(found):
-            if called == ERRATIC:
-                told.setdefault("erratic", []).append(_name(keys))
-            elif called in (NARROW_RANGE, WIDE):
+            if called == NARROW_RANGE:
                 share = f"{_name(keys)} ({percent(found['range_use'].value)})"
-                told.setdefault("share of the others' range", []).append(share)
+                told.setdefault("uses part of the others' range", []).append(share)
+            elif called in (ERRATIC, WIDE):
+                what = "erratic" if called == ERRATIC else "goes to the ends"
+                told.setdefault(what, []).append(_name(keys))
     return "; ".join(f"{what}: {listed(names, 3)}" for what, names in told.items())
 
 
@@ -329,7 +330,7 @@ def _sentences(raters: list[_Row]) -> Iterator[tuple[str, str]]:
 _SAID: Final = {
     ERRATIC: ("Erratic, scores follow quality less and scatter more:", "consistency", " of others"),
     NARROW_RANGE: ("Uses part of the scale:", "range_use", " of the others' range"),
-    WIDE: ("Uses more of the scale:", "range_use", " of the others' range"),
+    WIDE: ("Goes to the ends of the scale:", "range_use", " of the others' range"),
     SEVERE: ("Severe:", "severity", " logits"),
     LENIENT: ("Lenient:", "severity", " logits"),
 }
