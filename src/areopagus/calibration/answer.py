@@ -13,6 +13,7 @@ from ..formats import count, estimate, listed, listed_all, number, said, units, 
 from ..records.estimates import estimate_at, estimates_by, select
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
+from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
 from .people import BELOW_CHANCE, EVERY
@@ -163,6 +164,8 @@ class Answer:
         yield from self._labels()
         if not self.has_labels_only:
             yield from self._corrected()
+        if told := scale_use(self.estimates):
+            yield "scale use", told
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
             cautions = [*cautions[:MOST_CAUTIONS], f"{left} more in the report."]
@@ -569,6 +572,8 @@ class Answer:
             )
         if named := self._raters_called():
             yield "raters", named
+        if told := scale_use(self.estimates):
+            yield "scale use", told
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

@@ -33,6 +33,7 @@ from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
+from .facets import add_many_facets
 from .judges import add_judges
 from .labels import add_label_people, add_labels, cuts_of
 from .matched import add_matched, limitations
@@ -280,6 +281,10 @@ def calibrate(
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    doing("placing people and judges on one ruler")
+    limits = identity.get("scale")
+    panel_scale = (limits[0], limits[1]) if limits else None
+    add_many_facets(out, dataset, panel_scale=panel_scale, **chance)
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     doing("fitting corrections")
@@ -331,6 +336,7 @@ def agreement(
     add_people(out, dataset, level=config.level, seed=config.seed)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
+    add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

@@ -28,6 +28,7 @@ from ..reports.document import (
 from . import preferences_answer, tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
+from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .label_document import label_people, labels_in_detail, labels_in_short
 from .people import EVERY, ITEMS
@@ -72,6 +73,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
@@ -104,6 +106,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
