@@ -37,6 +37,9 @@ CANNOT_TELL: Final = "cannot tell on"
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
 
+NEARLY_CROSSED: Final = 0.9
+"""Share of a crossed design's ratings from which those that are missing are told as gaps in it."""
+
 MOST_NAMED: Final = 2
 """Criteria of one verdict that the first sentence names; more are counted."""
 
@@ -190,8 +193,10 @@ class Answer:
             n_labels = self.n("matched", "n_labels")
             labelled = units(n_labels, "label") if n_labels else ""
             told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
-        elif n_ratings == n["rater"] * n["response"]:
+        elif n_ratings == (n_crossed := n["rater"] * n["response"]):
             told = "crossed, one rating each"
+        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
+            told = f"crossed but for {units(n_crossed - n_ratings, 'rating')} of {count(n_crossed)}"
         elif rotation := self.rotation(one):
             told = f"in rotation: {rotation}"
         else:
@@ -247,7 +252,7 @@ class Answer:
         told = f"alpha {estimate(alpha)}{self._on(keys)}"
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
-            told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+            told += f": the mean of {m.value:.2g} is worth {number(worth.value)}"
         w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
         if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
             told += f"; W {estimate(w)}, by chance {number(chance.value)}"
@@ -378,7 +383,10 @@ class Answer:
         if n_panel is not None and n_panel.n != n_panel.n_planned:
             n_missing = (n_panel.n_planned or 0) - n_panel.n
             of_all = units(n_panel.n_planned or 0, "response")
-            yield f"{of}coverage", f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+            told = f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+            both = self.of("matched", "n_both")
+            if both is None or n_missing != (both.n_planned or 0) - both.n:  # else it is said
+                yield f"{of}coverage", told
         yield from self._label_people(keys, f"{of}people", on)
         if kappa.is_defined:  # else a caution says why
             told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"

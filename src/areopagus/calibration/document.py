@@ -174,13 +174,13 @@ class _Shown(Answer):
             "Accuracy on people's preferences between two responses, ties one half, on pairs of "
             "two raters or more.",
             "By criterion, of pairs",
-            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
-             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
             [
-                [name, so, *(
+                [name, *(
                     None if figures.get(one) is None else figures[one].value
                     for one in ("accuracy_of_panel", "accuracy_of_one")
-                ), figures.get("accuracy_difference")]
+                ), figures.get("accuracy_difference"), so]
                 for name, so, figures in found
             ],
         )  # fmt: skip
