@@ -146,8 +146,12 @@ def many_facet(
     which raters have both, geometric means 1. Standard errors are those of the sandwich over
     prompts: responses to one prompt, and one rater's several criteria, need not be independent.
 
-    Joint maximum likelihood, which Facets uses, is not: with five raters a response it stretches
-    the ruler (see benchmarks/simulate_many_facet.py, which has both).
+    Joint maximum likelihood, which Facets uses, stretches thresholds by 1.31 with five raters a
+    response (1.05 corrected by (L − 1)/L); this by 1.03 (26 prompts; benchmarks/
+    simulate_many_facet.py, 500 worlds, Monte Carlo error .005). There 95% intervals of severities
+    cover .947, of thresholds .937; a rater with half the range is named in .992, an erratic one in
+    .962 of worlds, another as narrow in .042, as erratic in .002. At 9 prompts: .402, .350, .046,
+    .000.
 
     Mean squares compare a rating with what the *other* raters' ratings predict, so that they have
     expectation 1 with few raters too: infit = Σ (x − m)² / Σ v, outfit = mean (x − m)²/v, with m
