@@ -104,10 +104,13 @@ def add_many_facets(
     scored = _people(dataset)
     if scored is None:
         return  # ranks only: there is no scale to speak of
-    if dataset.scale is None:
-        out.add(TABLE, "fit", undefined("no scale is known"))
+    ends = {dataset.scale_of(name) for name in scored.criteria}
+    people_scale = ends.pop()
+    if people_scale is None or ends:
+        why = "criteria have scales of their own" if ends else "no scale is known"
+        out.add(TABLE, "fit", undefined(why))
         return
-    scales = [dataset.scale]
+    scales = [people_scale]
     if dataset.panel is not None:
         joint = _with_judges(dataset.panel, scored)
         if joint is None:
@@ -117,7 +120,7 @@ def add_many_facets(
             )  # fmt: skip
         else:
             scored = joint
-            if panel_scale is not None and panel_scale != dataset.scale:
+            if panel_scale is not None and panel_scale != people_scale:
                 scales.append(panel_scale)
     prompts = np.unique(dataset.responses.prompt[scored.response])
     kept = np.ones(len(scored.score), dtype=bool)
@@ -135,6 +138,7 @@ def add_many_facets(
         criterion=scored.criterion[kept],
         prompt=dataset.responses.prompt[scored.response[kept]],
         rater_scale=None if of_side is None else of_side[kept],
+        rater_kind=scored.is_judge[kept],
         level=level,
     )
     n_prompts = len(np.unique(dataset.responses.prompt[scored.response[kept]]))
