@@ -7,7 +7,7 @@ panel run and that of a comparison show the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
@@ -224,11 +224,22 @@ class Differences:
             what = f"agree on all {len(sides)} directions"
         return [f"{agree} of {len(models)} models {what}"]
 
-    def summary(self, heads: dict[str, str]) -> list[Part]:
-        """The picture and the table of composites held against the baseline."""
+    def summary(
+        self,
+        heads: dict[str, str],
+        means: Mapping[str, Estimate] | None = None,
+        scale: tuple[float, float] = (1.0, 10.0),
+    ) -> list[Part]:
+        """The picture and the table of composites held against the baseline.
+
+        Args:
+            heads: criteria to what they are called.
+            means: of every side, where they are to stand beside its difference.
+            scale: of the means.
+        """
         if not self.others:
             return []
-        return [self._chart(), self._table(self.others, "composite", heads)]
+        return [self._chart(), self._table("composite", heads, means or {}, scale)]
 
     def _chart(self) -> Chart:
         shown = self.others[:MOST_LINES]
@@ -254,36 +265,49 @@ class Differences:
             axis="difference in points",
         )
 
-    def _table(self, sides: Sequence[str], criterion: str, heads: dict[str, str]) -> Table:
+    def _table(
+        self,
+        criterion: str,
+        heads: dict[str, str],
+        means: Mapping[str, Estimate],
+        scale: tuple[float, float],
+    ) -> Table:
+        def beside(side: str) -> list[Scalar | Cell]:
+            return [means[side].value if side in means else None] if means else []
+
         rows: list[list[Scalar | Cell]] = []
+        if means:
+            rows.append([self.baseline, *beside(self.baseline), "", "", ""])
         has_verdict = False
-        for side in sides:
+        for side in self.others:
             figures = self.of(side, criterion=criterion)
             one, such = figures["difference"], figures.get("such judges")
             won = figures["prompts won"]
             shown = UNDEFINED if such is None else interval(such.low, such.high, is_signed=True)
             n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
-            rows.append([_mark(side, figures), one, shown, n_won])
+            rows.append([_mark(side, figures), *beside(side), one, shown, n_won])
             has_verdict |= one.verdict is not None
         pairs = len(self.pairs())
-        notes = self._reasons(sides, criterion)
         held = heads.get(criterion, words(criterion))
+        baseline = _short(self.baseline, 28)
+        low, high = scale
         return Table(
-            caption=f"Difference from {_short(self.baseline, 28)} in {held}, points"
-            + (
-                f"; for this panel, for such judges; Holm over {units(pairs, 'pair')}"
-                if has_verdict
-                else ""
-            ),
+            caption=(
+                f"Mean {held} ({low:g} to {high:g}), and difference from {baseline}"
+                if means
+                else f"Difference from {baseline} in {held}, points"
+            )
+            + (f"; Holm over {units(pairs, 'pair')}" if has_verdict else ""),
             label=f"Differences from {self.baseline}",
             columns=[
                 Column(self.by, "id"),
+                *([Column("mean", "number")] if means else []),
                 Column("difference", "estimate", is_signed=True),
                 Column("such judges"),
                 Column("prompts won"),
             ],
             rows=rows,
-            notes=notes,
+            notes=self._reasons(self.others, criterion),
             is_short=True,
         )
 

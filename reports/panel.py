@@ -86,14 +86,24 @@ def panel_document(
                     Section(
                         "comparison",
                         "Who scores higher",
-                        view.differences.summary(view.heads),
+                        view.differences.summary(
+                            view.heads,
+                            {name: view.mean(name) for name in view.best_first},
+                            view.scale,
+                        ),
                         "summary",
                     )
                 ]
                 if view.differences.others
                 else []
             ),
-            Section("respondents", "Respondents", _respondents(view), "summary"),
+            Section(
+                "respondents",
+                "Respondents",
+                _respondents(view),
+                # each mean stands beside its difference
+                "detail" if view.differences.others else "summary",
+            ),
             *where_they_differ(prompts),
             *(
                 [

@@ -371,7 +371,10 @@ def all_prompts(prompts: ComparedPrompts) -> Section:
     parts: list[Part] = []
     if not _has_reasons(prompts):
         parts.append(
-            Paragraph("Judges were not asked for reasons: --rationale before asks.", "quiet")
+            Paragraph(
+                "Judges were not asked for reasons; with the setting rationale: before they are.",
+                "quiet",
+            )
         )
     if len(prompts.scores) > MOST_ROWS:
         parts.append(

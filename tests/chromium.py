@@ -189,12 +189,10 @@ class Tab:
         """The result of a call of the protocol."""
         return self._browser.send(method, self._session, **params)
 
-    def open(self, path: Path, *, fragment: str = "") -> float:
-        """Opens a report and waits until its script is done; seconds from the start of loading."""
-        began = time.monotonic()
+    def open(self, path: Path, *, fragment: str = "") -> None:
+        """Opens a report and waits until its script is done."""
         self.go(path.as_uri() + fragment)
         self.wait_for("document.documentElement?.dataset.ready !== undefined")
-        return time.monotonic() - began
 
     def go(self, url: str) -> None:
         """Goes to an address."""

@@ -35,7 +35,21 @@ CANNOT_TELL: Final = "cannot tell on"
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
 
+MOST_NAMED: Final = 2
+"""Criteria of one verdict that the first sentence names; more are counted."""
+
 Keys = Mapping[Any, Any]
+
+
+def _which(names: Sequence[str], n: int, main: str) -> str:
+    """Names the criteria, or says how many of `n` they are; the main target is named always."""
+    if len(names) == n > MOST_NAMED:
+        return f"all {n} criteria"
+    if len(names) <= MOST_NAMED:
+        return listed_all(names)
+    if main in names:
+        return f"{main} and {len(names) - 1} of {n - 1} other criteria"
+    return f"{len(names)} of {n} criteria"
 
 
 class Answer:
@@ -102,9 +116,10 @@ class Answer:
         if not found:
             yield "Nothing can be compared: people and panel share no criterion."
             return
-        known = [f"{text} {listed_all(found.pop(k))}" for k, text in _ON.items() if k in found]
+        n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
+        known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
         if unknown := [name for names in found.values() for name in names]:
-            known.append(f"{CANNOT_TELL} {listed_all(unknown)}")
+            known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
         told = "; ".join(known)
         yield f"{told[0].upper()}{told[1:]}."
 
@@ -142,7 +157,7 @@ class Answer:
         yield from self._corrected()
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
-            cautions = [*cautions[:MOST_CAUTIONS], f"{left} more with --full."]
+            cautions = [*cautions[:MOST_CAUTIONS], f"{left} more in the report."]
         if cautions:
             yield "cautions", " ".join(cautions)
 

@@ -163,10 +163,10 @@ class _Shown(Answer):
         yield Table(
             f"Tau {self.where} with the mean of the other raters, a tie being no order.",
             "By criterion",
-            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
-             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
             [
-                [name, so, tau.value, one.value if one else None, apart]
+                [name, tau.value, one.value if one else None, apart, so]
                 for name, so, tau, one, _, apart in found
             ],
         )  # fmt: skip
@@ -435,8 +435,8 @@ class _Shown(Answer):
                 "random": "The rated prompts were said to be a random sample.",
                 "chosen": "The rated prompts were chosen: the panel's part in these means is not "
                 "earned, for chosen prompts may differ from the rest.",
-                None: "It was not said whether the rated prompts are a random sample of all "
-                "(--rated random): no mean with the panel's part in it is earned.",
+                None: "It was not said whether the rated prompts are a random sample of all: no "
+                "mean with the panel's part in it is earned.",
             }
             yield Paragraph(told[rated])
             yield from self.table(tables.GROUP_MEANS)

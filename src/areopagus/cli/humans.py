@@ -11,8 +11,8 @@ from ..errors import InputError, InputFault
 from ..experiment.config import HumansConfig
 from ..formats import units
 from ..progress import READING, ProgressLine
-from .display import Group, NarrowCommand
-from .options import chosen, config_options, json_option
+from .display import Group, NarrowCommand, printable
+from .options import chosen, config_options, json_option, quiet_option
 from .results import Output, listing
 
 if TYPE_CHECKING:
@@ -77,8 +77,18 @@ def inspect(file: str, *, json_file: str | None, **options: Any) -> int:
 @click.argument("file")
 @click.option("--out", metavar="FILE.csv", required=True, help="Where the justifications go.")
 @click.option("--responses", metavar="FILE", help="The responses rated: adds the questions' texts.")
+@json_option
+@quiet_option
 @human_options
-def comments(file: str, *, out: str, responses: str | None, **options: Any) -> None:
+def comments(
+    file: str,
+    *,
+    out: str,
+    responses: str | None,
+    json_file: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """Make a table of responses of what raters wrote in FILE, to be scored.
 
     A panel scores it like any responses; `areopagus calibrate --inferred RUN` compares
@@ -88,22 +98,24 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
     from ..records.humans.comments import COMMENT_COLUMNS, justifications
     from ..records.run_folder import csv_table
 
-    reading = reading_from(file, **options).require_sound()
-    found = justifications(reading.table, questions=_questions(responses))
-    with csv_table(out, COMMENT_COLUMNS) as lines:
-        for row in found.rows:
-            lines.write([row[name] for name in COMMENT_COLUMNS])
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        reading = reading_from(file, **options).require_sound()
+        found = justifications(reading.table, questions=_questions(responses))
+        with csv_table(out, COMMENT_COLUMNS) as lines:
+            for row in found.rows:
+                lines.write([row[name] for name in COMMENT_COLUMNS])
     raters = units(len({row["rater_id"] for row in found.rows}), "rater")
     rated = units(len({row["rated_response_id"] for row in found.rows}), "response")
-    click.echo(f"{units(len(found.rows), 'justification')} by {raters} of {rated}")
+    told = f"{units(len(found.rows), 'justification')} by {raters} of {rated}."
+    remarks = []
     if found.n_without:
-        click.echo(f"Without a word: {found.n_without:,} of rater and response")
+        remarks.append(("Without a word:", f"{found.n_without:,} of rater and response"))
     if found.n_shared:
-        click.echo(
-            f"{found.n_shared:,} stand for several responses, and no label says which is\n"
-            "meant: they can only be scored alike"
-        )
-    click.echo(f"Wrote {out}", err=True)
+        alike = "and no label says which is meant: they can only be scored alike"
+        remarks.append((f"{found.n_shared:,}", f"stand for several responses, {alike}"))
+    if Output(json_file, quiet).show(listing("comments", [told], remarks=remarks), place=out):
+        click.echo(f"Wrote {printable(out)}", err=True)
 
 
 def _questions(responses: str | None) -> dict[str, str]:
