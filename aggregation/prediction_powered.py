@@ -139,7 +139,7 @@ class MeanOverPrompts:
     weight: float
 
 
-def mean_over_prompts(
+def ppi_over_prompts(
     people: npt.ArrayLike, panel: npt.ArrayLike, *, level: float = 0.95
 ) -> MeanOverPrompts:
     """Returns people's mean over prompts, of scores or of paired differences.

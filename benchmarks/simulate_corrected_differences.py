@@ -26,7 +26,7 @@ import numpy as np
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.multiplicity import holm
-from areopagus.aggregation.prediction_powered import mean_over_prompts
+from areopagus.aggregation.prediction_powered import ppi_over_prompts
 
 PROMPTS, RATERS = 100, 3
 MEANS = (5.0, 5.4, 5.0)
@@ -71,7 +71,7 @@ def differences(
     for a, b in PAIRS:
         d = np.where(is_rated, people[:, a] - people[:, b], np.nan)
         f = panel[:, a] - panel[:, b]
-        one = mean_over_prompts(d, f)
+        one = ppi_over_prompts(d, f)
         found["panel"].append(t_interval(f))
         found["people alone"].append(one.people_alone)
         found["corrected"].append(one.mean)

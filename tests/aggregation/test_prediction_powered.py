@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.prediction_powered import mean_over_prompts, ppi_mean
+from areopagus.aggregation.prediction_powered import ppi_over_prompts, ppi_mean
 
 
 def test_the_published_prediction_powered_example() -> None:
@@ -72,13 +72,13 @@ def test_few_groups_give_no_prediction_powered_interval() -> None:
     assert found.mean.reason == "fewer than 6 labelled groups"
 
 
-def test_a_mean_over_prompts_is_ppi_with_every_prompt_a_group_and_has_its_test() -> None:
+def test_a_ppi_over_prompts_is_ppi_with_every_prompt_a_group_and_has_its_test() -> None:
     rng = np.random.default_rng(2)
     people, panel = rng.normal(0.5, 1, 40), rng.normal(0, 1, 40)
     people += panel
     people[15:] = np.nan
     panel[39] = np.nan  # neither rated nor scored: no part in it
-    found = mean_over_prompts(people, panel)
+    found = ppi_over_prompts(people, panel)
     same = ppi_mean(
         people[:15], panel[:15], panel[15:39], groups=range(15), unlabelled_groups=range(15, 39)
     )
@@ -88,12 +88,12 @@ def test_a_mean_over_prompts_is_ppi_with_every_prompt_a_group_and_has_its_test()
     # the p is the level at which the interval ends at 0
     assert found.mean.value > 0
     level = 1 - found.mean.p
-    assert mean_over_prompts(people, panel, level=level).mean.low == pytest.approx(0, abs=1e-9)
+    assert ppi_over_prompts(people, panel, level=level).mean.low == pytest.approx(0, abs=1e-9)
 
 
 def test_where_every_prompt_is_rated_peoples_own_mean_stands() -> None:
     people, panel = np.arange(8.0), np.ones(8)
-    found = mean_over_prompts(people, panel)
+    found = ppi_over_prompts(people, panel)
     interval = stats.ttest_1samp(people, 0).confidence_interval(0.95)
     assert (found.mean.low, found.mean.high) == pytest.approx(interval)
     assert found.mean == found.people_alone
@@ -102,7 +102,7 @@ def test_where_every_prompt_is_rated_peoples_own_mean_stands() -> None:
 
 def test_five_rated_prompts_are_too_few_to_correct_a_mean() -> None:
     people = np.array([1.0, 2, 3, 4, 5, np.nan, np.nan])
-    found = mean_over_prompts(people, np.arange(7.0))
+    found = ppi_over_prompts(people, np.arange(7.0))
     assert not found.mean.is_defined
     assert found.mean.reason == "people rated 5 of these prompts: 6 are needed"
 
@@ -118,7 +118,7 @@ def test_corrected_differences_cover_where_the_panel_is_biased_and_compressed() 
         people = held + rng.normal(0, 0.8, 60)
         people[rng.permutation(60)[:40]] = np.nan
         panel = 0.5 * held + 0.8 + rng.normal(0, 0.4, 60)
-        found = mean_over_prompts(people, panel)
+        found = ppi_over_prompts(people, panel)
         corrected += found.mean.covers(0.3)
         half = stats.t.ppf(0.975, 59) * panel.std(ddof=1) / np.sqrt(60)
         panel_covers += abs(panel.mean() - 0.3) < half
@@ -135,7 +135,7 @@ def test_a_panel_that_knows_nothing_gains_nothing_and_costs_no_coverage() -> Non
     for _ in range(300):
         people = rng.normal(0.3, 1, 60)
         people[20:] = np.nan
-        found = mean_over_prompts(people, rng.normal(0.8, 0.5, 60))
+        found = ppi_over_prompts(people, rng.normal(0.8, 0.5, 60))
         covered += found.mean.covers(0.3)
         widths.append([one.high - one.low for one in (found.mean, found.people_alone)])
     assert 0.91 < covered / 300 < 0.99
