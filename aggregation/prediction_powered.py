@@ -12,8 +12,6 @@ from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .pair_counting import Labels, group_codes
 
-MOST_FOLDS = 10
-"""Groups are left out one by one up to this many, above it in this many folds."""
 MIN_OTHERS = 2
 """Prompts without ratings from which on there is something to predict."""
 
@@ -28,7 +26,7 @@ class PredictionPoweredMean:
     Attributes:
         mean: with its interval.
         weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean. With
-            groups the mean over pairs of those of the folds.
+            groups the mean over pairs of those fitted without their group.
         labelled_only: the plain interval of the labelled values, to see what was gained.
         n_labelled, n_unlabelled: values used.
         df: degrees of freedom of the interval; inf for the normal one, nan where there is none.
@@ -59,10 +57,10 @@ def ppi_mean(
 
     Without groups: normal interval with plug-in variances, the published form; it treats
     responses as independent, which within prompts they are not (coverage .74 with 9 prompts of 5).
-    With groups: lambda of a group is fitted without its fold of groups, so that an interval is not
-    narrower for having been fitted to what it is made of:
+    With groups: lambda of a group is fitted without that group, so that an interval is not narrower
+    for having been fitted to what it is made of:
 
-        theta = mean(y - lambda_k (f - mean(f_unlabelled))),  k the fold of each pair
+        theta = mean(y - lambda_k (f - mean(f_unlabelled))),  k the group of each pair
 
     variances from group totals with G / (G - 1), t with Satterthwaite's degrees of freedom; a group
     that occurs on both sides is one group. Both hold for labelled groups that are a random sample.
@@ -117,7 +115,7 @@ def ppi_mean(
         interval = _interval(value, variance, df, n, "response", "PPI++, normal", level)
         plain = _interval(float(y.mean()), y.var(ddof=1) / n, n - 1, n, "response", "t", level)
     else:
-        weights = _weights_out_of_fold(y, f, u, code)
+        weights = _weights_without_own_group(y, f, u, code)
         weight = float(weights.mean())
         interval, plain, df = _clustered(y, f, u, weights, code, code_u, level)
     df = df if interval.has_interval else np.nan
@@ -207,15 +205,31 @@ def _weight(y: Floats, f: Floats, u: Floats) -> float:
     return float(np.clip(covariance / ((1 + len(y) / len(u)) * spread), 0.0, 1.0))
 
 
-def _weights_out_of_fold(y: Floats, f: Floats, u: Floats, code: Integers) -> Floats:
-    """Returns lambda for each pair, fitted without the pairs of its fold of groups."""
+def _weights_without_own_group(y: Floats, f: Floats, u: Floats, code: Integers) -> Floats:
+    """Returns lambda for each pair, fitted without the pairs of its group.
+
+    `_weight` of the others, from sums less those of the group.
+    """
     place = np.unique(code, return_inverse=True)[1].reshape(-1)
-    fold = place % MOST_FOLDS
-    weights = np.zeros(len(y))
-    for one in np.unique(fold).tolist():
-        rest = fold != one
-        if rest.sum() > 1:
-            weights[~rest] = _weight(y[rest], f[rest], u)
+    centre = np.concatenate([f, u]).mean()
+    a, b, c = (
+        y - y.mean(),
+        f - centre,
+        u - centre,
+    )  # small numbers lose no digits in sums of squares
+
+    def others(values: Floats) -> Floats:
+        rest: Floats = values.sum() - np.bincount(place, values)
+        return rest
+
+    n, N = others(np.ones(len(y))), len(u)
+    known = np.maximum(n, 1)
+    covariance = others(a * b) / known - others(a) * others(b) / known**2
+    total = n + N
+    spread = others(b**2) + (c**2).sum() - (others(b) + c.sum()) ** 2 / total
+    usable = (n > 1) & (spread > 1e-12 * ((b**2).sum() + (c**2).sum()))
+    scale = (1 + n / N) * np.where(usable, spread, 1.0) / (total - 1)
+    weights: Floats = np.where(usable, np.clip(covariance / scale, 0.0, 1.0), 0.0)[place]
     return weights
 
 

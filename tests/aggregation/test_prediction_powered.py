@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.prediction_powered import ppi_over_prompts, ppi_mean
+from areopagus.aggregation.prediction_powered import ppi_mean, ppi_over_prompts
 
 
 def test_the_published_prediction_powered_example() -> None:
@@ -141,3 +141,14 @@ def test_a_panel_that_knows_nothing_gains_nothing_and_costs_no_coverage() -> Non
     assert 0.91 < covered / 300 < 0.99
     with_panel, alone = np.mean(widths, axis=0)
     assert 0.98 * alone < with_panel < 1.05 * alone
+
+
+def test_neither_ids_nor_the_order_of_prompts_matter() -> None:
+    rng = np.random.default_rng(8)
+    people, panel = rng.normal(0, 1, 60), rng.normal(0, 1, 60)
+    people[25:] = np.nan
+    order = rng.permutation(60)
+    one, other = ppi_over_prompts(people, panel), ppi_over_prompts(people[order], panel[order])
+    assert (one.mean.value, one.mean.low) == pytest.approx((other.mean.value, other.mean.low))
+    turned = ppi_over_prompts(-people, -panel).mean
+    assert (turned.value, turned.high) == pytest.approx((-one.mean.value, -one.mean.low))

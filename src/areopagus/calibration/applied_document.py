@@ -9,7 +9,7 @@ from ..aggregation.differences import HIGHER, LOWER
 from ..aggregation.estimate import Estimate
 from ..formats import estimate, listed_all, percent, said, units
 from ..records.estimates import estimates_by, select
-from ..reports.document import Chart, Column, Document, Part, Points, Section, Table
+from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
 from .answer import demonstration
 from .corrections import RANDOM
 from .results import HOLDS_IF_ALIKE, Sampled
@@ -60,9 +60,11 @@ def applied_document(
     drift = select(estimates, "drift")
     moved = drift.loc[drift["verdict"] == MOVED, "group"].tolist()
     results: list[Part] = []
+    # a reason stands once: in the headline, or below the first table
+    notes = _reasons([*pairs.values(), *means.values()], sampled.refused)
     if pairs:
-        results += [_chart(means, pairs), _differences(pairs)]
-    results.append(_means(means))
+        results += [_chart(means, pairs), _differences(pairs, notes)]
+    results.append(_means(means, () if pairs else notes))
     remarks = [
         ("", f"Corrections applied: {_corrections(corrections, withheld)}."),
         *(("earned and not applied:", f"{name}: {why}") for name, why in withheld),
@@ -72,7 +74,8 @@ def applied_document(
     scores: list[Part] = [Points(remarks)]
     sections = [Section("results", "Raw and corrected", results, "summary")]
     if len(drift):
-        sections.append(Section("drift", "Judges since", [_drift(drift)], "summary"))
+        audience: Audience = "summary" if moved else "detail"
+        sections.append(Section("drift", "Judges since", [_drift(drift)], audience))
     sections.append(
         Section("scores", f"Scores of {units(n_responses, 'response')}", scores, "summary")
     )
@@ -217,8 +220,8 @@ def _trust(
             (
                 "new",
                 (
-                    f"{units(sampled.n_new, 'prompt')} of this run were not calibrated: raw figures "
-                    "hold them, corrected ones do not"
+                    f"{units(sampled.n_new, 'prompt')} of this run were not calibrated: raw "
+                    "figures hold them, corrected ones do not"
                 ),
             )
         )
@@ -243,8 +246,8 @@ def _trust(
             (
                 "raters",
                 (
-                    f"no rater rated both sides {units(sampled.n_unpaired, 'time')}: there the means "
-                    "of different raters are compared"
+                    f"no rater rated both sides {units(sampled.n_unpaired, 'time')}: there the "
+                    "means of different raters are compared"
                 ),
             )
         )
@@ -283,18 +286,18 @@ def _chart(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> Chart:
     )
 
 
-def _reasons(found: Sequence[Figures]) -> list[str]:
-    """Why corrected figures, or their intervals, are missing; each once."""
+def _reasons(found: Sequence[Figures], told: str | None) -> list[str]:
+    """Why corrected figures, or their intervals, are missing; each once, and none told already."""
     notes: dict[str, None] = {}
     for figures in found:
         one = figures["corrected"]
-        if one.reason and not one.has_interval:
+        if one.reason and one.reason != told and not one.has_interval:
             what = "no interval" if one.is_defined else "not corrected"
             notes[f"{what}: {said(one.reason)}"] = None
     return list(notes)
 
 
-def _differences(pairs: dict[Pair, Figures]) -> Table:
+def _differences(pairs: dict[Pair, Figures], notes: Sequence[str]) -> Table:
     family = next((one["corrected"].family for one in pairs.values()), None)
     has_tests = any(one["corrected"].p_adjusted == one["corrected"].p_adjusted
                     for one in pairs.values())  # fmt: skip
@@ -317,11 +320,11 @@ def _differences(pairs: dict[Pair, Figures]) -> Table:
         label="Differences",
         columns=columns,
         rows=rows,
-        notes=_reasons(list(pairs.values())),
+        notes=notes,
     )
 
 
-def _means(means: dict[str, Figures]) -> Table:
+def _means(means: dict[str, Figures], notes: Sequence[str]) -> Table:
     return Table(
         caption="Means over prompts: as the panel says, and on people's scale.",
         label="Means",
@@ -332,7 +335,7 @@ def _means(means: dict[str, Figures]) -> Table:
             Column("corrected", "estimate"),
         ],
         rows=[[name, one["mean"].n, one["mean"], one["corrected"]] for name, one in means.items()],
-        notes=_reasons(list(means.values())),
+        notes=notes,
     )
 
 
@@ -407,8 +410,8 @@ def _meaning() -> Points:
             (
                 "A judge that moved",
                 (
-                    "does no harm to corrected figures: people's ratings are held against the scores "
-                    "of this run. Calibrated scores and maps are those of the judge as it was."
+                    "does no harm to corrected figures: people's ratings are held against the "
+                    "scores of this run. Calibrated scores and maps are of the judge as it was."
                 ),
             ),
         ]

@@ -109,9 +109,9 @@ class Calibration(Agreement):
     Attributes:
         judge_scores: the judges' scores of the calibrated responses: response_id, prompt_id,
             text_sha256 (null where texts are not known), judge, score.
-        people_scores: every response of the run: response_id, text_sha256, rater, score; a row a
-            rating on what map and levels are fitted to, and one without rater and score where
-            nobody rated the response. Empty where people gave ranks only.
+        people_scores: every response of the run: response_id, respondent, text_sha256, rater,
+            score; a row a rating on what map and levels are fitted to, and one without rater and
+            score where nobody rated the response. Empty where people gave ranks only.
     """
 
     judge_scores: pd.DataFrame
@@ -400,7 +400,7 @@ def _judge_scores(dataset: Dataset, target: Target | None, texts: Texts) -> pd.D
 def _people_scores(dataset: Dataset, levels: Target | None, texts: Texts) -> pd.DataFrame:
     import pandas as pd
 
-    columns = ["response_id", "text_sha256", "rater", "score"]
+    columns = ["response_id", "respondent", "text_sha256", "rater", "score"]
     if levels is None:
         return pd.DataFrame(columns=columns)
     ids, ratings = dataset.responses.ids, levels.ratings
@@ -412,6 +412,7 @@ def _people_scores(dataset: Dataset, levels: Target | None, texts: Texts) -> pd.
     return pd.DataFrame(
         {
             "response_id": [ids[row] for row in rows],
+            "respondent": [dataset.responses.respondent[row] for row in rows],
             "text_sha256": [texts.sha256.get(ids[row]) for row in rows],
             "rater": [*raters, *([None] * len(others))],
             "score": [*ratings.value.tolist(), *([math.nan] * len(others))],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from ..records.prompt_units import prompt_units
 from ..records.run_folder import RUN_FILE
 from ..records.tables import read_scores
 from ..run import Run
-from .dataset import responses_of, with_unique_ids
+from .dataset import responses_of, texts_by_response, with_unique_ids
 from .panel_scores import QUORUM, PanelScores, panel_of_run
-from .reading import Judges, identity_of, panel_of_judgments
+from .reading import Judges, Texts, identity_of, panel_of_judgments
 
 _SHOWN = 200
 
@@ -49,8 +49,12 @@ class LaterPanel:
     notices: tuple[str, ...]
 
 
-def later_panel(judges: Judges) -> LaterPanel:
+def later_panel(judges: Judges, texts: Texts) -> LaterPanel:
     """Returns the panel of a run or its folder, or of stored judgments or their file.
+
+    Args:
+        judges: these.
+        texts: of the responses; says who wrote those of stored judgments.
 
     Raises:
         InputError: they cannot be read.
@@ -60,7 +64,7 @@ def later_panel(judges: Judges) -> LaterPanel:
         is_run = path.is_dir() or path.name == RUN_FILE
         judges = Run(path) if is_run else read_judgments(path)
     if not isinstance(judges, Run):
-        return _of_judgments(judges)
+        return _of_judgments(judges, texts)
     rows = read_scores(judges.path)
     ids, prompts = ([row[name] for row in rows] for name in ("response_id", "prompt_id"))
     panel = panel_of_run(
@@ -79,7 +83,7 @@ def later_panel(judges: Judges) -> LaterPanel:
     )  # fmt: skip
 
 
-def _of_judgments(judges: JudgmentReading) -> LaterPanel:
+def _of_judgments(judges: JudgmentReading, texts: Texts) -> LaterPanel:
     stored = judges.reading.require_sound()
     (table,) = with_unique_ids(stored.table)
     responses, notices = responses_of(table)
@@ -87,8 +91,15 @@ def _of_judgments(judges: JudgmentReading) -> LaterPanel:
     prompts = [responses.prompt_ids[code] for code in responses.prompt.tolist()]
     return LaterPanel(
         stored.path, panel, identity, list(responses.ids), prompts, prompts,
-        list(responses.respondent), None, (*notices, *told),
+        _writers(responses.ids, texts.columns.get("respondent_id", {}),
+                 texts_by_response(table, "source")), None, (*notices, *told),
     )  # fmt: skip
+
+
+def _writers(ids: Sequence[str], *said: Mapping[str, str]) -> list[str | None]:
+    """Who wrote each response, from the first that names all: two would mix ways of naming."""
+    names = next((one for one in said if all(name in one for name in ids)), {})
+    return [names.get(name) for name in ids]
 
 
 def panel_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:

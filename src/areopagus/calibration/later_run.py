@@ -131,7 +131,8 @@ def apply(
     """
     if not isinstance(saved, SavedCalibration):
         saved = load(saved)
-    later = later_panel(run)
+    texts = texts_of(responses, run)
+    later = later_panel(run, texts)
     panel = later.panel
     if saved.criterion is not None and saved.criterion not in panel.criteria:
         told = f"has no criterion {saved.criterion!r}, which was calibrated"
@@ -143,12 +144,11 @@ def apply(
             hint="The calibration is of another panel: a judge's prompt, persona or model "
             "changed. Calibrate this panel anew.",
         )
-    texts = texts_of(responses, run).sha256
-    drift, notices = _drift(saved, later, texts, seed)
+    drift, notices = _drift(saved, later, texts.sha256, seed)
     names = [*panel.models, *dict.fromkeys(name for name in later.respondents if name)]
     scores, applied, withheld = _scores(saved, later, is_other=bool(differences))
     out = Estimates()
-    different = _different(saved.people, texts)
+    different = _different(saved.people, texts.sha256)
     sampled = add_results(out, saved, later, different, is_other=bool(differences))
     out.extend(drift)
     found = Applied(

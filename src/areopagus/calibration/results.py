@@ -100,8 +100,7 @@ def add_results(
     criterion = saved.level_criterion
     score = later.panel.ensemble(criterion)
     prompt = np.unique(later.units, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    is_named = any(later.respondents)
-    who = [name or (UNNAMED if is_named else EVERYBODY) for name in later.respondents]
+    who = _respondents(saved, later)
     sides = list(dict.fromkeys(who))
     side = np.array([sides.index(name) for name in who], dtype=np.int64)
     people = _People.of(saved.people, later.ids, set(different), prompt, side)
@@ -181,6 +180,17 @@ def add_results(
         found = MeanOverPrompts(tested[0][k], tested[1][k], there[k].weight)
         out.add_all("comparison", _figures(found), **at)
     return replace(sampled, n_unpaired=n_unpaired if sampled.refused is None else 0)
+
+
+def _respondents(saved: SavedCalibration, later: LaterPanel) -> list[str]:
+    """Who wrote each response; of stored judgments, as the calibration names them."""
+    names = list(later.respondents)
+    if not any(names) and saved.people is not None:
+        known = saved.people.dropna(subset=["respondent"])
+        writers = dict(zip(known["response_id"], known["respondent"], strict=True))
+        if all(name in writers for name in later.ids):
+            names = [str(writers[name]) for name in later.ids]
+    return [name or (UNNAMED if any(names) else EVERYBODY) for name in names]
 
 
 def _figures(found: MeanOverPrompts) -> dict[str, Estimate | float | None]:
