@@ -64,10 +64,10 @@ def ppi_mean(
 
     variances from group totals with G / (G - 1), t with Satterthwaite's degrees of freedom; a group
     that occurs on both sides is one group. Both hold for labelled groups that are a random sample.
-    Measured coverage at 95%: .961, .953, .949 with 9, 26, 100 labelled prompts of 5, against .72,
-    .71, .71 without groups (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error
-    .007, .014). The interval is narrower than that of the labelled alone in .15, .48, .93 of worlds
-    with 9 prompts where panel and people correlate by 0, .3, .7, and in .13, .69, 1.00 with 26 (600
+    Measured coverage at 95%: .945, .950, .959 with 9, 26, 100 labelled prompts of 5, against .73,
+    .72, .71 without groups (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error
+    .007, .014). The interval is narrower than that of the labelled alone in .15, .47, .94 of worlds
+    with 9 prompts where panel and people correlate by 0, .3, .7, and in .11, .72, 1.00 with 26 (600
     worlds, error .02); fitted to the same pairs it had been so in .78 at 9 prompts and .3.
 
     Args:

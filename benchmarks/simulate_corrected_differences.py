@@ -91,7 +91,7 @@ def measured(name: str, n_rated: int, worlds: int, seed: int, *, is_skewed: bool
             covered[what] += [
                 one.covers(MEANS[a] - MEANS[b]) for one, (a, b) in zip(each, PAIRS, strict=True)
             ]
-            widths[what] += np.mean([one.high - one.low for one in each])
+            widths[what] += float(np.mean([one.high - one.low for one in each]))
         narrower += np.mean(
             [
                 one.high - one.low < other.high - other.low
@@ -129,7 +129,7 @@ def equal(name: str, n_rated: int, worlds: int, seed: int) -> str:
 
 def main() -> None:
     """Prints the figures that the documentation quotes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

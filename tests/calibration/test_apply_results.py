@@ -260,12 +260,11 @@ def test_on_other_prompts_the_map_speaks_without_an_interval(
     assert not one.has_interval
     assert np.isnan(one.p)
     assert one.reason is not None
-    assert one.reason.startswith("holds only if these responses are like the calibrated ones")
+    assert one.reason.startswith("the map holds if these responses are like the calibrated ones")
     first, second = found.document().headline
-    assert first.startswith("On people's scale ")
-    assert second == (
-        "That rests on the map alone, without an interval: people rated no response of this run."
-    )
+    # a map cannot put right what the panel favours a respondent by
+    assert first.startswith("By the map, long has +")
+    assert second == ("That is a guide without an interval: people rated no response of this run.")
     without = apply(replace(saved, map_x=(), map_y=()), later.judgments)
     assert not difference(without, "good", "plain", "corrected").is_defined
 
@@ -333,7 +332,7 @@ def test_a_rater_counts_in_a_difference_where_both_sides_were_rated(
     # nobody rated both: the means of different raters, which is said
     assert found.sampled.n_unpaired == 60
     assert difference(found, "good", "long", "corrected").value < before.value - 3
-    assert "no rater rated both sides 60 times" in " ".join(str(found).split())
+    assert "60 differences on a prompt between different raters" in " ".join(str(found).split())
 
 
 def test_it_shows_itself_in_80_columns_as_a_table_and_in_a_notebook(applied: Applied) -> None:

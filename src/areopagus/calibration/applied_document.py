@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..aggregation.differences import HIGHER, LOWER
+from ..aggregation.differences import HIGHER, LOWER, NOT_TOLD_APART
 from ..aggregation.estimate import Estimate
-from ..formats import estimate, listed_all, percent, said, units
+from ..formats import estimate, listed_all, number, percent, said, units
 from ..records.estimates import estimates_by, select
 from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
 from .answer import demonstration
@@ -79,8 +79,8 @@ def applied_document(
     sections.append(
         Section("scores", f"Scores of {units(n_responses, 'response')}", scores, "summary")
     )
-    parts = [*([_alone(pairs)] if pairs and sampled.refused is None else []), _meaning()]
-    sections.append(Section("meaning", "How the figures were made", parts))
+    made: list[Part] = [_alone(pairs)] if pairs and sampled.refused is None else []
+    sections.append(Section("meaning", "How the figures were made", [*made, _meaning()]))
     return Document(
         title="A calibration applied",
         kind="applied",
@@ -103,12 +103,12 @@ def _pairs(estimates: pd.DataFrame) -> dict[Pair, Figures]:
 
 
 def _headline(means: dict[str, Figures], pairs: dict[Pair, Figures], sampled: Sampled) -> list[str]:
-    told = [_on_people(means, pairs)] if any(_known(one) for one in means.values()) else []
+    is_known = any(_known(one) for one in means.values())
     why = sampled.refused
     if why is None:
-        return told or [f"Nothing is corrected: {_why_none(means)}."]
-    if told:
-        return [*told, f"That rests on the map alone, without an interval: {why}."]
+        return [_on_people(means, pairs)] if is_known else [f"Not corrected: {_why_none(means)}."]
+    if is_known:
+        return [_by_map(means, pairs), f"That is a guide without an interval: {why}."]
     return [f"Not corrected: {why}.", _raw(means, pairs)]
 
 
@@ -138,29 +138,42 @@ def _on_people(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
         one, raw = found["corrected"], found["difference"]
         shown = f"{estimate(one, is_signed=True)} points"
         alone = f"the panel alone says {estimate(raw, is_signed=True)}"
-        if one.verdict is None and not one.has_interval:
-            by = "above" if one.value > 0 else "below"
-            return f"On people's scale {first} is {by} {second}: {shown}; {alone}."
+        if one.verdict is None:
+            return f"On people's scale {first} less {second} is {shown}, not tested; {alone}."
         if one.verdict in (HIGHER, LOWER):
             names = (first, second) if one.verdict == HIGHER else (second, first)
             return f"On people's scale {names[0]} is better than {names[1]}: {shown}; {alone}."
         return f"On people's scale {first} and {second} are not told apart: {shown}; {alone}."
-    groups: dict[str, list[str]] = {HIGHER: [], LOWER: [], "": []}
-    for (_, other), found in with_top.items():
-        one = found["corrected"]
-        verdict = one.verdict if one.verdict in (HIGHER, LOWER) else ""
-        groups[str(verdict)].append(f"{other} ({estimate(one, is_signed=True)})")
-    has_tests = any(found["corrected"].has_interval for found in with_top.values())
-    sentences = []
-    if groups[HIGHER]:
-        sentences.append(f"{top} is better than {_some(groups[HIGHER])}")
-    if groups[LOWER]:
-        sentences.append(f"worse than {_some(groups[LOWER])}")
-    if groups[""]:
-        verb = "not told apart from" if has_tests else "compared, without a test, with"
-        lead = f"{top} is " if not sentences else ""
-        sentences.append(f"{lead}{verb} {_some(groups[''])}")
-    return f"On people's scale {', '.join(sentences)}.{_other_verdicts(pairs)}"
+    told = []
+    for verdict, words in (
+        (HIGHER, "better than"), (LOWER, "worse than"), (NOT_TOLD_APART, "not told apart from"),
+        (None, "not tested against"),
+    ):  # fmt: skip
+        names_told = [
+            f"{other} ({estimate(found['corrected'], is_signed=True)})"
+            for (_, other), found in with_top.items()
+            if found["corrected"].verdict == verdict
+        ]
+        told += [f"{words} {_some(names_told)}"] if names_told else []
+    return f"On people's scale {top} is {', '.join(told)}.{_other_verdicts(pairs)}"
+
+
+def _by_map(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
+    """What the map makes of the panel's scores, without a verdict."""
+    top = next(iter(means))
+    told = [
+        f"{number(found['corrected'].value, is_signed=True)} points against {other}"
+        for (first, other), found in pairs.items()
+        if first == top and _known(found)
+    ]
+    if told:
+        return f"By the map, {top} has {_some(told)} on people's scale."
+    each = [
+        f"{name} {number(one['corrected'].value)} (the panel alone: {estimate(one['mean'])})"
+        for name, one in means.items()
+        if _known(one)
+    ]
+    return f"By the map, means on people's scale: {_some(each)}."
 
 
 def _some(names: Sequence[str]) -> str:
@@ -242,15 +255,8 @@ def _trust(
             told.append(("panel", sentence))
         told.append(("holds for", "other prompts of this kind, these raters"))
     if sampled.n_unpaired:
-        told.append(
-            (
-                "raters",
-                (
-                    f"no rater rated both sides {units(sampled.n_unpaired, 'time')}: there the "
-                    "means of different raters are compared"
-                ),
-            )
-        )
+        what = units(sampled.n_unpaired, "difference")
+        told.append(("raters", f"{what} on a prompt between different raters: none rated both"))
     n_judges = int((drift["measure"] == "change").sum())
     if n_judges:
         sentence = (
@@ -406,7 +412,7 @@ def _meaning() -> Points:
                 "A difference between people's means on a prompt",
                 "is that of the raters who rated both sides.",
             ),
-            ("By the map alone:", f"a corrected mean {HOLDS_IF_ALIKE}. It has no interval."),
+            ("By the map alone:", f"{HOLDS_IF_ALIKE}. There is no interval."),
             (
                 "A judge that moved",
                 (

@@ -7,7 +7,8 @@ Beside what the panel's scores say stands what people would have said, by one of
     people alone         every prompt is rated: people's own mean, with its interval
     map                  nobody rated these prompts, or they were chosen: the panel's scores through
                          the map that was earned, without an interval, since nothing here shows that
-                         the responses are like those that it was fitted to
+                         the responses are like those that it was fitted to. A map puts levels
+                         right; a respondent whom the panel favours stays favoured
 
 A judge that moved since does no harm to the first two: people's ratings are held against the scores
 of the run that is looked at.
@@ -47,7 +48,8 @@ UNNAMED = "unnamed"
 """Respondents where nobody says who wrote: of all responses, of some."""
 
 HOLDS_IF_ALIKE = (
-    "holds only if these responses are like the calibrated ones, which nothing here shows"
+    "the map holds if these responses are like the calibrated ones, and a respondent whom the "
+    "panel favours stays favoured"
 )
 
 
@@ -277,7 +279,7 @@ class _People:
         at = np.zeros(0, dtype=np.int64)
         value, rater = np.zeros(0), np.zeros(0, dtype=np.int64)
         if table is not None and len(table):
-            at = table["response_id"].map(place).fillna(-1).to_numpy(np.int64)
+            at = table["response_id"].map(place).fillna(-1).to_numpy().astype(np.int64)
             value = table["score"].to_numpy(np.float64)
             rater = pd.factorize(table["rater"])[0].astype(np.int64)
         is_calibrated = np.zeros(len(ids), dtype=bool)
