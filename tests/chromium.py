@@ -24,7 +24,8 @@ PICTURES = Path(os.environ["AREOPAGUS_PICTURES"]) if "AREOPAGUS_PICTURES" in os.
 
 
 SMALLEST_LETTERS = """Math.min(99, ...Array.from(
-  document.querySelectorAll('.drawing text'), (text) => {
+  [...document.querySelectorAll('.drawing text')].filter((one) => one.checkVisibility()),
+  (text) => {
   const svg = text.ownerSVGElement;
   const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
   return parseFloat(getComputedStyle(text).fontSize) * scale;

@@ -42,6 +42,18 @@ def people_sentence(folder: Path) -> str | None:
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
+def people_told(folder: Path) -> str:
+    """What a page says of how near the panel of a folder is to people.
+
+    Args:
+        folder: of a panel's run; where there is none yet, nothing was calibrated.
+    """
+    from .reports.panel_answer import NOT_CALIBRATED
+
+    told = people_sentence(folder) if (folder / RUN_FILE).is_file() else None
+    return told or NOT_CALIBRATED
+
+
 def _places(folder: Path) -> Iterator[Path]:
     """Folders that may hold a calibration: in the run's, then beside it, and in those."""
     inside = sorted(path for path in folder.iterdir() if path.is_dir())

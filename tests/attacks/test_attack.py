@@ -136,6 +136,7 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     noticed = percent(found("families", "flagged", group="authority").value)
     assert document.headline[-1].endswith(f"not always: authority ({noticed}).")
     trust = dict(document.trust)
+    assert trust["people"].startswith("not calibrated")
     assert trust["direction"] == "1 of 2 models moved by authority, sabotage"
     assert trust["judges"].startswith("2 personas × 2 models")
 

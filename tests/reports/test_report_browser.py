@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chromium import SMALLEST_LETTERS, Tab, find_chromium
-from report_runs import HOSTILE
+from report_runs import HOSTILE, make_run, panel_votes, respondent, verdict
 
 from areopagus.any_report import write_any_report as write_report
 from areopagus.reports import Column, Document, Entry, Records, Section, View, write_html
@@ -233,6 +233,33 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
     assert browser.run(f"{table}.innerText") == "historian"
     assert browser.complaints == []
     browser.pictures("panel")
+
+
+BEYOND_THE_WINDOW = """[...document.querySelectorAll('.drawing svg')]
+  .filter((svg) => svg.checkVisibility())
+  .map((svg) => svg.getBoundingClientRect().right - svg.parentElement.clientWidth
+    - svg.parentElement.getBoundingClientRect().left)"""
+
+
+def test_on_a_phone_the_picture_of_the_answer_is_whole(tmp_path: Path, browser: Tab) -> None:
+    verdicts = [
+        verdict(panel_votes(f"p{k}{who}", f"p{k}", who, 5.0 + gain + k % 2 * gain))
+        for k in range(8)
+        for who, gain in (("a", 1), ("b", 0))
+    ]
+    named = [respondent("a"), respondent("b")]
+    page = write_report(make_run(tmp_path / "run", verdicts, respondents=named))
+    browser.fresh(width=390)
+    browser.open(page)
+    first, *_ = browser.run(BEYOND_THE_WINDOW)
+    assert first < 1  # widths are whole pixels
+    shown = (
+        "[...document.querySelector('.drawing').querySelectorAll('svg')]"
+        ".map((one) => one.checkVisibility())"
+    )
+    assert browser.run(shown) == [False, True]
+    browser.resize(1280, 900)
+    assert browser.run(shown) == [True, False]
 
 
 def test_a_view_says_that_its_rationales_are_not_in_the_page(

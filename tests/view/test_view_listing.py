@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from view_world import BROKEN, COPIES, HOSTILE_NAME, changed, copy
 
+from areopagus.any_report import write_any_report
 from areopagus.errors import InputError
 from areopagus.view import listing as listing_module
 from areopagus.view.listing import ListedRun, Listing
@@ -104,10 +108,48 @@ def test_a_run_at_work_says_how_far_it_is(world: Path) -> None:
     }
     copy(world / "pilot", world / "now", state="running", progress=progress)
     (world / "now" / "estimates.parquet").unlink()
-    run = listed(world)["now"]
+    with FileLock(world / "now" / ".lock"):
+        run = listed(world)["now"]
     assert (run.state, run.problem, run.has_page) == ("running", "", False)
     assert run.progress == progress
     assert run.counts == {"scored": 310, "abstained": 10}
+
+
+def test_a_job_whose_process_was_killed_is_shown_as_stopped(world: Path) -> None:
+    copy(world / "pressed", world / "now", state="running")
+    for path in ("now", "now/panel"):
+        (world / path / "estimates.parquet").unlink(missing_ok=True)
+    program = (
+        "import sys, time\nfrom filelock import FileLock\n"
+        "lock = FileLock(sys.argv[1])\nlock.acquire()\nprint('held', flush=True)\ntime.sleep(600)\n"
+    )
+    listing = Listing(world)
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(world / "now" / ".lock")], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it holds the lock
+        listing.refresh()
+        process.kill()
+        (run,) = [one for one in listing.runs if one.path == "now"]
+        assert (run.state, run.problem) == ("running", "")
+    assert (world / "now" / ".lock").exists()  # it was left behind
+    listing.refresh()
+    found = {one.path: one for one in listing.runs}
+    assert found["now"].state == "stopped"
+    assert found["now"].problem == (
+        "has no figures yet: areopagus stress … --out now goes on where it stopped"
+    )
+    assert found["now/panel"].problem == "has no figures yet: they come with those of now"
+
+
+def test_a_run_without_figures_names_the_command_that_makes_them(world: Path) -> None:
+    run = listed(world)["broken/no-figures"]
+    assert run.problem == (
+        "has no figures yet: areopagus report broken/no-figures makes them of its tables"
+    )
+    write_any_report(world / "broken" / "no-figures", figures=False)
+    assert listed(world)["broken/no-figures"].has_page
 
 
 def test_a_new_run_appears_and_one_that_is_gone_goes(world: Path) -> None:

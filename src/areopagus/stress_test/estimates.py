@@ -22,7 +22,7 @@ from ..formats import units
 from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
-from ..reports.grounds import panel_worth
+from ..reports.panel_answer import panel_worth
 from .config import StressConfig
 from .counts import ConditionCounts
 from .profile import profile_sentences
