@@ -92,11 +92,13 @@ def measured(name: str, n_rated: int, worlds: int, seed: int, *, is_skewed: bool
                 one.covers(MEANS[a] - MEANS[b]) for one, (a, b) in zip(each, PAIRS, strict=True)
             ]
             widths[what] += float(np.mean([one.high - one.low for one in each]))
-        narrower += np.mean(
-            [
-                one.high - one.low < other.high - other.low
-                for one, other in zip(found["corrected"], found["people alone"], strict=True)
-            ]
+        narrower += float(
+            np.mean(
+                [
+                    one.high - one.low < other.high - other.low
+                    for one, other in zip(found["corrected"], found["people alone"], strict=True)
+                ]
+            )
         )
     told = [
         f"{what} {' '.join(f'{share:.3f}' for share in covered[what] / worlds)} "

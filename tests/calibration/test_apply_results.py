@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -176,17 +177,15 @@ def test_the_folder_keeps_what_apply_needs(
     [
         ({"rated": "chosen"}, "the rated prompts were chosen, not drawn at random"),
         ({"rated": None}, "nobody said how the rated prompts were taken"),
-        ({"scale": (0.0, 5.0)}, "people rated from 0 to 5 and the panel from 1 to 10"),
         ({"few": 5}, "people rated 5 prompts of this run: 6 are needed"),
         ({"few": 0}, "people rated no response of this run"),
     ],
 )
-def test_no_correction_without_a_random_sample_of_enough_prompts_on_one_scale(
+def test_no_correction_without_a_random_sample_of_enough_prompts(
     saved: SavedCalibration,
     world: World,
-    change: dict[str, object],
+    change: dict[str, Any],
     reason: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert saved.people is not None
     if "few" in change:
@@ -195,13 +194,6 @@ def test_no_correction_without_a_random_sample_of_enough_prompts_on_one_scale(
         prompt = saved.people["response_id"].str.split("-").str[0]
         people = saved.people.assign(score=saved.people["score"].where(prompt.isin(kept)))
         change = {"people": people}
-    if "scale" in change:
-        from areopagus.calibration import later_run
-
-        read = later_run.later_panel
-        monkeypatch.setattr(
-            later_run, "later_panel", lambda *given: replace(read(*given), scale=(1.0, 10.0))
-        )
     without_map = replace(saved, map_x=(), map_y=(), **change)
     found = apply(without_map, world.judgments)
     assert found.sampled.refused is not None
@@ -226,7 +218,10 @@ def test_ranks_correct_no_level(tmp_path: Path, world: World) -> None:
         lines[k] = f"{rater},{prompt},{response},{place[response[-1]]}"
     ranks.write_text("\n".join(lines) + "\n")
     found = apply(calibrate(world.judgments, ranks, rated="random"), world.judgments)
-    assert found.sampled.refused == "people gave ranks: an order holds no level"
+    assert (
+        found.sampled.refused
+        == "people gave no scores: ranks, preferences and labels hold no level"
+    )
 
 
 def test_where_every_prompt_is_rated_peoples_own_differences_stand(

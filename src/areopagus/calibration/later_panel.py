@@ -34,7 +34,6 @@ class LaterPanel:
         ids, prompts: of each response, in the panel's order.
         units: of each response: the prompt that it answers, of those with one text the first.
         respondents: who wrote each; None where that is not known.
-        scale: of its scores; None where it is not known.
         notices: what was left out or assumed on reading.
     """
 
@@ -45,7 +44,6 @@ class LaterPanel:
     prompts: list[str]
     units: list[str]
     respondents: list[str | None]
-    scale: tuple[float, float] | None
     notices: tuple[str, ...]
 
 
@@ -74,12 +72,9 @@ def later_panel(judges: Judges, texts: Texts) -> LaterPanel:
         axis_of={},
     )
     unit_of = prompt_units(rows)
-    identity = identity_of(judges)
-    limits = identity.get("scale")
     return LaterPanel(
-        str(judges.path), panel, identity, ids, prompts, [unit_of[name] for name in prompts],
-        [row.get("respondent_id") or None for row in rows],
-        (limits[0], limits[1]) if limits else None, (),
+        str(judges.path), panel, identity_of(judges), ids, prompts,
+        [unit_of[name] for name in prompts], [row.get("respondent_id") or None for row in rows], (),
     )  # fmt: skip
 
 
@@ -92,7 +87,7 @@ def _of_judgments(judges: JudgmentReading, texts: Texts) -> LaterPanel:
     return LaterPanel(
         stored.path, panel, identity, list(responses.ids), prompts, prompts,
         _writers(responses.ids, texts.columns.get("respondent_id", {}),
-                 texts_by_response(table, "source")), None, (*notices, *told),
+                 texts_by_response(table, "source")), (*notices, *told),
     )  # fmt: skip
 
 

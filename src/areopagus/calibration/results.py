@@ -106,7 +106,7 @@ def add_results(
     sides = list(dict.fromkeys(who))
     side = np.array([sides.index(name) for name in who], dtype=np.int64)
     people = _People.of(saved.people, later.ids, set(different), prompt, side)
-    sampled = _sampled(people, saved, later, is_other=is_other)
+    sampled = _sampled(people, saved, is_other=is_other)
     mapped = None
     if saved.map_x and not is_other and criterion == saved.criterion:
         mapped = np.where(np.isfinite(score), np.interp(score, saved.map_x, saved.map_y), np.nan)
@@ -203,9 +203,7 @@ def _figures(found: MeanOverPrompts) -> dict[str, Estimate | float | None]:
     }
 
 
-def _sampled(
-    people: _People, saved: SavedCalibration, later: LaterPanel, *, is_other: bool
-) -> Sampled:
+def _sampled(people: _People, saved: SavedCalibration, *, is_other: bool) -> Sampled:
     """What people rated of the run, and whether that corrects anything."""
     calibrated = np.unique(people.prompt[people.is_calibrated])
     is_rated = np.isfinite(people.score)
@@ -214,22 +212,17 @@ def _sampled(
     found = Sampled(
         None, len(rated), len(calibrated), n_all - len(calibrated), len(np.unique(people.rater))
     )
-    few = f"people rated {units(len(rated), 'prompt')} of this run: {MIN_UNITS} are needed"
-    scales = [one for one in (saved.scale, later.scale) if one is not None]
     why = None
     if is_other:
         why = "another panel was calibrated"
     elif saved.people is None:
         why = "the calibration keeps no ratings by people: make it anew"
     elif not len(saved.people):
-        why = "people gave ranks: an order holds no level"
-    elif len(set(scales)) > 1:
-        told = [f"{low:g} to {high:g}" for low, high in scales]
-        why = f"people rated from {told[0]} and the panel from {told[1]}"
+        why = "people gave no scores: ranks, preferences and labels hold no level"
     elif not len(rated):
         why = "people rated no response of this run"
     elif len(rated) < MIN_UNITS:
-        why = few
+        why = f"people rated {units(len(rated), 'prompt')} of this run: {MIN_UNITS} are needed"
     elif len(rated) < len(calibrated):
         why = _not_random(saved.rated)
     return replace(found, refused=why)

@@ -38,7 +38,6 @@ class SavedCalibration:
             `Calibration.people_scores`. None where the calibration keeps none.
         level_criterion: the panel's criterion beside these ratings; None for its composite.
         rated: how the rated prompts were taken, "random" or "chosen"; None where nobody said.
-        scale: of people's scores; None where it is not known.
         level: nominal coverage.
     """
 
@@ -54,7 +53,6 @@ class SavedCalibration:
     people: pd.DataFrame | None = None
     level_criterion: str | None = None
     rated: str | None = None
-    scale: tuple[float, float] | None = None
     level: float = 0.95
 
     @property
@@ -81,7 +79,6 @@ def load(calibration: Calibration | CalibrationRun | str | Path) -> SavedCalibra
             return _first_version(path)
         calibration = CalibrationRun(path.parent if path.name == RUN_FILE else path)
     record, estimates = calibration.record, calibration.estimates
-    scale = record["scale"]
     target, levels = record["target"], record["levels"]
     if target is None:
         raise InputError("people and panel share no criterion: there is nothing to apply")
@@ -110,7 +107,6 @@ def load(calibration: Calibration | CalibrationRun | str | Path) -> SavedCalibra
         people=calibration.people_scores,
         level_criterion=levels["of_panel"] if levels is not None else None,
         rated=record["config"].get("rated"),
-        scale=(scale[0], scale[1]) if scale else None,
         level=record["config"]["level"],
     )
 
