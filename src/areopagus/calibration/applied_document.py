@@ -9,6 +9,7 @@ from ..aggregation.differences import HIGHER, LOWER, NOT_TOLD_APART
 from ..aggregation.estimate import Estimate
 from ..formats import estimate, listed_all, number, percent, said, units
 from ..records.estimates import estimates_by, select
+from ..reports.differences import with_holm
 from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
 from .answer import demonstration
 from .corrections import RANDOM
@@ -150,7 +151,7 @@ def _on_people(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
         (None, "not tested against"),
     ):  # fmt: skip
         names_told = [
-            f"{other} ({estimate(found['corrected'], is_signed=True)})"
+            f"{other} ({with_holm(found['corrected'])})"
             for (_, other), found in with_top.items()
             if found["corrected"].verdict == verdict
         ]
