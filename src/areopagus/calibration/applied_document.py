@@ -137,21 +137,26 @@ def _on_people(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
     if len(with_top) == 1:
         (((first, second), found),) = with_top.items()
         one, raw = found["corrected"], found["difference"]
-        shown = f"{estimate(one, is_signed=True)} points"
+        points = f"{estimate(one, is_signed=True)} points"
         alone = f"the panel alone says {estimate(raw, is_signed=True)}"
         if one.verdict is None:
-            return f"On people's scale {first} less {second} is {shown}, not tested; {alone}."
+            return f"On people's scale {first} less {second} is {points}, not tested; {alone}."
         if one.verdict in (HIGHER, LOWER):
             names = (first, second) if one.verdict == HIGHER else (second, first)
-            return f"On people's scale {names[0]} is better than {names[1]}: {shown}; {alone}."
-        return f"On people's scale {first} and {second} are not told apart: {shown}; {alone}."
+            return f"On people's scale {names[0]} is better than {names[1]}: {points}; {alone}."
+        return f"On people's scale {first} and {second} are not told apart: {points}; {alone}."
+
+    def shown(one: Estimate) -> str:
+        is_open = one.verdict == NOT_TOLD_APART
+        return with_holm(one) if is_open else estimate(one, is_signed=True)
+
     told = []
     for verdict, words in (
         (HIGHER, "better than"), (LOWER, "worse than"), (NOT_TOLD_APART, "not told apart from"),
         (None, "not tested against"),
     ):  # fmt: skip
         names_told = [
-            f"{other} ({with_holm(found['corrected'])})"
+            f"{other} ({shown(found['corrected'])})"
             for (_, other), found in with_top.items()
             if found["corrected"].verdict == verdict
         ]
