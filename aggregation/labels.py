@@ -609,7 +609,7 @@ def _tables(machine: Integers, share: Floats, place: Integers) -> Floats:
     groups, place = np.unique(place, return_inverse=True)
     cells = place.reshape(-1) * k + machine
     found = [np.bincount(cells, weights=of, minlength=len(groups) * k) for of in share.T]
-    return np.stack([one.reshape(-1, k) for one in found], axis=1)
+    return np.stack([one.reshape(-1, k) for one in found], axis=1).astype(np.float64)
 
 
 def _summed(values: Floats, place: Integers) -> Floats:

@@ -156,8 +156,10 @@ def ranked_among_all(ratings: Ratings) -> Ratings:
     ties; it stands in every prompt with an incomplete or a gapped ranking (1, 2, 4: an order of
     three). Prompts whose rankings are complete keep their ranks as given.
 
-    Against the true order these means do as well as Plackett-Luce fitted a prompt, or better
-    (benchmarks/simulate_rankings.py).
+    Agreement with the true order of six responses, of which raters see two to six
+    (benchmarks/simulate_rankings.py, 200 worlds of ten prompts, Monte Carlo error .006): raw ranks
+    .590 and .691 with 5 and 10 raters, these .614 and .710, Plackett-Luce a prompt (these ranks
+    where it has no maximum) .604 and .705.
     """
     if ratings.kind != "rank" or not len(ratings):
         return ratings

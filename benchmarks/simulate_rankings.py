@@ -15,7 +15,6 @@ import numpy as np
 from scipy import stats
 
 from areopagus.aggregation.concordance import concordance
-from areopagus.aggregation.kendall import kendall_tau_b
 from areopagus.aggregation.preferences import (
     Preferences,
     make_preferences,
@@ -119,52 +118,51 @@ def additive(ranks: np.ndarray) -> np.ndarray:
     return np.linalg.pinv(np.diag(there.sum(axis=0)) - inside) @ scores.sum(axis=0)
 
 
-def fitted(ranks: np.ndarray) -> np.ndarray:
-    """Plackett-Luce where it has a maximum, else means of rank / (k + 1)."""
-    fit = plackett_luce(ranks)
-    return fit.log_worth if fit.connected and fit.converged else by_one_more(ranks)
-
-
-def ridged(ranks: np.ndarray) -> np.ndarray:
-    """Plackett-Luce with a normal prior of standard deviation 2."""
-    return plackett_luce(ranks, ridge_sd=2.0).log_worth
-
-
 RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "raw ranks": raw,
     "(rank - 1/2) / k": by_half,
     "rank / (k + 1)": by_one_more,
     "response + rater": additive,
-    "Plackett-Luce, else rank / (k + 1)": fitted,
-    "Plackett-Luce, ridge": ridged,
 }
 
 
+FITTED = "Plackett-Luce, else rank / (k + 1)"
+
+
+def agreement(made: np.ndarray, truth: np.ndarray) -> float:
+    """Returns Somers' d within prompts: ties, and responses that nobody ranked, are no order."""
+    first, second = np.triu_indices(truth.shape[1], k=1)
+    mine = np.nan_to_num(np.sign(np.round(made[:, first] - made[:, second], 9)))
+    return float((mine * np.sign(truth[:, first] - truth[:, second])).mean())
+
+
 def orders(worlds: int, rng: np.random.Generator) -> Lines:
-    """Yields the mean tau within prompts between what each rule makes and the true order."""
+    """Yields the mean agreement (Somers' d) of what each rule makes with the true order."""
     for name, (shown, raters) in DESIGNS.items():
         for step in (0.0, 1.0):
-            taus: dict[str, list[float]] = {rule: [] for rule in RULES}
+            found: dict[str, list[float]] = {rule: [] for rule in (*RULES, FITTED)}
             without = 0
             for _ in range(worlds):
                 truth = rng.normal(size=(PROMPTS, POOL))
-                made = {rule: np.zeros((PROMPTS, POOL)) for rule in RULES}
+                made = {rule: np.zeros((PROMPTS, POOL)) for rule in found}
                 for prompt, quality in enumerate(truth):
                     seen = np.full((raters, POOL), np.nan)
                     for rater in range(raters):
                         mine = shown(rng, quality, rater)
                         seen[rater, mine] = quality[mine] + NOISE * rng.normal(size=len(mine))
                     ranks = _ranks(seen, step)
-                    without += not plackett_luce(ranks).connected
+                    nobody = np.isnan(ranks).all(axis=0)
                     for rule, of in RULES.items():
-                        made[rule][prompt] = of(ranks)
-                group = np.repeat(np.arange(PROMPTS), POOL)
+                        made[rule][prompt] = np.where(nobody, np.nan, of(ranks))
+                    fit = plackett_luce(ranks)
+                    has_maximum = fit.connected and fit.converged
+                    without += not has_maximum
+                    made[FITTED][prompt] = fit.log_worth if has_maximum else by_one_more(ranks)
                 for rule, values in made.items():
-                    flat = np.round(values.ravel(), 9)
-                    taus[rule].append(kendall_tau_b(flat, truth.ravel(), group))
+                    found[rule].append(agreement(values, truth))
             told = f"{name}{', with ties' if step else ''}"
-            for rule, found in taus.items():
-                yield f"{told}: {rule}", float(np.mean(found)), float(np.std(found))
+            for rule, values_of in found.items():
+                yield f"{told}: {rule}", float(np.mean(values_of)), float(np.std(values_of))
             share = without / worlds / PROMPTS
             yield f"{told}: prompts without a maximum", share, math.sqrt(share * (1 - share))
 

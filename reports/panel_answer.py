@@ -52,7 +52,7 @@ def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
     """
     many = f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
     if worth is None or not worth.is_defined:
-        return f"{many}; their worth in independent judges is unknown"
+        return f"{many}; worth in independent judges: unknown"
     votes = units(worth.n, "vote")
     return f"{many}: {votes}, worth about {worth.value:.2g} independent ones"
 

@@ -97,9 +97,10 @@ def _fitted(part: Part, width: int, room: int) -> list[str]:
     lines = list(_part(part, width))
     if not isinstance(part, Table):
         return lines
-    most = len(part.rows)
-    while len(lines) > room and most > LEAST_ROWS:
-        most -= 1
+    # The line that says how many rows are left out takes the place of one.
+    for most in range(len(part.rows) - 2, LEAST_ROWS - 1, -1):
+        if len(lines) <= room:
+            break
         lines = list(_part(part, width, most))
     return lines
 

@@ -43,8 +43,8 @@ _ABOUT = {
     "domain": "the domain of the prompt",
 }
 _COPIED = (
-    "header", "constants", "items", "columns_pattern", "place_columns", "key", "rater_from_row",
-    "kind", "codes", "pool", "standard_item_types",
+    "header", "constants", "items", "columns_pattern", "place_columns", "key", "join",
+    "rater_from_row", "kind", "codes", "pool", "standard_item_types",
 )  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -65,7 +65,7 @@ def draft(look: Look, reading: HumanReading | None) -> str:
 def _lines(look: Look, reading: HumanReading | None) -> Iterator[str]:
     plan = look.plan
     path = visible_text(look.path.name)
-    yield f"# How {path} was understood: correct it, and give it as --columns."
+    yield f"# How {path} was understood: correct it, and give it as the column map."
     if plan.faults:
         yield "# It cannot be read yet:"
         yield from (f"#   {visible_text(fault.message)}" for fault in plan.faults)

@@ -62,7 +62,10 @@ def test_people_who_prefer_the_same_are_said_to_and_those_who_draw_lots_are_not(
     found = agreement(write_pairs(tmp_path / "agree").humans)
     told = summary(found)
     assert told.startswith("People agree better than chance on overall.")
-    assert "4 raters x 24 prompts x 4 responses, 576 preferences on 144 pairs, 4.0 each" in told
+    assert (
+        "4 raters x 24 prompts x 4 responses, 576 preferences on 144 pairs (4.0 raters a pair)"
+        in told
+    )
     assert figure(found, "preferences", "kappa", criterion="overall").low > 0.2
     lots = agreement(write_pairs(tmp_path / "lots", people="lots").humans)
     assert "not shown to agree better than chance on overall" in summary(lots)

@@ -13,6 +13,7 @@ from ..formats import count, estimate, listed, listed_all, number, said, units, 
 from ..records.estimates import estimate_at, estimates_by, select
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
+from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
 from .people import BELOW_CHANCE, EVERY
@@ -35,6 +36,9 @@ CANNOT_TELL: Final = "cannot tell on"
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
+
+NEARLY_CROSSED: Final = 0.9
+"""Share of a crossed design's ratings from which those that are missing are told as gaps in it."""
 
 MOST_NAMED: Final = 2
 """Criteria of one verdict that the first sentence names; more are counted."""
@@ -163,6 +167,8 @@ class Answer:
         yield from self._labels()
         if not self.has_labels_only:
             yield from self._corrected()
+        if told := scale_use(self.estimates):
+            yield "scale use", told
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
             cautions = [*cautions[:MOST_CAUTIONS], f"{left} more in the report."]
@@ -187,8 +193,10 @@ class Answer:
             n_labels = self.n("matched", "n_labels")
             labelled = units(n_labels, "label") if n_labels else ""
             told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
-        elif n_ratings == n["rater"] * n["response"]:
+        elif n_ratings == (n_crossed := n["rater"] * n["response"]):
             told = "crossed, one rating each"
+        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
+            told = f"crossed but for {units(n_crossed - n_ratings, 'rating')} of {count(n_crossed)}"
         elif rotation := self.rotation(one):
             told = f"in rotation: {rotation}"
         else:
@@ -196,7 +204,9 @@ class Answer:
         alone = "; order is that across prompts" if self.is_across else ""
         if compared and n_ratings:
             told += f"; {compared}"
-        size = f"{units(n['rater'], 'rater')} x {size}, {told}"
+        pool = self.record.get("matched", {}).get("pool")
+        who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
@@ -242,7 +252,7 @@ class Answer:
         told = f"alpha {estimate(alpha)}{self._on(keys)}"
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
-            told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+            told += f": the mean of {m.value:.2g} is worth {number(worth.value)}"
         w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
         if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
             told += f"; W {estimate(w)}, by chance {number(chance.value)}"
@@ -301,8 +311,7 @@ class Answer:
             if way != plain
         ]  # fmt: skip
         if earned:
-            told = f"{', '.join(earned)}: better on prompts not used to fit it"
-            yield "corrected", f"{told}; areopagus apply CALIBRATION RUN"
+            yield "corrected", f"{', '.join(earned)}: better on prompts not used to fit it"
         elif not self.main:
             return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
@@ -373,7 +382,10 @@ class Answer:
         if n_panel is not None and n_panel.n != n_panel.n_planned:
             n_missing = (n_panel.n_planned or 0) - n_panel.n
             of_all = units(n_panel.n_planned or 0, "response")
-            yield f"{of}coverage", f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+            told = f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+            both = self.of("matched", "n_both")
+            if both is None or n_missing != (both.n_planned or 0) - both.n:  # else it is said
+                yield f"{of}coverage", told
         yield from self._label_people(keys, f"{of}people", on)
         if kappa.is_defined:  # else a caution says why
             told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
@@ -486,7 +498,7 @@ class Answer:
         if named := self._raters_called():
             yield f"Raters: {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
-            yield "Few prompts: some intervals are too short, and good judges may be named."
+            yield "Few prompts: some intervals are too short."
 
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""
@@ -567,6 +579,8 @@ class Answer:
             )
         if named := self._raters_called():
             yield "raters", named
+        if told := scale_use(self.estimates):
+            yield "scale use", told
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.preferences import Preferences, make_preferences
 from ..aggregation.ratings import Ratings, make_ratings, ranked_among_all
 from ..records.humans import Coded, HumanTable, LabelTable, MatchReport, PreferenceTable
+from ..records.humans.match import Scale, scale_of
 from ..records.types import OVERALL
 from .label_sets import NO_LABELS, LabelSet
 from .panel_scores import PanelScores
@@ -40,7 +43,8 @@ class Dataset:
         calibration: ratings of calibration items, with their own responses.
         panel: the panel's judgments, or None.
         match: how the ratings fit the run, or None without one.
-        scale: lowest and highest score, where known.
+        scale: lowest and highest score that people could give, where known; may be by criterion.
+        panel_scale: that of the panel, where known.
         n_repeated: ratings left out because the same rater had rated the same response before.
         n_without_match: ratings left out because the run has no such response.
         notices: what was assumed, one sentence each.
@@ -56,13 +60,25 @@ class Dataset:
     calibration: CalibrationRatings | None
     panel: PanelScores | None
     match: MatchReport | None
-    scale: tuple[float, float] | None
+    scale: Scale | None
     n_repeated: int
     n_without_match: int
     notices: tuple[str, ...]
     preferences: tuple[Preferences, ...] = ()
     n_preferences_left_out: int = 0
     labels: LabelSet = NO_LABELS
+    panel_scale: tuple[float, float] | None = None
+
+    def scale_of(self, criterion: str) -> tuple[float, float] | None:
+        """Returns the lowest and highest score that people could give on a criterion.
+
+        That of the composite is the scale which all criteria share, or the unit (`on_one_scale`).
+        """
+        if criterion != COMPOSITE:
+            return scale_of(self.scale, criterion)
+        parts = [one for one in self.ratings if one.kind == "score" and one.criterion != OVERALL]
+        found = on_one_scale(parts, self.scale)
+        return found[1] if found is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +110,8 @@ class Target:
         human: shape (R,), the mean over raters, higher is better; nan where nobody rated.
         n_raters: shape (R,).
         criterion: the panel's criterion, None for its composite.
+        scale: the scale of people's scores and the panel's, where known. People's are carried to
+            the panel's scale where they are on another, so that levels can be compared.
     """
 
     name: str
@@ -103,6 +121,7 @@ class Target:
     human: Floats
     n_raters: Integers
     criterion: str | None
+    scale: tuple[float, float] | None = None
 
     @property
     def both(self) -> npt.NDArray[np.bool_]:
@@ -201,7 +220,7 @@ def responses_of(
     preferences: PreferenceTable | None = None,
     labels: LabelTable | None = None,
 ) -> tuple[Responses, tuple[str, ...]]:
-    """Returns the responses of a table of ratings, and what had to be assumed.
+    """Returns the responses of a table of ratings, of labels and of preferences.
 
     Args:
         table: the ratings.
@@ -318,15 +337,46 @@ def preferences_of(
     return tuple(made), tuple(raters), int((~known).sum())
 
 
-def composite_of(ratings: tuple[Ratings, ...]) -> Ratings | None:
+UNIT = (0.0, 1.0)
+
+
+def on_one_scale(
+    ratings: Sequence[Ratings], scale: Scale | None
+) -> tuple[list[Ratings], tuple[float, float] | None] | None:
+    """Returns scores of several criteria so that they may be averaged or pooled, and their scale.
+
+    They stay as they are where all criteria have one scale, or none is known. Where scales differ,
+    each is carried to the unit, lowest score 0 and highest 1; None where one of them is not known.
+    """
+    ends = [scale_of(scale, one.criterion) for one in ratings]
+    if len(set(ends)) < 2:
+        return list(ratings), next(iter(ends), None)
+    known = [one for one in ends if one is not None]
+    if len(known) < len(ends):
+        return None
+    return [carried(r, own, UNIT) for r, own in zip(ratings, known, strict=True)], UNIT
+
+
+def carried(ratings: Ratings, own: tuple[float, float], to: tuple[float, float]) -> Ratings:
+    """Returns scores in a straight line from their own scale to another."""
+    slope = (to[1] - to[0]) / (own[1] - own[0])
+    return replace(ratings, value=to[0] + slope * (ratings.value - own[0]))
+
+
+def composite_of(ratings: Sequence[Ratings], scale: Scale | None = None) -> Ratings | None:
     """Returns each rater's mean over the scored dimensions, of responses rated on all of them.
 
-    None with fewer than two dimensions, or where an overall score was asked for.
+    None with fewer than two dimensions, where an overall score was asked for, or where dimensions
+    are on different scales and one of these is not known (`on_one_scale`).
     """
     scored = [one for one in ratings if one.kind == "score"]
     parts = [one for one in scored if one.criterion != OVERALL]
     if len(parts) < 2 or len(parts) < len(scored):
         return None
+    alike = on_one_scale(parts, scale)
+    if alike is None:
+        return None
+    parts = alike[0]
     width = max(int(one.response.max()) for one in parts) + 1
     key = np.concatenate([one.rater * width + one.response for one in parts])
     value = np.concatenate([one.value for one in parts])
@@ -335,7 +385,8 @@ def composite_of(ratings: tuple[Ratings, ...]) -> Ratings | None:
         key, return_index=True, return_inverse=True, return_counts=True
     )
     whole = counts == len(parts)
-    mean = np.bincount(inverse.reshape(-1), weights=value) / counts
+    # Sums in another order differ in the last digit: that is no order of responses.
+    mean = np.round(np.bincount(inverse.reshape(-1), weights=value) / counts, 12)
     if not whole.any():
         return None
     rater, response = np.divmod(found[whole], width)
@@ -353,7 +404,7 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
     if panel is None:
         return ()
     ratings = list(dataset.ratings)
-    composite = composite_of(dataset.ratings)
+    composite = composite_of(dataset.ratings, dataset.scale)
     if composite is not None:
         ratings.append(composite)
     found: list[Target] = []
@@ -361,9 +412,15 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
         is_judged, criterion = panel_criterion(one.criterion, panel)
         if not is_judged:
             continue
+        own, to = dataset.scale_of(one.criterion), dataset.panel_scale
+        if one.kind == "score" and own is not None and to is not None and own != to:
+            one, own = carried(one, own, to), to  # noqa: PLW2901
+        elif own is None and to is not None and _is_within(one.value, to):
+            own = to
         human, counts = one.mean_by_response(len(dataset.responses))
+        human = round_ties(human)
         score, plain, _ = panel.mean(criterion)
-        found.append(Target(one.name, one, score, plain, human, counts, criterion))
+        found.append(Target(one.name, one, score, plain, human, counts, criterion, own))
     found.sort(
         key=lambda t: (
             t.ratings.criterion != OVERALL,
@@ -379,6 +436,10 @@ def panel_criterion(criterion: str, panel: PanelScores) -> tuple[bool, str | Non
     if criterion in panel.criteria and criterion != OVERALL:
         return True, criterion
     return criterion in (OVERALL, COMPOSITE), None
+
+
+def _is_within(values: Floats, ends: tuple[float, float]) -> bool:
+    return bool((values >= ends[0]).all() and (values <= ends[1]).all())
 
 
 def is_stand_in(name: str) -> bool:

@@ -28,6 +28,7 @@ from ..reports.document import (
 from . import preferences_answer, tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
+from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .label_document import label_people, labels_in_detail, labels_in_short
 from .people import EVERY, ITEMS
@@ -72,6 +73,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
@@ -104,6 +106,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
@@ -171,13 +174,13 @@ class _Shown(Answer):
             "Accuracy on people's preferences between two responses, ties one half, on pairs of "
             "two raters or more.",
             "By criterion, of pairs",
-            [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
-             Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+            [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
             [
-                [name, so, *(
+                [name, *(
                     None if figures.get(one) is None else figures[one].value
                     for one in ("accuracy_of_panel", "accuracy_of_one")
-                ), figures.get("accuracy_difference")]
+                ), figures.get("accuracy_difference"), so]
                 for name, so, figures in found
             ],
         )  # fmt: skip

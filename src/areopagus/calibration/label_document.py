@@ -39,10 +39,10 @@ def labels_in_short(shown: Answer, so: Mapping[str, str]) -> Iterator[Part]:
     yield Table(
         "Kappa with a response's other people: 0 is chance, or always the same label.",
         "Labels",
-        [Column("criterion", "id"), Column("so it is", "id"), Column("panel", "number"),
-         Column("person", "number"), Column("difference", "estimate", is_signed=True)],
+        [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+         Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
         [
-            [name, so_it_is, panel.value, one.value if one else None, apart]
+            [name, panel.value, one.value if one else None, apart, so_it_is]
             for name, so_it_is, panel, one, apart in found
         ],
     )  # fmt: skip

@@ -17,12 +17,13 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed, verdict_limits
 from ..aggregation.kendall import PairwiseTau, pairwise_tau
 from ..aggregation.multiplicity import holm
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.rater_effects import rater_severities
 from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
 from ..errors import InputError
 from ..formats import interval, number, words
 from ..records.estimates import Estimates, select
-from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of
+from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of, on_one_scale
 from .responses import HUMAN, MODEL
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ def add_people(
         add_rater_effects(out, ratings, dataset.rater_ids, level=level)
     scored = [one for one in dataset.ratings if one.kind == "score"]
     keys = {"criterion": EVERY, "detail": "score"}
+    alike = on_one_scale(scored, dataset.scale)
+    if alike is None:
+        why = "criteria are on different scales, and one of these is not known"
+        out.add("people", "alpha_interval", undefined(why), **keys)
+        return
+    scored = [replace(one, value=round_ties(one.value)) for one in alike[0]]
     if len(scored) > 1:
         out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
         out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
@@ -164,10 +171,10 @@ def add_criterion(
     tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
     raters who rated whole prompts, W and r̄ also those of rotations (`Concordance`), with the test
     of Skillings and Mack; where every prompt has one response, ICC is across prompts, of raters who
-    rated all. How many rankings are incomplete, gapped, or reach beyond the number of responses
-    stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that differences
-    between prompts count as agreement (interval only for scores); AC2 with quadratic weights stands
-    beside it: it is high where one value prevails.
+    rated all. How many rankings are incomplete, gapped, or reach beyond the number of
+    responses stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that
+    differences between prompts count as agreement (interval only for scores); AC2 with quadratic
+    weights stands beside it: it is high where one value prevails.
     """
     table, prompt = by_place(ratings), _prompt_of_columns(ratings)
     agreed = concordance(ratings, level=level, seed=seed)
@@ -191,7 +198,7 @@ def add_criterion(
             agreed.mean_spearman, p=agreed.p.value, p_method=agreed.p.method or None
         ),
         "alpha_ordinal": _alpha(table, prompt, "ordinal", level),
-        "ac2": _ac2(table, prompt, ratings, dataset.scale, level),
+        "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
         "icc_one": agreed.icc_one,
         "icc_mean": agreed.icc_mean,
         "same_first": agreed.top_one,

@@ -22,7 +22,7 @@ Figures = Mapping[str, Estimate]
 def criteria(estimates: pd.DataFrame) -> list[tuple[str, dict[str, Estimate]]]:
     """The criteria by which people compared responses, in words, and their figures."""
     found = estimates_by(select(estimates, PREFERENCES), ["criterion"])
-    alone = not len(select(estimates, "people"))
+    alone = not (len(select(estimates, "people")) or len(select(estimates, "label people")))
     mark = "" if alone else " (preferences)"
     return [(f"{words(str(keys['criterion']))}{mark}", figures) for keys, figures in found]
 
@@ -73,7 +73,8 @@ def design(estimates: pd.DataFrame) -> str:
     figures = found[0][1]
     n = {name: int(figures[name].value) for name in ("n_preferences", "n_pairs")}
     each = number(figures["raters_a_pair"].value, 1)
-    return f"{count(n['n_preferences'])} preferences on {units(n['n_pairs'], 'pair')}, {each} each"
+    pairs = units(n["n_pairs"], "pair")
+    return f"{count(n['n_preferences'])} preferences on {pairs} ({each} raters a pair)"
 
 
 def trust(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from ..errors import InputError, InputFault
 from ..experiment.config import HumansConfig
 from ..formats import listed_all, units
 from ..progress import READING, ProgressLine
-from .display import Group, NarrowCommand, printable
+from .display import Group, NarrowCommand, in_options, printable
 from .options import chosen, config_options, json_option, quiet_option, report_options
 from .results import Output, listing
 
@@ -32,22 +32,29 @@ human_options = config_options(HumansConfig)
 """Adds the options for reading human judgments; see `reading_from`."""
 
 
-def reading_from(path: str, **options: Any) -> HumanReading:
+def reading_from(path: str, *, dimensions: Collection[str] = (), **options: Any) -> HumanReading:
     """The judgments of a file, as the options say.
+
+    Args:
+        path: the file.
+        dimensions: names that its criteria may have, beside those of the built-in rubric.
+        options: of `human_options`.
 
     Raises:
         InputError: a file that cannot be understood, or options that do not fit.
     """
 
-    look, more = _look(path, options)
-    return _read(look, more)
+    return _read(*_look(path, options, dimensions))
 
 
-def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
+def _look(
+    path: str, options: dict[str, Any], dimensions: Collection[str] = ()
+) -> tuple[Look, HumansConfig]:
     """What the file is taken for, and the options, which are taken out of a command's."""
     from ..records.humans import LAYOUTS, look_at
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
+    _scale(config.scale)  # what is wrong with options is no fault of the file
     if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
     look = look_at(
@@ -56,7 +63,7 @@ def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
         layout=config.layout,
         source_map=config.source_map,
         criteria=config.criteria or None,
-        dimensions=_dimensions(),
+        dimensions={*_dimensions(), *dimensions},
     )
     return look, config
 
@@ -236,7 +243,8 @@ def unread_document(look: Look, error: InputError) -> Document:
     """Why nothing of a file can be read yet, and what its columns hold."""
     n = units(len(error.faults), "thing")
     faults = [fault.message if not fault.field else str(fault) for fault in error.faults]
-    said = [("To fix:", error.hint.partition("\n")[2])] if error.hint else []
+    faults = [_with_options(fault) for fault in faults]
+    said = [("To fix:", _with_options(error.hint.partition("\n")[2]))] if error.hint else []
     return listing(
         "human_reading",
         [f"Cannot be read yet: {n} to fix.", *_taken_for(look)],
@@ -271,12 +279,12 @@ def reading_document(look: Look, reading: HumanReading, found: tuple[Misfit, ...
         said.append(("", "No --scale was given: scores were not checked against one."))
     tables = []
     if reading.n_faults:
-        faults = [str(fault) for fault in reading.faults[:_PLACES]]
+        faults = [_with_options(str(fault)) for fault in reading.faults[:_PLACES]]
         if reading.n_faults > _PLACES:
             faults.append(f"and {reading.n_faults - _PLACES:,} more")
         tables.append(_places(f"{units(reading.n_faults, 'thing')} to fix", faults))
         if any("must be a number" in fault.message for fault in reading.faults):
-            said.append(("To fix:", " ".join(TEXT_HINT.split())))
+            said.append(("To fix:", _with_options(" ".join(TEXT_HINT.split()))))
     tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in found]
     tables += [_criteria_table(reading), _columns_table(look)]
     return listing(
@@ -305,7 +313,9 @@ def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str
     rated |= {*pairs.response_a.used(), *pairs.response_b.used()}
     prompts = {name for _, table in tables for name in table.prompt_id.used()}
     pool = "pool" if look.plan.pool is not None else "rater"
-    of = f"{units(len(rated), 'response')} to {units(len(prompts), 'prompt')}"
+    of = units(len(rated), "response")
+    if prompts:
+        of += f" to {units(len(prompts), 'prompt')}"
     told = f"{listed_all(held)} by {units(len(who), pool)} of {of}: ready for calibrate"
     if len(who) < 2:
         told += f" (agreement needs a second {pool})"
@@ -386,7 +396,7 @@ def _columns_table(look: Look) -> Table:
     rows = [
         (
             f"{name} → {' and '.join(read_as[name])}" if name in read_as else f"{name} (not read)",
-            reason.get(name) or profile.holds(),
+            _with_options(reason.get(name) or profile.holds()),
         )
         for name, profile in look.profiles.items()
     ]
@@ -394,6 +404,11 @@ def _columns_table(look: Look) -> Table:
     title = "Columns" if left <= 0 else f"The first {_COLUMNS} of {len(rows):,} columns"
     heads = [Column("column", "id"), Column("holds", "wide")]
     return Table(title, title, heads, rows[:_COLUMNS])
+
+
+def _with_options(text: str) -> str:
+    """A library's sentence, in which arguments are named as options of this command."""
+    return in_options(text, click.get_current_context().command)
 
 
 def _places(title: str, places: Iterable[str]) -> Table:
@@ -434,17 +449,17 @@ def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
 
     from ..records.humans import Exclusion
 
-    shared = reading.table
-    names = [
-        name
-        for name in shared.rater_id.used()
-        if any(fnmatchcase(str(name), pattern) for pattern in patterns)
-    ]
+    tables = (reading.table, reading.labels, reading.preferences)
+    known = list(dict.fromkeys(name for one in tables for name in one.rater_id.used()))
+    names = [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
     if not names:
-        known = ", ".join(map(str, shared.rater_id.used()[:8]))
-        raise InputError([InputFault("--raters", f"no rater has such a name; there are {known} …")])
-    kept = shared.where("rater_id", *names)
-    left = len(shared) - len(kept)
+        there = ", ".join(known[:8])
+        raise InputError([InputFault("--raters", f"no rater has such a name; there are {there} …")])
+    kept: Any = [one.where("rater_id", *names) for one in tables]
+    left = sum(map(len, tables)) - sum(map(len, kept))
+    table, labels, preferences = kept
     dropped = Exclusion("rater not chosen by --raters", left, ())
     exclusions = (*reading.exclusions, dropped) if left else reading.exclusions
-    return replace(reading, table=kept, exclusions=exclusions)
+    return replace(
+        reading, table=table, labels=labels, preferences=preferences, exclusions=exclusions
+    )
