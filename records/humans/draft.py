@@ -65,7 +65,7 @@ def draft(look: Look, reading: HumanReading | None) -> str:
 def _lines(look: Look, reading: HumanReading | None) -> Iterator[str]:
     plan = look.plan
     path = visible_text(look.path.name)
-    yield f"# How {path} was understood: correct it, and give it as --columns."
+    yield f"# How {path} was understood: correct it, and give it as the column map."
     if plan.faults:
         yield "# It cannot be read yet:"
         yield from (f"#   {visible_text(fault.message)}" for fault in plan.faults)

@@ -214,7 +214,7 @@ def test_which_of_two_unknown_labels_is_high_must_be_said(world: World) -> None:
     scores = world.judge_scores()
     read = read_humans(people, criteria=["helpful"])
     unknown = calibrate(scores, read, scale=(1, 10))
-    assert "--cut helpful=LABEL says it" in " ".join(str(unknown).split())
+    assert "`cut` helpful=LABEL says it" in " ".join(str(unknown).split())
     known = calibrate(scores, read, scale=(1, 10), cut=("helpful=chatty",))
     assert figure(known, "labels", "kappa").low > 0.3
 

@@ -99,7 +99,7 @@ def cuts_of(given: Sequence[str]) -> dict[str, Cut]:
                 is_there = ""
         if not is_there or not criterion.strip() or not rest.strip():
             told = f"must be CRITERION=SCORE, CRITERION=LABEL:SCORE or CRITERION=LABEL, got {text}"
-            faults.append(InputFault("--cut", told))
+            faults.append(InputFault("`cut`", told))
             continue
         found[criterion.strip()] = cut
     if faults:
@@ -195,10 +195,10 @@ def _require_known(cuts: Mapping[str, Cut], people: tuple[Labels, ...]) -> None:
     for name, cut in cuts.items():
         if name not in by_name:
             told = f"people gave labels on {listed(list(by_name), 6) or 'nothing'}"
-            faults.append(InputFault("--cut", told, name))
+            faults.append(InputFault("`cut`", told, name))
         elif cut.label is not None and place_of(cut.label, by_name[name].categories) is None:
             told = f"people's labels are {', '.join(by_name[name].categories)}, got {cut.label}"
-            faults.append(InputFault("--cut", told, name))
+            faults.append(InputFault("`cut`", told, name))
     if faults:
         raise InputError(faults)
 
@@ -221,7 +221,7 @@ def _panel_labels(one: Labels, dataset: Dataset, cut: Cut, seed: int) -> PanelLa
     if own is not None:
         if cut != Cut(None, None):
             told = "the panel gave labels: a cut is for scores"
-            raise InputError([InputFault("--cut", told, one.criterion)])
+            raise InputError([InputFault("`cut`", told, one.criterion)])
         shared = np.intersect1d(one.code, own.code)
         if not len(shared):
             of_people, of_panel = (
@@ -240,7 +240,7 @@ def _panel_labels(one: Labels, dataset: Dataset, cut: Cut, seed: int) -> PanelLa
     if high is None:
         return (
             f"which of {', '.join(one.categories)} a high score stands for is not known: "
-            f"--cut {one.criterion}=LABEL says it"
+            f"`cut` {one.criterion}=LABEL says it"
         )
     is_own = one.criterion in dataset.panel.criteria and one.criterion != OVERALL
     score = dataset.panel.mean(one.criterion if is_own else None).score

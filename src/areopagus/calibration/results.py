@@ -232,7 +232,7 @@ def _not_random(rated: str | None) -> str | None:
     """Why rated prompts do not stand for the others; None for a random sample."""
     if rated is None:
         return (
-            "nobody said how the rated prompts were taken: calibrate with --rated random, "
+            "nobody said how the rated prompts were taken: calibrate with `rated` random, "
             "if they were drawn at random"
         )
     return None if rated == RANDOM else "the rated prompts were chosen, not drawn at random"
