@@ -26,7 +26,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError, InputFault
-from ..web_server import json_answer, outermost, refuse_other_sites, set_headers
+from ..web_server import body_of, json_answer, outermost, refuse_other_sites, set_headers
 from .folder import (
     ACCESS_FILE,
     PACKETS,
@@ -298,7 +298,7 @@ class StudyApp:
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(reason="must be application/json")
         await self._state(rater, packet)
-        save = read_body(self.study, packet, await _bytes_of(request))
+        save = read_body(self.study, packet, await body_of(request))
         if isinstance(save, list):
             return json_answer({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
         now = self._clock()
@@ -428,14 +428,6 @@ def open_app(
     study = read_study(folder)
     path = Path(store) if store is not None else Path(folder) / STORE_FILE
     return StudyApp(folder, Store(path, study.study_id), clock=clock)
-
-
-async def _bytes_of(request: web.Request) -> bytes:
-    try:
-        return await request.read()
-    except (web.RequestPayloadError, ConnectionError):
-        # Not packed as it says, or broken off: nothing that we could mend.
-        raise web.HTTPBadRequest(reason="the body cannot be read") from None
 
 
 def _rubric(study: StudyFile) -> dict[str, Any] | None:
