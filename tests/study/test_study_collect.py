@@ -154,6 +154,30 @@ def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
     assert max(map(len, render_text(found.document(), full=True))) <= 80
 
 
+def test_scripted_raters_are_not_all_called_too_fast(built: BuiltStudy) -> None:
+    rate(built.folder, seconds=2, raters=("r01", "r02", "r03", "r04"))
+    rate(built.folder, seconds=600, raters=("r05",))
+    rate(built.folder, seconds=0, raters=("r06",))  # a script that measures no time
+    found = collect_study(built.folder)
+    assert found.flags == {}
+    (notice,) = found.notices
+    assert notice.startswith("4 of 5 raters were faster than can be read on most of their pages")
+    minutes = found.estimates.query("measure == 'minutes' and rater == 'rater-06'")
+    assert list(minutes["reason"]) == ["nothing of this was saved"]
+    assert {row["duration_s"] for row in found.rows if row["rater_id"] == "rater-06"} == {""}
+
+
+def test_a_rater_far_faster_than_the_others_is_named_though_readers_could_be(
+    built: BuiltStudy,
+) -> None:
+    # Pages of some 75 words: 60 s are 75 words a minute, 10 s are 450.
+    rate(built.folder, seconds=60, raters=("r01", "r02", "r03", "r04"))
+    rate(built.folder, seconds=20, raters=("r05",))
+    rate(built.folder, seconds=10, raters=("r06",))
+    found = collect_study(built.folder)
+    assert found.flags == {"rater-06": ["6.0 times as fast as the others"]}
+
+
 def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> None:
     rate(
         built.folder, lambda code, number, row, place: 8 if row["item_type"] == "all_models" else 5

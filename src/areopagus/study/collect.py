@@ -214,7 +214,7 @@ def collect_study(
             RATINGS_FILE: csv_text(RATING_COLUMNS, map(_safe_comment, rows)),
             COMMENTS_FILE: csv_text(COMMENT_COLUMNS, _comments(pages, source_map, rater_of)),
         }
-        notices = _notices(pages, rater_of, len(packets), n_done)
+        notices = [*_notices(pages, rater_of, len(packets), n_done), *checked.notices]
     figures = Estimates()
     figures.add("study", "pages", share_of(n_done, len(packets), "page"))
     figures.extend(estimates)

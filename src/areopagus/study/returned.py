@@ -64,7 +64,8 @@ def from_store(pages: Iterable[SavedPage]) -> list[ReturnedPage]:
             number=page.number,
             scores=page.scores,
             comment=page.comment,
-            active_s=page.active_ms / 1000,
+            # Nobody is done in no time: a script that saves pages measures none.
+            active_s=page.active_ms / 1000 or None,
             is_done=page.done_at is not None,
             time=iso_time(page.saved_at),
         )
