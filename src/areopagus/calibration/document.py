@@ -215,13 +215,15 @@ class _Shown(Answer):
                 if found := self.of("matched", name):
                     of = units(found.n_planned or 0, "judged response")
                     points.append((label, f"{count(found.n)} of {of}."))
-        for name, one, many in (
-            ("n_item_ratings", "rating of a calibration item, kept apart",
-             "ratings of calibration items, kept apart"),
-            ("n_missing", "empty rating cell", "empty rating cells"),
-        ):  # fmt: skip
-            if n_these := self.n("matched", name):
-                points.append(("", f"{units(n_these, one, many)}."))
+        if n_items := self.n("matched", "n_item_ratings"):
+            one, many = "rating of a calibration item", "ratings of calibration items"
+            points.append(("", f"{units(n_items, one, many)}, kept apart."))
+        if n_missing := self.n("matched", "n_missing"):
+            codes = [
+                f"{count(self.n('matched', 'n_missing_by_code', group=code))} × {code} ({rows})"
+                for code, rows in told.get("missing", ())
+            ]
+            points.append((f"{units(n_missing, 'missing rating')}:", f"{', '.join(codes)}."))
         for sentence, places in told["misfits"]:
             points.append((f"{sentence}:", f"{'; '.join(_first(places, 20))}."))
         if told["unrated"]:

@@ -26,8 +26,8 @@ def add_matched(
     """Adds the table "matched", and returns what was left out by name, for run.json.
 
     The keys of what is returned: "misfits" (a sentence and its places with their rows), "unrated"
-    (ids of judged responses), "left_out" (on reading: reason and rows), "notices" (what was
-    assumed).
+    (ids of judged responses), "missing" (code and rows of ratings that are not there), "left_out"
+    (on reading: reason and rows), "notices" (what was assumed).
     """
     raters, prompts, rated = (
         np.unique(np.concatenate(parts)) if parts else np.zeros(0)
@@ -57,11 +57,19 @@ def add_matched(
     exclusions = reading.exclusions if reading else ()
     for one in exclusions:
         out.add(TABLE, "n_left_out", one.n, factor="reason", group=one.reason)
+    missing = reading.missing_by_code() if reading else {}
+    for code, (n, _) in missing.items():
+        out.add(TABLE, "n_missing_by_code", n, factor="code", group=code)
     return {
         "misfits": [[one.said, one.shown(SHOWN)] for one in found],
         "unrated": list(unrated[:SHOWN]),
+        "missing": [[code, misfits.rows_said(lines, n)] for code, (n, lines) in missing.items()],
         "left_out": [[one.reason, misfits.rows_said(one.lines, one.n)] for one in exclusions],
-        "notices": [*(reading.notices if reading else ()), *dataset.notices],
+        "notices": [
+            *(reading.notices if reading else ()),
+            *filter(None, [reading.unread() if reading else None]),
+            *dataset.notices,
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ..records.humans import (
     read_judgments,
 )
 from ..records.humans.match import SHOWN, Scale
+from ..records.humans.respondents import ids_by_respondent, with_ids
 from ..records.humans.table import TableBuilder
 from ..records.prompt_units import prompt_units, shared_texts_told
 from ..records.readers.responses import ResponseSource
@@ -62,16 +63,28 @@ class Texts:
     columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
+def read_people(
+    human: People, judged: Sequence[Mapping[str, str]] = ()
+) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
     """Returns the reading (None for a bare table), the study's ratings and calibration items.
+
+    Args:
+        human: what people said.
+        judged: rows of a run's scores: what names a response by its prompt and respondent takes
+            the id that the response has there.
 
     Raises:
         InputError: the file cannot be understood, or rows of it cannot be read.
     """
+    ids, known = ids_by_respondent(judged), [row["response_id"] for row in judged]
     if isinstance(human, HumanTable):
-        return None, human, None
+        return None, with_ids(human, ids, known), None
     reading = human if isinstance(human, HumanReading) else read_humans(human)
-    reading.require_sound()
+    reading = reading.require_sound()
+    if ids:
+        tables = ("table", "calibration", "labels", "preferences")
+        changed: dict[str, Any] = {n: with_ids(getattr(reading, n), ids, known) for n in tables}
+        reading = replace(reading, **changed)
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
 
 
@@ -188,13 +201,13 @@ def panel_dataset(
     Raises:
         InputError: as the readers; or nobody rated a response of the run.
     """
-    reading, table, calibration = read_people(human)
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
+    rows = read_scores(judges.path) if isinstance(judges, Run) else []
+    reading, table, calibration = read_people(human, rows)
     notices: tuple[str, ...] = ()
     if isinstance(judges, Run):
-        rows = read_scores(judges.path)
         unit_of = prompt_units(rows)
         responses, panel, identity, own_scale = _from_run(judges, rows, unit_of, table, texts)
         stated = {row["response_id"]: row["prompt_id"] for row in rows}
@@ -287,7 +300,7 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
 
 def _from_run(
     run: Run,
-    rows: list[dict[str, str]],
+    rows: Sequence[Mapping[str, Any]],
     unit_of: Mapping[str, str],
     table: HumanTable,
     texts: Texts,

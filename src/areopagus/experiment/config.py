@@ -176,7 +176,11 @@ class HumansConfig(CheckedConfig):
 
     layout: str = Field(default="auto", description="The tool the file is from.")
     columns: Annotated[str | Path | None, Option("FILE")] = Field(
-        default=None, description="A column map (YAML)."
+        default=None, description="A column map (YAML); humans map --draft writes one."
+    )
+    column: Annotated[Mapping[str, str] | None, Option("OURS=THEIRS", "--column")] = Field(
+        default=None,
+        description="Another name for a column, such as rater_id=worker; repeatable.",
     )
     source_map: Annotated[str | Path | None, Option("FILE")] = Field(
         default=None, description="What blinded labels stood for: rater, prompt, label."
@@ -185,10 +189,18 @@ class HumansConfig(CheckedConfig):
         default=None, description="Who may rate, such as Prolific's list."
     )
     criteria: Annotated[tuple[str, ...], Option("NAME[,NAME…]")] = Field(
-        default=(), description="Columns that are criteria in a wide table."
+        default=(), description="Only these criteria: in a wide table, columns."
     )
-    scale: Annotated[str | tuple[float, float] | None, Option("LOW:HIGH")] = Field(
-        default=None, description="Scores outside are left out."
+    missing: Annotated[tuple[str, ...], Option("CODE[,CODE…]")] = Field(
+        default=(), description="What else stands for no rating, beside NA, NaN, null, …."
+    )
+    scale: Annotated[tuple[str, ...], Option("[NAME=]LOW:HIGH")] = Field(
+        default=(),
+        description="Scores outside are left out. NAME: the criterion's own scale; repeatable.",
+    )
+    pool: Annotated[str | None, Option("COLUMN")] = Field(
+        default=None,
+        description="Count raters with one value of this column as one: the mean of theirs.",
     )
     raters: Annotated[tuple[str, ...], Option("GLOB[,GLOB…]")] = Field(
         default=(), description="Only raters with such names."
