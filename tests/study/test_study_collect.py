@@ -17,6 +17,7 @@ from areopagus.errors import InputError
 from areopagus.records import ResponseSource
 from areopagus.records.estimates import estimate_at, estimate_of, estimates_by, select
 from areopagus.records.humans import read_humans
+from areopagus.records.humans.match import off_scale
 from areopagus.reports.text import render_text
 from areopagus.study import (
     BuiltStudy,
@@ -108,6 +109,25 @@ def test_calibrate_reads_the_table_as_it_is(whole: Collected) -> None:
     assert set(items["group"]) == {"quality floor", "all models"}
     (last,) = items[items["measure"] == "floor_last"].to_dict("records")
     assert (last["verdict"], last["value"]) == ("p6-w", 1.0)
+
+
+def test_the_scale_is_known_from_the_study_and_a_stated_one_goes_before_it(
+    whole: Collected, tmp_path: Path
+) -> None:
+    table = whole.found.table
+    assert read_humans(table).scale == (1.0, 10.0)
+    assert read_humans(table, scale=(1, 5)).scale == (1, 5)
+    report = agreement(table)
+    assert "no scale is known" not in report.text
+    # A score off the scale is found without anybody stating it.
+    copied = Path(shutil.copytree(table.parent, tmp_path / "collected"))
+    text = (copied / "ratings.csv").read_text()
+    (copied / "ratings.csv").write_text(text.replace(",score,7,", ",score,17,", 1))
+    reading = read_humans(copied / "ratings.csv")
+    assert int(off_scale(reading.table, reading.scale).sum()) == 1
+    # Elsewhere, and beside a run of something else, nobody knows.
+    (copied / "ratings.csv").rename(copied / "other.csv")
+    assert read_humans(copied / "other.csv").scale is None
 
 
 def test_nothing_is_said_of_good_raters(whole: Collected) -> None:

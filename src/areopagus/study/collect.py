@@ -223,6 +223,7 @@ def collect_study(
         "format": RUN_FORMAT,
         "state": "complete",
         "study": {"id": study.study_id, "kind": study.kind, "title": study.title},
+        **_scale_of(study),
         "result": {"notices": notices, "flags": flags},
     }
     try:
@@ -235,6 +236,14 @@ def collect_study(
     found = StudyCollection(target)
     found.write_report()
     return found
+
+
+def _scale_of(study: StudyFile) -> dict[str, Any]:
+    """What `agreement` and `calibrate` need to know of the ratings beside run.json."""
+    if study.rubric is None:
+        return {}
+    ends = [study.rubric.scale.low, study.rubric.scale.high]
+    return {"ratings": RATINGS_FILE, "scale": ends}
 
 
 # From letters back to responses ------------------------------------------------------------------
