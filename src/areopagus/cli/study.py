@@ -53,8 +53,9 @@ def study() -> None:
     """Collect human judgments: blinded packets, a rating page, and the way back.
 
     build makes a study, serve lets people rate (or write) in a browser, export
-    gives packets to other tools, collect brings ratings back for calibrate, and
-    plan says how many prompts and raters are needed.
+    gives packets to other tools, status says how far raters are, collect brings
+    ratings back for calibrate, and plan says how many prompts and raters are
+    needed.
     """
 
 
@@ -137,6 +138,22 @@ def serve(study: str, *, host: str, port: int, store: str | None, log: bool) -> 
             )
 
     serve_study(study, host=host, port=port, store=store, started=started)
+
+
+@study.command()
+@_FOLDER
+@click.option("--store", metavar="FILE", help="Default: STUDY/ratings.sqlite.")
+@report_options
+def status(study: str, *, store: str | None, json_file: str | None, full: bool) -> None:
+    """Say who is done, what is missing and whom to look at.
+
+    Reads what the server saved, also while it runs, and writes nothing. --full
+    has a line a rater.
+    """
+    from ..study import study_status
+
+    found = study_status(study, store=store)
+    Output(json_file, full=full).show(found.document(), found.estimates)
 
 
 @study.command()

@@ -29,3 +29,6 @@ from .serving import serve_study as serve_study
 from .settings import PlanConfig as PlanConfig
 from .settings import RatingSettings as RatingSettings
 from .settings import WritingSettings as WritingSettings
+from .status import RaterStatus as RaterStatus
+from .status import StudyStatus as StudyStatus
+from .status import study_status as study_status

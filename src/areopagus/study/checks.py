@@ -27,6 +27,9 @@ SAME_SHARE = 0.9
 SAME_LEAST_RESPONSES = 12
 
 
+_UNKNOWN = {"item_type": "", "source": ""}
+
+
 def share_of(n: int, planned: int, unit: str) -> Estimate:
     """A count of those that there could be."""
     return Estimate(float(n), n=n, n_planned=planned, unit=unit, method="count")
@@ -60,8 +63,10 @@ class RaterChecks:
                 "so speed flags nobody here"
             )
 
-    def add(self, found: Estimates, code: str, rater: str) -> list[str]:
+    def add(self, found: Estimates, code: str, rater: str, *, is_over: bool = True) -> list[str]:
         """Adds a rater's figures, and returns the flags.
+
+        While the study runs (`is_over` false) a page that is not done is no flag.
 
         pages, scores: pages scored whole, and scores given, of those asked for.
         minutes: median active minutes of a page.
@@ -87,7 +92,13 @@ class RaterChecks:
             n_scores += sum(len(row) for row in page.scores.values())
             longest = max(longest, _longest_run(page, packet.labels, dimensions))
             summed = page.sums(packet.labels, dimensions)
-            hidden = {label: self._labels[code, packet.number, label] for label in packet.labels}
+            # Where the organiser's map is not here, no page is known as a calibration item.
+            hidden = {
+                label: self._labels.get(
+                    (code, packet.number, label), {"item_type": "", "source": ""}
+                )
+                for label in packet.labels
+            }
             item_type = next(iter(hidden.values()))["item_type"]
             if len(dimensions) >= 3:
                 same += [len(set(page.scores[label].values())) == 1 for label in summed]
@@ -127,7 +138,7 @@ class RaterChecks:
                 figure = Estimate(float(value), n=n, unit=unit, method="description")
             found.add("raters", name, figure, rater=rater)
         flags: list[str] = []
-        if n_done < len(packets):
+        if is_over and n_done < len(packets):
             flags.append(f"incomplete: {n_done} of {len(packets)} pages")
         if n_floor_seen < n_floor:
             flags.append(f"put the weak response last on {n_floor_seen} of {n_floor} pages")
