@@ -198,7 +198,9 @@ def export_packets(
     study = read_study(folder)
     rubric = study.rubric
     if rubric is None:
-        raise InputError([InputFault(str(folder), "is a writing study: there is nothing to rate")])
+        raise InputError(
+            [InputFault(str(folder), f"is a {study.kind} study: there is nothing to rate")]
+        )
     by_rater: dict[str, list[Packet]] = {}
     for packet in read_packets(folder):
         by_rater.setdefault(packet.rater, []).append(packet)

@@ -36,7 +36,11 @@ from .store import SavedPage, look_into_store
 if TYPE_CHECKING:
     from ..reports.document import Document
 
-_WORDS = {"rating": ("rater", "rating"), "writing": ("writer", "response")}
+_WORDS = {
+    "rating": ("rater", "rating"),
+    "writing": ("writer", "response"),
+    "labelling": ("rater", "label"),
+}
 """Kind of a study to who takes part, and what each gives."""
 
 _SHORT = 4
