@@ -231,6 +231,12 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], told:
     assert told in faults_of(**{**given, "out": tmp_path / "s", **change})
 
 
+def test_reasons_are_for_criteria_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"`justify`: must be among conceptual_clarity.*'charm'"):
+        build_study([study_rows()], raters=2, out=tmp_path / "s", all_models=["p7"],
+                    settings={"justify": ("charm", "overall")})  # fmt: skip
+
+
 def test_where_only_models_answered_it_is_said_once_what_to_give(tmp_path: Path) -> None:
     rows = study_rows(prompts=4, humans=0, models=4, calibration=False)
     with pytest.raises(InputError) as caught:

@@ -160,6 +160,52 @@ async def test_a_page_is_done_only_with_all_scores(rater: Rater) -> None:
     assert reply["study"]["pages"][0]["state"] == "done"
 
 
+async def test_an_order_and_reasons_that_are_asked_for_are_held_to(tmp_path: Path) -> None:
+    rows = study_rows(prompts=1, calibration=False)
+    built = build_study(
+        [rows], raters=2, out=tmp_path / "s",
+        settings={"per_packet": 3, "humans": 1, "rank": True,
+                  "justify": ("overall", "conceptual_clarity"), "justify_chars": 10},
+    )  # fmt: skip
+    app = open_app(built.folder)
+    async with TestClient(TestServer(app.application())) as client:
+        rater = Rater(client, secrets_of(built.folder)["rater-01"])
+        study = await rater.get("/api/study")
+        assert (study["rank"], study["justify_chars"]) == (True, 10)
+        assert study["justify"] == ["overall", "conceptual_clarity"]
+        names = await dimensions(rater)
+        page = await rater.get("/api/pages/1")
+        assert (page["places"], page["feedback"]) == ({}, {})
+        assert page["reasons"] == {"conceptual_clarity": ""}
+        whole = {"scores": full(page, names), "done": True}
+        status, reply = await rater.save(1, **whole, reasons={"conceptual_clarity": "  short   "})
+        assert status == 422
+        assert reply["faults"] == [
+            "places: are missing",
+            "reasons.overall: must have at least 10 characters",
+            "reasons.conceptual_clarity: must have at least 10 characters",
+        ]
+        for places in ({"A": 1, "B": 2}, {"A": 1, "B": 2, "C": 2, "D": 4}, {"A": 1, "B": 1, "C": 2},
+                       {"A": 0, "B": 2, "C": 3}):  # fmt: skip
+            assert (await rater.save(1, places=places))[0] == 422, places
+        assert (await rater.save(1, reasons={"charm": "not asked for"}))[0] == 422
+        given = {"comment": "C says the most", "reasons": {"conceptual_clarity": "B is confused"},
+                 "places": {"A": 1, "B": 3, "C": 1}}  # fmt: skip
+        assert (await rater.save(1, **whole, **given))[0] == 200
+        page = await rater.get("/api/pages/1")
+        assert {name: page[name] for name in given} == given
+    app.close()
+
+
+async def test_an_order_that_nobody_asked_for_is_refused(rater: Rater) -> None:
+    page = await rater.get("/api/pages/1")
+    places = {one["label"]: 1 + at for at, one in enumerate(page["responses"])}
+    assert (await rater.save(1, places=places))[0] == 422
+    assert (await rater.save(1, feedback={"offensive": "", "other": ""}))[0] == 422
+    assert (await rater.save(1, feedback={"offensive": ""}))[0] == 200
+    assert (await rater.get("/api/pages/1"))["feedback"] == {"offensive": ""}
+
+
 NO_RATINGS: list[dict[str, Any]] = [
     *({"scores": {"A": {"conceptual_clarity": score}}} for score in (11, 0, 5.0, "5", True)),
     {"scores": {"A": {"charm": 5}}},

@@ -171,7 +171,7 @@ def _wrong_answers(study: StudyFile, packet: Packet, body: RatingBody) -> Iterat
     elif any(at != 1 + sum(one < at for one in places.values()) for at in places.values()):
         yield "places: must count from 1, equal ones sharing the best"
     for name in body.reasons:
-        if name not in study.justify:
+        if name not in study.justify or name == OVERALL:  # whose reason is the comment
             yield f"reasons.{name[:80]}: is not asked for"
     if not body.done:
         return
@@ -475,7 +475,9 @@ class StudyApp:
             "scores": {label: saved.scores.get(label, {}) for label in packet.labels},
             "comment": saved.comment,
             "places": dict(sorted(saved.places.items())),
-            "reasons": {name: saved.reasons.get(name, "") for name in self.study.justify},
+            "reasons": {
+                name: saved.reasons.get(name, "") for name in self.study.justify if name != OVERALL
+            },
             "feedback": saved.feedback,
         }
 

@@ -50,6 +50,7 @@ from .responses import (
 from .settings import (
     LABEL_TITLE,
     LABELLING,
+    RANKING,
     RATING,
     RATING_TITLE,
     WRITING,
@@ -192,7 +193,8 @@ def build_study(
     pages, repeated = _rating_pages(given, people, named, chosen, drawn)
     notices = notices_of(given, [one.responses for one in pages], repeated, chosen)
     study = _study_file(
-        "rating", chosen, RATING_TITLE, RATING, rubric=scored, rank=chosen.rank,
+        "rating", chosen, RATING_TITLE, RATING + RANKING * chosen.rank,
+        rubric=scored, rank=chosen.rank,
         justify=tuple(dict.fromkeys(chosen.justify)),
         justify_chars=chosen.justify_chars if chosen.justify else 0,
     )  # fmt: skip

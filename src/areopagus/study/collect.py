@@ -268,7 +268,7 @@ def collect_study(
             if told := checked.add(estimates, code, rater):
                 flags[rater] = told
         n_done = checked.n_done
-        rows = list(_unblinded(pages, source_map, dimensions))
+        rows = list(_unblinded(pages, source_map, dimensions, is_ordered=study.rank))
         estimates.add("study", "ratings", len(rows))
         tables = {
             RATINGS_FILE: csv_text(RATING_COLUMNS, map(_safe_comment, rows)),
@@ -389,12 +389,16 @@ def _pages(
 
 
 def _unblinded(
-    pages: Sequence[ReturnedPage], source_map: StudyMap, dimensions: Sequence[str]
+    pages: Sequence[ReturnedPage],
+    source_map: StudyMap,
+    dimensions: Sequence[str],
+    *,
+    is_ordered: bool,
 ) -> Iterator[dict[str, object]]:
     """A row for each score, and one for the place of each response on a page scored whole.
 
-    Places are those that the rater gave, where the study asks for them; else they come from the
-    sums over all criteria, 1 for the highest, and equal sums share the best one.
+    Places are those that the rater gave, where the study asks for them (`is_ordered`); else they
+    come from the sums over all criteria, 1 for the highest, and equal sums share the best one.
     """
     labels_of: dict[tuple[str, int], list[str]] = {}
     for code, number, label in source_map.labels:
@@ -403,7 +407,7 @@ def _unblinded(
         labels = sorted(labels_of[page.rater, page.number])
         summed = page.sums(labels, dimensions)
         places = page.places
-        if not places and len(summed) == len(labels):
+        if not is_ordered and len(summed) == len(labels):
             places = {
                 label: 1 + sum(other > summed[label] for other in summed.values())
                 for label in labels

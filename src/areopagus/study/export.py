@@ -19,6 +19,7 @@ from ..records.spreadsheets import (
     too_long_for_cell,
     write_text,
 )
+from ..records.types import OVERALL
 from ..rubrics import Rubric
 from .design import labels
 from .folder import Packet, StudyFile, csv_text, json_text, read_packets, read_study, write_private
@@ -225,7 +226,10 @@ def export_packets(
         file = target / "labeling_config.xml"
         write_private(file, label_studio_config(study, rubric, most))
         files.append(file)
-    return ExportedPackets(target, tuple(files), _HOW[kind])
+    how = _HOW[kind]
+    if study.rank or set(study.justify) - {OVERALL}:
+        how += " Raters' own order and reasons a criterion are asked for by `study serve` alone."
+    return ExportedPackets(target, tuple(files), how)
 
 
 _SUFFIXES = {

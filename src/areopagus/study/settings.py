@@ -222,6 +222,11 @@ the page: not whether you agree with its conclusion, how long it is, or who may 
 
 Please work alone, without other people and without AI tools."""
 
+RANKING = """
+
+Then put the responses into your own order, from the best to the worst. It need not be that of \
+your scores, and responses may share a place."""
+
 WRITING = """\
 Each page shows one question. Write a response of your own, in running text, as you would for an \
 attentive reader who is no specialist.
