@@ -118,6 +118,28 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
         run("build", prompts, "--raters", 2, "--minutes", 5, "--out", tmp_path / "z")
 
 
+def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> None:
+    prompts = EXAMPLE.parent / "prompts.csv"
+    found = run("build", prompts, "--task", "label", "--raters", 3, "--question", "Is it fair?",
+                "--category", "yes", "--category", "no=not at all",
+                "--out", tmp_path / "l")  # fmt: skip
+    assert "3 raters, 4 prompts (0 calibration items), 8 pages" in found.output
+    made = read_study(tmp_path / "l")
+    assert [(one.name, one.shown) for one in made.categories] == [
+        ("yes", "yes"), ("no", "not at all")
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="--question: does not go with --task rate"):
+        run("build", prompts, "--raters", 2, "--question", "x", "--out", tmp_path / "z")
+    run("build", EXAMPLE / "responses.csv", "--raters", 2, "--per-packet", 4, "--humans", 2,
+        "--rank", "--justify", "overall", "--justify-chars", 40,
+        "--out", tmp_path / "r")  # fmt: skip
+    made = read_study(tmp_path / "r")
+    assert (made.rank, made.justify, made.justify_chars) == (True, ("overall",), 40)
+    assert "your own order" in made.instructions
+    told = run("export", tmp_path / "r", "--as", "csv").output
+    assert "Only `study serve` asks for raters' own order, and for reasons by criterion." in told
+
+
 def test_settings_are_taken_and_instructions_come_from_a_file(tmp_path: Path) -> None:
     text = tmp_path / "do.txt"
     text.write_text("Read slowly.")

@@ -106,11 +106,13 @@ def build(
         "label": LabelSettings,
     }
     others = {name for one in own.values() for name in one.model_fields}
-    _refuse(f"--task {task}", settings, sorted(others - set(own[task].model_fields)))
+    foreign = others - set(own[task].model_fields)
+    if task != "rate":
+        foreign |= {"human", "model", "weak", "all_models", "rubric"}
+    _refuse(f"--task {task}", given | settings, sorted(foreign))
     if task == "rate":
         make = partial(build_study, list(responses), raters=people)
     else:
-        _refuse(f"--task {task}", given, ["human", "model", "weak", "all_models", "rubric"])
         if len(responses) != 1:
             raise InputError(f"--task {task} needs one FILE of prompts")
         if task == "write":
