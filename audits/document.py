@@ -34,7 +34,7 @@ from .headline import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_ROWS = 8
+MOST_ROWS = 6
 """Rows of a summary's table of differences; the tables below it hold all."""
 
 
@@ -80,8 +80,8 @@ def document(
         ],
         is_demonstration=bool(stand_ins),
         demonstration=(
-            f"The embedded stand-in {' and '.join(stand_ins)} answered. It is no language model: "
-            "its answers are picked by a hash of the prompt, and say nothing about any model."
+            f"{' and '.join(stand_ins)} answered, which is no language model: the answers are "
+            "picked by a hash of the prompt, and say nothing about any model."
         ),
     )
 
@@ -348,10 +348,8 @@ class _Sections:
             yield chart
         if not rows["value"].notna().any():
             return
-        left_out = len(rows) - MOST_ROWS
-        caption = (
-            f"{title}, the {MOST_ROWS} largest of {len(rows)}." if left_out > 0 else f"{title}."
-        )
+        of = f", the largest of {len(rows)}" if len(rows) > MOST_ROWS else ""
+        caption = f"{title}{of}."
         yield from self._table(
             name, {**by, **({"respondent": "model"} if self.is_several else {})},
             [

@@ -240,6 +240,28 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     )
 
 
+def is_worked_in(path: Path) -> bool | None:
+    """Whether a process holds the folder's lock; None where this system or its rights hide that.
+
+    A process that was killed leaves the file and holds nothing. The file is read only.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        with (path / LOCK_FILE).open("rb") as file:
+            # Given back when the file is closed. Two that look at once do not disturb each other.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return None
+    return False
+
+
 def _make(path: Path) -> bool:
     """Makes the folder; whether it was not there before."""
     if writable(str(path)) != str(path):
@@ -262,7 +284,7 @@ def _locked(path: Path) -> Any:
 
     lock = FileLock(path / LOCK_FILE, thread_local=False, mode=0o600)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=0.2)  # longer than `is_worked_in` looks at it
     except Timeout:
         raise InputError(
             [InputFault(str(path), "another process is working in this run folder")],

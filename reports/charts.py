@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,8 @@ Floats = npt.NDArray[np.float64]
 
 WIDTH: Final = 7.4
 """Inches: as wide as the text of a page, where letters of 9 points are those of the page."""
+PHONE_WIDTH: Final = 3.75
+"""Inches: as wide as a phone's window, with letters of the same size."""
 MOST_ROWS: Final = 60
 """Rows that one picture can hold; the tables hold all of them."""
 DEMONSTRATION_MARK: Final = "DEMONSTRATION: embedded stand-ins took part; these are no findings"
@@ -65,8 +68,20 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
     return svg
 
 
-def drawn(chart: Chart, *, is_demonstration: bool = False) -> Any:
-    """The matplotlib Figure of a chart; see `draw`."""
+def draw_for_phone(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> Path:
+    """Draws PATH.svg as wide as a phone's window, and returns its path; see `draw`."""
+    figure = drawn(chart, is_demonstration=is_demonstration, width=PHONE_WIDTH)
+    (svg,) = save(figure, path, formats=("svg",))
+    return svg
+
+
+def fits_phone(chart: Chart) -> bool:
+    """Whether a chart can be drawn so narrow: rows downwards with one axis across."""
+    return chart.kind in ("forest", "strip") and not chart.facets
+
+
+def drawn(chart: Chart, *, is_demonstration: bool = False, width: float = WIDTH) -> Any:
+    """The matplotlib Figure of a chart, so many inches wide; see `draw`."""
     drawing = {
         "forest": _forest,
         "heatmap": _heatmap,
@@ -86,12 +101,13 @@ def drawn(chart: Chart, *, is_demonstration: bool = False) -> Any:
     is_by_row = chart.kind in ("line", "scatter")
     has_legend |= is_by_row and n > 1
     labels = [short_name(name, 40) for name in chart.rows[:n]] if is_by_row else names
-    per_line = max(1, int(WIDTH * 11 // (max(map(len, labels), default=1) + 6)))
+    per_line = max(1, int(width * 11 // (max(map(len, labels), default=1) + 6)))
     strip = 0.12 + 0.2 * -(-len(labels) // per_line) if has_legend else 0.0
-    foot = 0.22 if is_demonstration else 0.0
+    mark = textwrap.fill(DEMONSTRATION_MARK, int(width * 12))
+    foot = 0.08 + 0.14 * len(mark.splitlines()) if is_demonstration else 0.0
     with style():
         tall = strip + foot + down * _height(chart, n, titled=bool(chart.facets))
-        figure = new_figure(WIDTH, tall)
+        figure = new_figure(width, tall)
         figure.get_layout_engine().set(rect=(0, foot / tall, 1, 1 - (strip + foot) / tall))
         shared = None
         for at, title in enumerate(facets):
@@ -111,7 +127,7 @@ def drawn(chart: Chart, *, is_demonstration: bool = False) -> Any:
             )
         if is_demonstration:
             figure.text(
-                0.01, 0.05 / tall, DEMONSTRATION_MARK, ha="left", va="bottom", fontsize=7.5,
+                0.01, 0.05 / tall, mark, ha="left", va="bottom", fontsize=8,
                 color=BLACK, fontweight="bold",
             )  # fmt: skip
         return figure
@@ -315,7 +331,8 @@ def _heatmap(axes: Any, chart: Chart, at: int, n: int) -> None:
 
 
 def _rows_down(axes: Any, names: Any) -> None:
-    axes.set_yticks(range(len(names)), _names(names, 40, 24), fontsize=8)
+    folded = 24 if axes.figure.get_figwidth() > PHONE_WIDTH else 14
+    axes.set_yticks(range(len(names)), _names(names, 40, folded), fontsize=8)
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 

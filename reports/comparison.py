@@ -118,7 +118,8 @@ def _trust(
     if len(runs) > 1:
         differ = [name for name, _ in _settings_that_differ(runs)]
         panels = "one panel" if is_one_panel else "different panels"
-        trust.append(("panel", f"{panels}{f': {listed(differ)} differ' if differ else ''}"))
+        how = f", which differ in {listed(differ)}" if differ else ""
+        trust.append(("panel", f"{panels}{how}"))
     trust += found.trust()
     taus = estimates[estimates["measure"] == "tau"]
     for value, n in zip(taus["value"], taus["n"], strict=True):

@@ -7,7 +7,7 @@ panel run and that of a comparison show the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
@@ -20,6 +20,7 @@ from ..formats import (
     number,
     p_value,
     said,
+    short,
     units,
     words,
 )
@@ -84,6 +85,16 @@ class Differences:
         """(side, baseline) of every pair."""
         return list(dict.fromkeys(at[:2] for at in self._pairs))  # type: ignore[misc]
 
+    @property
+    def leading(self) -> tuple[str, str] | None:
+        """The highest of the others and the baseline, the higher first; None without a pair."""
+        each = {side: self.of(side)["difference"].value for side in self.others}
+        known = [side for side, value in each.items() if not math.isnan(value)]
+        if not known:
+            return None
+        side = max(known, key=lambda one: each[one])
+        return (side, self.baseline) if each[side] > 0 else (self.baseline, side)
+
     def headline(self) -> list[str]:
         """Who scores higher than whom and by how much; what cannot be told."""
         if not self.others:
@@ -114,29 +125,29 @@ class Differences:
             first, last = (side, self.baseline) if is_above else (self.baseline, side)
             shown = estimate(each[0], is_signed=True)
             won = _won(found[side], is_above=is_above)
-            return f"{_short(first)} scores higher than {_short(last)}: {shown} points, {won}."
+            return f"{short(first)} scores higher than {short(last)}: {shown} points, {won}."
         told = [
-            f"{_short(side)} ({estimate(one, is_signed=True)})"
+            f"{short(side)} ({estimate(one, is_signed=True)})"
             for side, one in zip(named, each, strict=True)
         ]
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
         if is_above:
             verb = "scores" if len(sides) == 1 else "score"
-            return f"{listed_all(told)} {verb} higher than {_short(self.baseline)}."
-        return f"{_short(self.baseline)} scores higher than {listed_all(told)}."
+            return f"{listed_all(told)} {verb} higher than {short(self.baseline)}."
+        return f"{short(self.baseline)} scores higher than {listed_all(told)}."
 
     def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
         named = sides[:MOST_NAMED]
         figures = found[named[0]]
-        first = _short(self.baseline)
+        first = short(self.baseline)
         if len(self.others) > 1:
-            told = [f"{_short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
+            told = [f"{short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
             more = len(sides) - len(named)
             told += [f"{more} more"] if more else []
             verb = "is" if len(sides) == 1 else "are"
             return f"{listed_all(told)} {verb} not told apart from {first}."
-        one, pair = figures["difference"], f"{_short(named[0])} and {first}"
+        one, pair = figures["difference"], f"{short(named[0])} and {first}"
         if one.value == 0 and not one.has_interval:
             return f"{pair} score the same on every one of {units(one.n, 'prompt')}."
         is_inside = _is_inside(figures)
@@ -152,15 +163,15 @@ class Differences:
         reasons = dict.fromkeys(said(found[side]["difference"].reason) for side in sides)
         why = listed_all([one for one in reasons if one])
         if not named:
-            return f"Nothing can be compared with {_short(self.baseline)}: {why}."
+            return f"Nothing can be compared with {short(self.baseline)}: {why}."
         told = [
-            f"{_short(side)} {number(abs(found[side]['difference'].value))} "
+            f"{short(side)} {number(abs(found[side]['difference'].value))} "
             f"{'above' if found[side]['difference'].value > 0 else 'below'}"
             for side in named
         ]
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
-        first = _short(self.baseline)
+        first = short(self.baseline)
         if len(sides) == len(self.others) and all("above" not in one for one in told):
             return (
                 f"{first} scores highest; whether that is more than chance cannot be told "
@@ -195,10 +206,10 @@ class Differences:
             holds = sum(one.verdict in (HIGHER, LOWER) for one in known)
             if len(known) == 1:
                 shown = interval(known[0].low, known[0].high, is_signed=True)
-                sentence = f"{shown}, so that the direction {'holds' if holds else 'is open'}"
+                sentence = f"it is {shown}, so that the direction {'holds' if holds else 'is open'}"
             else:
                 sentence = f"the direction holds for {holds} of {len(known)}"
-            told.append(("others", f"for other judges of their kind: {sentence}"))
+            told.append(("such judges", f"for other judges of their kind {sentence}"))
         return told
 
     def _direction(self, sides: Sequence[str]) -> list[str]:
@@ -219,16 +230,27 @@ class Differences:
         if len(sides) == 1:
             (side,) = sides
             pair = (side, self.baseline) if values[side] > 0 else (self.baseline, side)
-            what = f"put {_short(pair[0])} above {_short(pair[1])}"
+            what = f"put {short(pair[0])} above {short(pair[1])}"
         else:
             what = f"agree on all {len(sides)} directions"
         return [f"{agree} of {len(models)} models {what}"]
 
-    def summary(self, heads: dict[str, str]) -> list[Part]:
-        """The picture and the table of composites held against the baseline."""
+    def summary(
+        self,
+        heads: dict[str, str],
+        means: Mapping[str, Estimate] | None = None,
+        scale: tuple[float, float] = (1.0, 10.0),
+    ) -> list[Part]:
+        """The picture and the table of composites held against the baseline.
+
+        Args:
+            heads: criteria to what they are called.
+            means: of every side, where they are to stand beside its difference.
+            scale: of the means.
+        """
         if not self.others:
             return []
-        return [self._chart(), self._table(self.others, "composite", heads)]
+        return [self._chart(), self._table("composite", heads, means or {}, scale)]
 
     def _chart(self) -> Chart:
         shown = self.others[:MOST_LINES]
@@ -241,10 +263,10 @@ class Differences:
         return Chart(
             "forest",
             "differences",
-            f"Difference from {_short(self.baseline)}",
+            f"Difference from {short(self.baseline)}",
             "Composite, in points; right of the line scores higher. Bar: other prompts, this "
             "panel. Pale bar: other judges of their kind as well.",
-            rows=[_short(side, 28) for side in shown],
+            rows=[short(side, 28) for side in shown],
             values=of("difference", "value"),
             low=of("difference", "low"),
             high=of("difference", "high"),
@@ -254,36 +276,50 @@ class Differences:
             axis="difference in points",
         )
 
-    def _table(self, sides: Sequence[str], criterion: str, heads: dict[str, str]) -> Table:
+    def _table(
+        self,
+        criterion: str,
+        heads: dict[str, str],
+        means: Mapping[str, Estimate],
+        scale: tuple[float, float],
+    ) -> Table:
+        def beside(side: str) -> list[Scalar | Cell]:
+            return [means[side].value if side in means else None] if means else []
+
         rows: list[list[Scalar | Cell]] = []
+        if means:
+            rows.append([self.baseline, *beside(self.baseline), "", "", ""])
         has_verdict = False
-        for side in sides:
+        for side in self.others:
             figures = self.of(side, criterion=criterion)
             one, such = figures["difference"], figures.get("such judges")
             won = figures["prompts won"]
             shown = UNDEFINED if such is None else interval(such.low, such.high, is_signed=True)
             n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
-            rows.append([_mark(side, figures), one, shown, n_won])
+            rows.append([_mark(side, figures), *beside(side), one, shown, n_won])
             has_verdict |= one.verdict is not None
         pairs = len(self.pairs())
-        notes = self._reasons(sides, criterion)
+        is_wide = any(row[-2] not in ("", UNDEFINED) for row in rows)
         held = heads.get(criterion, words(criterion))
+        baseline = short(self.baseline, 28)
+        low, high = scale
         return Table(
-            caption=f"Difference from {_short(self.baseline, 28)} in {held}, points"
-            + (
-                f"; for this panel, for such judges; Holm over {units(pairs, 'pair')}"
-                if has_verdict
-                else ""
-            ),
+            caption=(
+                f"Mean {held} ({low:g} to {high:g}), and difference from {baseline}"
+                if means
+                else f"Difference from {baseline} in {held}, points"
+            )
+            + (f"; Holm over {units(pairs, 'pair')}" if has_verdict and pairs > 1 else ""),
             label=f"Differences from {self.baseline}",
             columns=[
                 Column(self.by, "id"),
+                *([Column("mean", "number")] if means else []),
                 Column("difference", "estimate", is_signed=True),
-                Column("such judges"),
+                *([Column("such judges")] if is_wide else []),
                 Column("prompts won"),
             ],
-            rows=rows,
-            notes=notes,
+            rows=rows if is_wide else [[*row[:-2], row[-1]] for row in rows],
+            notes=self._reasons(self.others, criterion),
             is_short=True,
         )
 
@@ -299,7 +335,7 @@ class Differences:
         marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
         if marked:
             moved = [
-                f"{_short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
+                f"{short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
                 for side in marked[:MOST_NAMED]
             ]
             notes[
@@ -430,6 +466,7 @@ class Differences:
                     UNDEFINED if equivalence is None else equivalence.verdict or UNDEFINED,
                 ]
             )
+        has_margin = any("equivalence" in self.of(side) for side in self.others)
         notes = []
         if 1 < n_models < FEW_MODELS:
             notes.append(
@@ -446,9 +483,9 @@ class Differences:
                 Column("prompts", "count"),
                 Column("of", "count"),
                 Column("needed", "count"),
-                Column("inside the margin"),
+                *([Column("inside the margin")] if has_margin else []),
             ],
-            rows=rows,
+            rows=rows if has_margin else [row[:-1] for row in rows],
             notes=notes,
         )
 
@@ -457,11 +494,6 @@ def _by_keys(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], 
     return {
         tuple(at[key] or "" for key in keys): figures for at, figures in estimates_by(frame, keys)
     }
-
-
-def _short(name: str, most: int = 40) -> str:
-    """A name for a sentence: names of models differ at their ends."""
-    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"
 
 
 def _verdict(figures: Figures) -> str | None:

@@ -164,6 +164,7 @@ class Result(_Shown):
         description="every figure with the columns of estimates.csv; what is missing is left out, "
         "but for `value`. Empty where a command has none"
     )
+    place: str | None = Field(default=None, description="the folder or file where the result is")
     cost: dict[str, Any] | None = Field(default=None, description="as in run.json")
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, interval
 from ..records.run_folder import replaced
-from .charts import draw
+from .charts import draw, draw_for_phone, fits_phone
 from .document import Cell, Chart, Column, Document, Figure, Records, View
 from .inline_svg import inline_svg
 from .narrow import fold_of
@@ -77,6 +78,9 @@ def _pieces(
     }
     style, script = page_style(), _script()
     keys = iter(range(1, 1_000_000))
+    # Those of the answer are drawn a second time for a phone: nothing of them lies beyond an edge.
+    summary = [section for section in document.sections if section.audience == "summary"]
+    first = [id(part) for section in summary for part in section.parts]
 
     def drawing(figure: Chart | Figure) -> Markup | None:
         if isinstance(figure, Figure):
@@ -89,7 +93,17 @@ def _pieces(
             return None
         described = figure.described or f"{figure.title}. {figure.caption}"
         label = visible_plain(described, most=600)
-        return inline_svg(file, key=f"figure{next(keys)}", label=label)
+
+        def inlined(path: Path, shown: str = "") -> Markup:
+            return inline_svg(path, key=f"figure{next(keys)}", label=label, shown=shown)
+
+        if not (isinstance(figure, Chart) and id(figure) in first and fits_phone(figure)):
+            return inlined(file)
+        with tempfile.TemporaryDirectory(prefix="areopagus-chart-") as folder:
+            narrow = draw_for_phone(
+                Path(folder) / figure.name, figure, is_demonstration=document.is_demonstration
+            )
+            return inlined(file, "roomy") + inlined(narrow, "phone")
 
     yield from environment.get_template("html.html.j2").generate(
         page=document,

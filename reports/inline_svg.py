@@ -41,7 +41,7 @@ LEAST_WIDTHS: Final = (*range(20, 37, 2), *range(40, 61, 4), 72, 96)
 """Rem of the frame's classes for the least width of a drawing."""
 
 
-def inline_svg(path: Path, *, key: str, label: str) -> Markup:
+def inline_svg(path: Path, *, key: str, label: str, shown: str = "") -> Markup:
     """The drawing of an SVG file as one <svg> element, without anything that acts or loads.
 
     Only shapes and text of an allowed list stay. Style attributes, which a strict policy blocks,
@@ -52,6 +52,7 @@ def inline_svg(path: Path, *, key: str, label: str) -> Markup:
         path: as `chart_style.save` wrote it.
         key: prefix of its ids, unique in the page.
         label: what a screen reader says of it.
+        shown: class of the frame that says where it is shown: "roomy", "phone", or "" everywhere.
 
     Raises:
         InputError: it cannot be read as SVG.
@@ -68,11 +69,12 @@ def inline_svg(path: Path, *, key: str, label: str) -> Markup:
         raise InputError([InputFault(str(path), "is not an SVG drawing")])
     for name in ("width", "height", "id"):
         kept.attrib.pop(name, None)
+    size = next(name for name, most in _SIZES if width <= most)
     kept.attrib |= {
         "role": "img",
         "aria-label": label,
         "fill": "currentColor",
-        "class": f"{next(name for name, most in _SIZES if width <= most)} {_least(kept, width)}",
+        "class": " ".join(filter(None, (size, _least(kept, width), shown))),
     }
     return Markup(ET.tostring(kept, encoding="unicode"))  # noqa: S704  rebuilt from a list
 

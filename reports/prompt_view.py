@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault
-from ..formats import count, number, words
+from ..formats import count, number, short, words
 from ..records.judgments import JudgmentTable, read_judgment_table
 from ..records.prompt_units import prompt_units
 from ..records.run_folder import JUDGMENTS_FILE
@@ -249,7 +249,7 @@ def where_they_differ(
                 record=(PROMPTS, rows[prompt]) if prompt in rows else None,
             )
         )
-    first, second = (_short(name) for name in pair)
+    first, second = (short(name) for name in pair)
     title = f"Where {first} and {second} differ most"
     return [Section("differ-most", title, parts)]
 
@@ -317,7 +317,7 @@ def _reason(
     labels = {str(p["id"]): str(p.get("label") or "") for p in prompts.record["panel"]["personas"]}
     by = labels.get(persona) or words(persona)
     if len({model for _, model, _ in prompts.judges}) > 1:
-        by += f", {_short(model)}"
+        by += f", {short(model)}"
     vote = prompts.votes[prompts.place[row["response_id"]], judge]
     text = _beginning(said[row["response_id"], persona, model, repeat], _REASON_CHARS)
     return {"reason": text, "by": f"{by}: {number(float(vote), 1)}"}
@@ -371,7 +371,10 @@ def all_prompts(prompts: ComparedPrompts) -> Section:
     parts: list[Part] = []
     if not _has_reasons(prompts):
         parts.append(
-            Paragraph("Judges were not asked for reasons: --rationale before asks.", "quiet")
+            Paragraph(
+                "Judges were not asked for reasons; with the setting rationale: before they are.",
+                "quiet",
+            )
         )
     if len(prompts.scores) > MOST_ROWS:
         parts.append(
@@ -430,8 +433,3 @@ def _beginning(text: str, most: int) -> str:
     if len(plain) <= most:
         return plain if len(text) <= 4 * most else f"{plain} …"
     return f"{plain[:most].rsplit(' ', 1)[0]} …"
-
-
-def _short(name: str, most: int = 40) -> str:
-    """A name for a sentence: names of models differ at their ends."""
-    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"

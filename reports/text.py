@@ -31,6 +31,10 @@ _NAMES: Final = ("text", "id", "time")
 _GAP: Final = 2
 _LEAST_NAME: Final = 8
 _MOST_ROWS: Final = 200
+SCREEN: Final = 25
+"""Lines of a summary, with those that say where the rest is."""
+END: Final = 3
+LEAST_ROWS: Final = 3
 LIMITS: Final = "% interval"
 """How the head of a column of intervals ends, which stays beside its figure."""
 
@@ -38,11 +42,15 @@ LIMITS: Final = "% interval"
 def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -> list[str]:
     """The lines of a document: its answer, why it can be trusted, and its summary.
 
+    A summary of what has more to show fits on a screen of 25 lines, with those of the command that
+    follow it: tables lose their last rows, and the later ones give way.
+
     Args:
         document: what is shown.
         full: whether sections for those who ask for more, and for those who check, follow.
         width: columns of a line at the most.
     """
+    is_cut = not full and any(one.audience != "summary" for one in document.sections)
     lines: list[str] = []
     if document.is_demonstration:
         lines += [*_wrap(f"DEMONSTRATION: {document.demonstration}", width), ""]
@@ -66,21 +74,38 @@ def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -
         lines += _wrap(f"Note: {notice}", width)
     for section in document.sections:
         if full or section.audience == "summary":
-            lines += _section(section, width, full=full)
+            room = SCREEN - END - len(lines) if is_cut else None
+            lines += _section(section, width, full=full, room=room)
     if document.more and not full:
         lines += ["", *(line for one in document.more for line in _wrap(one, width))]
     return lines
 
 
-def _section(section: Section, width: int, *, full: bool) -> Iterator[str]:
-    lines = [line for part in section.parts for line in _part(part, width)]
+def _section(section: Section, width: int, *, full: bool, room: int | None) -> Iterator[str]:
+    lines: list[str] = []
+    for part in section.parts:
+        left = None if room is None else room - len(lines)
+        lines += _part(part, width) if left is None else _fitted(part, width, left)
     if full and lines:  # one of drawings alone has nothing to say here
         title = visible_text(section.title)
         yield from ["", title[:width], "-" * min(len(title), width)]
     yield from lines
 
 
-def _part(part: Part, width: int) -> Iterator[str]:
+def _fitted(part: Part, width: int, room: int) -> list[str]:
+    """The lines of a part; of a table as many rows as there is room for, three at the least."""
+    lines = list(_part(part, width))
+    if not isinstance(part, Table):
+        return lines
+    # The line that says how many rows are left out takes the place of one.
+    for most in range(len(part.rows) - 2, LEAST_ROWS - 1, -1):
+        if len(lines) <= room:
+            break
+        lines = list(_part(part, width, most))
+    return lines
+
+
+def _part(part: Part, width: int, most: int = _MOST_ROWS) -> Iterator[str]:
     match part:
         case Paragraph(text, "heading"):
             yield from ["", *_wrap(text, width)]
@@ -97,7 +122,7 @@ def _part(part: Part, width: int) -> Iterator[str]:
             yield ""
             if part.caption:
                 yield from _wrap(part.caption, width)
-            yield from table_lines(part, width)
+            yield from table_lines(part, width, most)
             for note in part.notes:
                 yield from _wrap(f"– {note}", width)
         case Excerpts():
@@ -181,7 +206,10 @@ def _columns(
             is_limits = any(note.startswith("[") for note in notes)
             filler = UNDEFINED if is_limits else ""
             (names if head in names else figures).append(
-                (_level(cells) if is_limits else "", [note or filler for note in notes])
+                (
+                    _level(cells) if is_limits else "",
+                    [n or (text and filler) for n, text in zip(notes, texts, strict=True)],
+                )
             )
         else:
             wide.append((head[0], notes))

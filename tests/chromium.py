@@ -24,7 +24,8 @@ PICTURES = Path(os.environ["AREOPAGUS_PICTURES"]) if "AREOPAGUS_PICTURES" in os.
 
 
 SMALLEST_LETTERS = """Math.min(99, ...Array.from(
-  document.querySelectorAll('.drawing text'), (text) => {
+  [...document.querySelectorAll('.drawing text')].filter((one) => one.checkVisibility()),
+  (text) => {
   const svg = text.ownerSVGElement;
   const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
   return parseFloat(getComputedStyle(text).fontSize) * scale;
@@ -189,12 +190,10 @@ class Tab:
         """The result of a call of the protocol."""
         return self._browser.send(method, self._session, **params)
 
-    def open(self, path: Path, *, fragment: str = "") -> float:
-        """Opens a report and waits until its script is done; seconds from the start of loading."""
-        began = time.monotonic()
+    def open(self, path: Path, *, fragment: str = "") -> None:
+        """Opens a report and waits until its script is done."""
         self.go(path.as_uri() + fragment)
         self.wait_for("document.documentElement?.dataset.ready !== undefined")
-        return time.monotonic() - began
 
     def go(self, url: str) -> None:
         """Goes to an address."""

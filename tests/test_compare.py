@@ -166,6 +166,14 @@ def test_the_command_prints_the_answer_and_gates(tmp_path: Path) -> None:
     )
     assert done.return_value == 5, done.output
     assert "after is worse than before" in " ".join(done.output.split())
+    done = CliRunner().invoke(
+        cli, ["gate", str(after), "--baseline", str(before), "--json", "-"], standalone_mode=False
+    )
+    assert done.return_value == 5
+    found = json.loads(done.stdout)
+    rows = {row["measure"]: row for row in found["estimates"]}
+    assert rows["difference"]["verdict"] == "worse"
+    assert rows["margin"]["value"] == 0.2
 
 
 def twins(rows: list[dict[str, Any]], *, merged: bool) -> list[dict[str, Any]]:

@@ -333,7 +333,7 @@ def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> No
     *_, (_, *words) = commands_in(setup_lines()[0])
     done = areopagus(*words, folder=workplace)
     assert done.returncode == 0, done.stderr
-    assert "150 scored of 160 planned judgments" in done.stdout
+    assert "310 scored of 320 planned judgments" in done.stdout
     (run,) = (workplace / "runs").iterdir()
     made = {path.name for path in run.iterdir() if not path.name.startswith(".")}
     assert made == {
@@ -364,6 +364,9 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
         "README.md",
         "concepts.yaml",
         "first_steps.ipynb",
+        "humans/labels.csv",
+        "humans/rankings.csv",
+        "humans/ratings.csv",
         "panel.yaml",
         "personas/urban_planner.yaml",
         "prompts.csv",
@@ -379,10 +382,10 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
 def test_the_example_tables_and_persona_are_in_order() -> None:
     with ResponseSource(ROOT / "examples" / "responses.csv") as responses:
         found = responses.check()
-    assert (found.n_responses, found.n_prompts, found.n_respondents) == (16, 4, 4)
+    assert (found.n_responses, found.n_prompts, found.n_respondents) == (32, 8, 4)
     assert found.notices == ()
     with PromptSource(ROOT / "examples" / "prompts.csv") as prompts:
-        assert prompts.check().n_prompts == 4
+        assert prompts.check().n_prompts == 8
     with PromptSource(ROOT / "examples" / "stress_prompts.csv") as prompts:
         assert prompts.check().n_prompts == 12
     (planner,) = read_persona_files([ROOT / "examples" / "personas" / "urban_planner.yaml"])
@@ -437,7 +440,8 @@ def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> No
     }
     for name, wanted in (
         ("verdict", "10 of 10 judgments scored"),
-        ("run", "150 scored of 160 planned"),
+        ("run", "310 scored of 320 planned"),
+        ("compared", "alder scores higher"),
         ("tested", "degrades under"),
         ("found", "Cannot tell on overall"),
     ):
@@ -449,7 +453,7 @@ def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> No
     for name in ('verdict.plot("personas")', "run.plot()"):
         assert set(shown[name][-1]["data"]) == {"image/png", "text/plain"}
     (calls,) = (out for name, out in shown.items() if name.startswith("with_planner"))
-    assert "'sent': 16" in calls[-1]["data"]["text/plain"]  # the extra persona alone
+    assert "'sent': 32" in calls[-1]["data"]["text/plain"]  # the extra persona alone
     (printed,) = (out for name, out in shown.items() if "print(error)" in name)
     assert "`max_cost`: Input should be greater than or equal to 0" in printed[-1]["text"]
     # How far it is, while it works, and nothing of it afterwards.

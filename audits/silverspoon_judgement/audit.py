@@ -182,9 +182,7 @@ class SilverSpoonJudgement(Audit[SilverSpoonJudgementOptions]):
         """What the labels do to the figures."""
         gold = gold_of(options)
         if gold is None:
-            return [
-                "no gold labels: agreement with people is not measured (name them with --labels)"
-            ]
+            return ["no gold labels: agreement with people is not measured (`labels` names them)"]
         found = list(gold.notices)
         ids = [one.id for one in scenarios_of(options).scenarios]
         missing = sum(any(name not in one for one in gold.labels.values()) for name in ids)

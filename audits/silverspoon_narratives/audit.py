@@ -156,7 +156,7 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         """Where the lists repeat names, share them, or fall short; who decides the sentiment."""
         found = list(people_of(options).notices)
         if options.sentiment == "library":
-            found.append("sentiment by a lexicon of English words; --sentiment both adds judges")
+            found.append("sentiment by a lexicon of English words; `sentiment=both` adds judges")
         return found
 
 

@@ -40,7 +40,7 @@ A YAML file with any of these parts (an unknown key is a fault):
     criteria: {"1": clarity, "2": {criterion: acceptable, kind: label}}
 
     # answers that know their item by an id only; the other columns stand in a table
-    join: {table: tasks.csv, on: task_id}
+    join: {table: tasks.csv, by: task_id}
 
     # one row an item, one column a rater
     columns: {response_id: Units}
@@ -259,11 +259,11 @@ class PatternOf(BaseModel):
 
 
 class Join(BaseModel):
-    """A table of items that rows know by an id; `on` is the column that both have."""
+    """A table of items that rows know by an id; `by` is the column that both have."""
 
     model_config = STRICT
     table: str
-    on: str
+    by: str
 
 
 class HumanColumns(BaseModel):
@@ -332,7 +332,7 @@ class HumanColumns(BaseModel):
         if wrong:
             allowed = ", ".join(SYNONYMS)
             raise InputError(
-                InputFault(f"--column {name}", f"must name one of {allowed}") for name in wrong
+                InputFault("column map", f"must name one of {allowed}", name) for name in wrong
             )
         return self.model_copy(update={"columns": {**self.columns, **columns}})
 
@@ -346,7 +346,7 @@ class HumanColumns(BaseModel):
 
     def joining(self) -> tuple[Path, str] | None:
         """Returns the table of items to be joined, and the column by which."""
-        return None if self.join is None else (Path(self.join.table), self.join.on)
+        return None if self.join is None else (Path(self.join.table), self.join.by)
 
     def beside(self, folder: Path) -> HumanColumns:
         """Returns the map with the files that it names as paths from the folder that it lies in."""

@@ -43,8 +43,8 @@ _ABOUT = {
     "domain": "the domain of the prompt",
 }
 _COPIED = (
-    "header", "constants", "items", "columns_pattern", "place_columns", "key", "rater_from_row",
-    "kind", "codes", "pool", "standard_item_types",
+    "header", "constants", "items", "columns_pattern", "place_columns", "key", "join",
+    "rater_from_row", "kind", "codes", "pool", "standard_item_types",
 )  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -112,7 +112,7 @@ def is_code(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
     if not found.any():
         return found
     off = off_scale(table, scale)
-    is_stated = np.isfinite(limits_of(table, scale)).all(axis=1)
+    is_stated: NDArray[Any] = np.isfinite(limits_of(table, scale)).all(axis=1)
     for criterion in np.unique(table.criterion.codes[found]):
         for is_rank in (False, True):
             mine = (table.criterion.codes == criterion) & (table.is_rank == is_rank)

@@ -180,7 +180,7 @@ def make_plan(
         named["rater_id"] = opened.rater
     known = {*named.values()}
     if for_judges:
-        named = {ours: theirs for ours, theirs in named.items() if ours not in (*PAIR, "label")}
+        named = {ours: theirs for ours, theirs in named.items() if ours not in PAIR}
     left_out = {*column_map.ignore, *opened.housekeeping, pool}
     shown_columns = Columns(
         path=path,
@@ -215,7 +215,7 @@ def make_plan(
         if ours not in (*_VALUES, "winner") and (for_judges or ours not in JUDGES_ONLY)
     }
     is_by_row = any("criterion" not in one.fixed for one in shape.ratings)
-    faults = [] if wanted is None or is_by_row else _absent_criteria(path, shape, wanted)
+    faults = [] if wanted is None or is_by_row else _absent_criteria(path, shape, wanted, rest)
     used = {*columns.values(), pool}
     for rating in shape.ratings:
         used |= {rating.column, *rating.cells.values()}
@@ -251,6 +251,8 @@ def make_plan(
         notices=(*told, *shape.notices),
     )
     lacking = _lacking(plan, column_map, is_survey=opened.is_survey)
+    if faults and not plan.ratings:
+        lacking = lacking[1:]  # what was asked for is not there: that is said
     faults += [InputFault(str(path), fault) for fault in lacking]
     hint = f"columns found: {shown}\n" + (
         "give a column map (YAML) that names them"
@@ -451,11 +453,14 @@ def _are_texts(profile: Profile) -> bool:
     return profile.n_texts > 0 and not profile.n_numbers and is_few
 
 
-def _absent_criteria(path: Path, shape: _Shape, wanted: Sequence[str]) -> list[InputFault]:
+def _absent_criteria(
+    path: Path, shape: _Shape, wanted: Sequence[str], rest: Sequence[str]
+) -> list[InputFault]:
     """Returns a fault for each criterion that was asked for and is not there."""
     there = {one.column for one in shape.ratings}
     there |= {one.fixed["criterion"] for one in shape.ratings if "criterion" in one.fixed}
-    return [no_such_criterion(str(path), name, there) for name in wanted if name not in there]
+    near = [*there, *rest]
+    return [no_such_criterion(str(path), name, near) for name in wanted if name not in there]
 
 
 def no_such_criterion(path: str, name: str, there: Collection[str]) -> InputFault:

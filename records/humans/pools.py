@@ -19,6 +19,11 @@ def within_pool(pool: str, rater: str) -> str:
     return f"{pool}{_BETWEEN}{rater}"
 
 
+def raters_in(table: HumanTable) -> set[str]:
+    """Returns the raters of a table that is not pooled yet."""
+    return {name.partition(_BETWEEN)[2] for name in table.rater_id.used()}
+
+
 @dataclass(frozen=True, slots=True)
 class Pools:
     """What pooling did to a table.

@@ -90,6 +90,7 @@ class RatingReader:
         self._values = column_map.numbers_of_codes()
         self._codes = codes
         self._missing: dict[tuple[str, str], tuple[int, list[int]]] = {}
+        self._unnamed_labels: dict[str, tuple[int, list[int]]] = {}
         self._no_numbers: dict[tuple[str, str], tuple[int, list[int]]] = {}
         self._other_criteria: dict[str, None] = {}
         self._criteria = None if plan.criteria is None else dict.fromkeys(plan.criteria, 0)
@@ -112,6 +113,7 @@ class RatingReader:
             else:
                 self._read_row(row.line, row.values)
         self._tell_texts()
+        self._tell_labels()
         for name, n in (self._criteria or {}).items():
             if not n:
                 self._keep(0, no_such_criterion(self._path, name, self._other_criteria))
@@ -363,8 +365,9 @@ class RatingReader:
         if texts.get("response_id") is not None:
             return
         if label is not None and self._source_map is None:
-            message = f"label {label!r} names no response without a source map (or a map's key)"
-            self._fault(line, message)
+            # True of every row with the label: told once, by `_tell_labels`.
+            _count(self._unnamed_labels, label, line)
+            self._n_told += 1
             return
         writer = texts.get("source")
         if writer is None and not self._plan.for_judges:
@@ -412,6 +415,13 @@ class RatingReader:
         self._other_criteria.setdefault(criterion, None)
         self._exclude(line, "rating: of another criterion than was asked for")
         return False
+
+    def _tell_labels(self) -> None:
+        """Makes faults of blinded labels that nothing resolves, one a label."""
+        for label, (n, lines) in self._unnamed_labels.items():
+            more = f", in {rows_said(lines, n)}" if n > 1 else ""
+            message = f"label {label!r} names no response without a source map (or a map's key)"
+            self._fault(lines[0], f"{message}{more}")
 
     def _tell_texts(self) -> None:
         """Makes faults of the cells of ratings that are no numbers, one a column and text."""

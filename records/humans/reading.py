@@ -18,7 +18,7 @@ from .match import MatchReport, Scale, match
 from .misfits import Misfit, rows_said
 from .missing import Missing, MissingCodes, is_code
 from .plan import IGNORED, OF_THE_TOOL, Plan, Unread, make_plan
-from .pools import Pools, pooled
+from .pools import Pools, pooled, raters_in
 from .profile import Profile, profiles_of
 from .ratings import SHOWN_LINES, RatingReader
 from .side_tables import APPROVED, SourceMap, read_key, read_roster, read_source_map
@@ -26,8 +26,9 @@ from .sums import Sum, scale_with, sum_in
 from .table import HumanTable, LabelTable, PreferenceTable
 
 TEXT_HINT = (
-    "Say what such a text stands for: --missing TEXT where it is no rating; in a column\n"
-    "map (--columns) codes: {TEXT: NUMBER}, or ignore: [COLUMN] for the whole column."
+    "Say what such a text stands for: `missing='TEXT'` where it is no rating;\n"
+    "in a column map (`columns`) codes: {TEXT: NUMBER}, or ignore: [COLUMN]\n"
+    "for the whole column."
 )
 
 
@@ -64,6 +65,7 @@ class HumanReading:
         scale: the scale that scores must keep to, as stated, with that of a sum.
         sum: the overall score that is the sum of the criteria beside it, where there is one.
         roster: raters that may rate, or None where no roster was given.
+        pool: the column whose values are counted as raters, or None.
         notices: sentences for the user: what was assumed.
     """
 
@@ -85,6 +87,7 @@ class HumanReading:
     scale: Scale | None
     sum: Sum | None
     roster: frozenset[str] | None
+    pool: str | None
     notices: tuple[str, ...]
 
     @property
@@ -368,9 +371,15 @@ def _read(
     ]
     notices = list(_notices(plan, found.n_composed, total))
     if plan.pool is not None:
+        raters = {one for table in tables for one in raters_in(table)}
+        if approved is not None and (strangers := raters - approved):
+            told = listed(sorted(strangers))
+            notices.append(f"raters who are not on the roster, and count in their pools: {told}")
         pools = [pooled(table) for table in tables]
         tables = [table for table, _ in pools]
         notices += _of_pools(plan, pools[0][1])
+        if len(found.labels) or len(found.preferences):
+            notices.append("labels and preferences are those of single raters: they are not pooled")
         repeated = [line for _, one in pools for line in one.repeated_lines]
         if repeated:
             reason = "rating: repeats an earlier one of the same rater, before pooling"
@@ -395,6 +404,7 @@ def _read(
         sum=total,
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
+        pool=plan.pool,
         notices=tuple(notices),
     )
     return reading, found.attributes

@@ -16,7 +16,8 @@ from ...errors import InputError, InputFault
 from .cells import plain_value
 from .rows import MAX_COLUMNS, FaultSink, Row, too_many_columns
 
-_CHUNK_ROWS = 10_000
+_CHUNK_ROWS = 100_000
+"""A compressed file is read from its beginning for each piece: few, and not too large."""
 
 SUFFIXES = (".sav", ".zsav", ".dta")
 

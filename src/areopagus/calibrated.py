@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .errors import AreopagusError
-from .formats import listed_all, units
+from .formats import units
 from .records.run_folder import RUN_FILE, panel_of, read_run_file, run_identity_hash
 
 KIND: Final = "calibration"
@@ -40,6 +40,18 @@ def people_sentence(folder: Path) -> str | None:
         for rank, told in [one]
     ]  # fmt: skip
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def people_told(folder: Path) -> str:
+    """What a page says of how near the panel of a folder is to people.
+
+    Args:
+        folder: of a panel's run; where there is none yet, nothing was calibrated.
+    """
+    from .reports.panel_answer import NOT_CALIBRATED
+
+    told = people_sentence(folder) if (folder / RUN_FILE).is_file() else None
+    return told or NOT_CALIBRATED
 
 
 def _places(folder: Path) -> Iterator[Path]:
@@ -84,7 +96,5 @@ def _answer(record: Mapping[str, Any]) -> str:
     headline = " ".join(record.get("headline", ())).rstrip(".")
     n = record.get("n_raters")
     raters = units(n, "rater") if n is not None else "people"
-    stand_ins = record.get("stand_ins")
-    made_up = f" (DEMONSTRATION: {listed_all(stand_ins)})" if stand_ins else ""
     told = f": {headline[0].lower()}{headline[1:]}" if headline else ""
-    return f"calibrated against {raters}{made_up}{told}"
+    return f"calibrated against {raters}{told}"

@@ -95,6 +95,9 @@ class Comparison(Shown):
                 self.names, [run.score_rows for run in self.runs], self._different, margin=margin
             )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({' '.join(self.document().headline[:1])})"
+
     def _first_of(self, tables: Sequence[Any]) -> str | None:
         """The first run as the baseline, where runs are the sides."""
         shared = set.intersection(*({*one.of_responses("respondent_id")} for one in tables))

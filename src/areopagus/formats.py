@@ -41,8 +41,9 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def share(found: Estimate) -> str:
-    """A share with its interval: "40% [28%, 53%]"; without one where there is none."""
-    limits = f" [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else ""
+    """A share with its interval: "40% [28%, 53%]"; without one of no width, and where is none."""
+    low, high = percent(found.low), percent(found.high)
+    limits = f" [{low}, {high}]" if found.has_interval and low != high else ""
     return f"{percent(found.value)}{limits}"
 
 
@@ -120,3 +121,8 @@ def listed_all(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def short(name: str, most: int = 40) -> str:
+    """A name for a sentence: names of models differ at their ends."""
+    return name if len(name) <= most else f"{name[: most - 13]}…{name[-12:]}"

@@ -12,7 +12,7 @@ from .compared import COMPOSITE
 from .comparison import Comparison
 from .errors import InputError
 from .formats import estimate, words
-from .records.estimates import estimate_at
+from .records.estimates import Estimates, estimate_at
 from .run import Run, compare
 
 Outcome = Literal["not worse", "worse", "undecided"]
@@ -45,6 +45,14 @@ class Gate:
     def exit_code(self) -> int:
         """0 not worse, 5 worse, 6 undecided."""
         return {"not worse": 0, "worse": 5, "undecided": 6}[self.outcome]
+
+    def estimates(self) -> Estimates:
+        """The difference, with the outcome as its verdict, and the margin."""
+        found = Estimates()
+        keys = {"respondent": self.side, "baseline": self.baseline, "criterion": self.criterion}
+        decided = replace(self.difference, verdict=self.outcome)
+        found.add_all("gate", {"difference": decided, "margin": self.margin}, **keys)
+        return found
 
     def sentence(self) -> str:
         """The decision and what it rests on."""

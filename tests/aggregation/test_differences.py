@@ -128,10 +128,10 @@ def test_verdicts_are_those_of_holm_over_all_pairs() -> None:
     rng = np.random.default_rng(5)
     pairs = [(a, b) for a in range(6) for b in range(a)]
     any_called = 0
-    for _ in range(200):
+    for _ in range(60):
         found = differences(world(rng, sides=6, prompts=20), pairs)
         any_called += any(one.this_panel.verdict in ("higher", "lower") for (one,) in found)
-    assert any_called <= 22
+    assert any_called <= 9  # of 3 expected; more than that has a chance of .0007
     assert found[0][0].this_panel.family == "15 pairs"
 
 

@@ -136,6 +136,7 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     noticed = percent(found("families", "flagged", group="authority").value)
     assert document.headline[-1].endswith(f"not always: authority ({noticed}).")
     trust = dict(document.trust)
+    assert trust["people"].startswith("not calibrated")
     assert trust["direction"] == "1 of 2 models moved by authority, sabotage"
     assert trust["judges"].startswith("2 personas × 2 models")
 
@@ -262,7 +263,7 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     assert run.text.startswith("DEMONSTRATION")
     assert max(map(len, run.text.splitlines())) <= 80
     summary = render_text(run.document())
-    assert len(summary) <= 25 + 4  # the banner and its blank line
+    assert len(summary) <= 25 - 3  # with those that say where the rest is
     assert run.panel_run.counts["scored"] == figure(run.estimates, "counts", "judgments").n
     # Every family is on the page, whose figures are those of the estimates.
     page = (run.path / "report.html").read_text(encoding="utf-8")

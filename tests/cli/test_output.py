@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,14 @@ import click
 import pytest
 from in_process import areopagus
 
-from areopagus import InputError, Panel, stress
+from areopagus import AuditRun, InputError, Panel, stress
 from areopagus.cli.display import in_options
-from areopagus.cli.main import COMMANDS, cli
+from areopagus.cli.main import cli
 from areopagus.reports.document_json import Result
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ("--ledger", "l.sqlite")
+RESPONSE = ["response_id", "prompt_id", "prompt_text", "response_text", "respondent_id"]
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +38,20 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
             response = f"In case {k} much is owed, because promises bind.{claims}"
             rows.append([f"r{k}{n}", prompt, text, response, f"w{n}"])
-    heads = ["response_id", "prompt_id", "prompt_text", "response_text", "respondent_id"]
-    _write(folder / "responses.csv", heads, rows)
+    _write(folder / "responses.csv", RESPONSE, rows)
     ratings = [
         [rater, row[1], row[0], 1 + (place * 3 + len(rater)) % 9]
         for place, row in enumerate(rows)
         for rater in ("ann", "bert")
     ]
     _write(folder / "ratings.csv", ["rater_id", "prompt_id", "response_id", "overall"], ratings)
+    said = [[*row, f"Because of {row[2]}."] for row in ratings]
+    heads = ["rater_id", "prompt_id", "response_id", "overall", "comment"]
+    _write(folder / "said.csv", heads, said)
     done = areopagus("score", "responses.csv", "--out", "run", "--quiet", *LEDGER, folder=folder)
     assert (done.returncode, done.stdout) == (0, "run\n")
+    done = areopagus(*BUILD, "study", "-q", folder=folder)
+    assert (done.returncode, done.stdout) == (0, "study\n"), done.stderr
     return folder
 
 
@@ -53,6 +60,8 @@ def _write(path: Path, heads: list[str], rows: list[Any]) -> None:
         csv.writer(file).writerows([heads, *rows])
 
 
+BUILD = ("study", "build", str(ROOT / "examples/study/responses.csv"), "--raters", "2",
+         "--per-packet", "2", "--humans", "0", "--out")  # fmt: skip
 JOBS: dict[str, tuple[str, ...]] = {
     "score": ("score", "responses.csv", "--out", "run", *LEDGER),
     "respond": ("respond", "prompts.csv", "-t", "offline/respondent", "--out", "a.csv", *LEDGER),
@@ -77,6 +86,14 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "ledger": ("ledger", "stats", *LEDGER),
     "calls": ("ledger", "show", *LEDGER),
     "explain": ("explain", "responses.csv", "r00"),
+    "compare": ("compare", "run"),
+    "persona": ("personas", "show", "historian"),
+    "wording": ("rubrics", "show", "critical_thinking"),
+    "prune": ("ledger", "prune", "--failures", "--yes", *LEDGER),
+    "comments": ("humans", "comments", "said.csv", "--out", "comments.csv"),
+    "study": (*BUILD, "built"),
+    "packets": ("study", "export", "study", "--as", "csv"),
+    "links": ("study", "links", "study"),
     "families": ("attack", "--list"),
     "audits": ("audit", "--list"),
 }
@@ -96,6 +113,20 @@ def test_json_on_stdout_is_one_result_of_the_schema_and_nothing_else(
         assert {"table", "measure", "value"} <= found.estimates[0].keys()
     if name in JOBS:
         assert found.cost is not None
+
+
+def test_texts_for_judges_are_in_json_letter_for_letter(place: Path) -> None:
+    plain = areopagus(*RESULTS["persona"], folder=place).stdout
+    found = Result.model_validate_json(
+        areopagus(*RESULTS["persona"], "--json", "-", folder=place).stdout
+    )
+    (table,) = found.sections[0].parts
+    assert table.kind == "table"
+    assert plain == "".join(f"--- {role} ---\n{text}\n" for role, text in table.rows)
+    plain = areopagus("ledger", "show", "--limit", "1", *LEDGER, folder=place).stdout
+    key = next(word for word in plain.split() if re.fullmatch("[0-9a-f]{8}", word))
+    done = areopagus("ledger", "show", key, *LEDGER, "--json", "-", folder=place)
+    assert Result.model_validate_json(done.stdout).headline[0].startswith(f"Call {key}")
 
 
 def test_a_file_of_json_holds_the_same_and_the_text_stays(place: Path) -> None:
@@ -136,21 +167,34 @@ def test_a_dry_run_is_json_too(place: Path) -> None:
     assert table.columns[:5] == ["stage", "backend", "planned", "stored", "calls"]
 
 
-def test_what_may_be_shown_may_be_written_as_json() -> None:
-    """Every command with --full, and every list, has --json."""
-    without = []
-    for name in COMMANDS:
-        command = cli.get_command(click.Context(cli), name)
-        commands = [command]
-        if isinstance(command, click.Group) and name != "audit":
-            commands = list(command.commands.values())
-        for one in commands:
-            flags = {flag for param in one.params for flag in param.opts}
-            if "--full" in flags and "--json" not in flags:
-                without.append(one.name)
-            if "--dry-run" in flags and not {"--json", "--quiet"} <= flags:
-                without.append(one.name)
-    assert without == []
+WITHOUT_JSON = {
+    "view": "serves until it is interrupted",
+    "study serve": "serves until it is interrupted",
+    "personas new": "writes a file to fill in, and finds nothing",
+}
+
+
+def commands_of(group: click.Group, *before: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *before, name)
+        else:
+            yield " ".join((*before, name)), command
+
+
+def test_every_command_that_finds_something_writes_it_as_json() -> None:
+    flags = {
+        name: {flag for param in command.params for flag in param.opts}
+        for name, command in commands_of(cli)
+    }
+    assert {"score", "audit socioeval", "study plan", "ledger prune"} <= flags.keys()
+    assert {name for name, given in flags.items() if "--json" not in given} == set(WITHOUT_JSON)
+    assert [
+        n for n, given in flags.items() if "--dry-run" in given and "--quiet" not in given
+    ] == []
 
 
 def test_an_error_names_the_argument_in_python_and_the_option_here(
@@ -177,6 +221,17 @@ def test_an_error_names_the_argument_in_python_and_the_option_here(
         assert "`" not in told
 
 
+def test_a_notice_names_the_argument_in_python_and_the_option_here(place: Path) -> None:
+    done = areopagus(*JOBS["audit"], folder=place)
+    assert "stay unclassified; --judge names one" in " ".join(done.stderr.split())
+    told = AuditRun(place / "audited").record["result"]["notices"]
+    assert any("stay unclassified; `judges` names one" in one for one in told)
+    done = areopagus(*RESULTS["plan"], folder=place)
+    assert "Note: the true difference is taken to be the same on all prompts (--between-sd)" in (
+        " ".join(done.stdout.split())
+    )
+
+
 def test_an_argument_of_another_name_is_found_and_foreign_words_stay() -> None:
     score = cli.get_command(click.Context(cli), "score")
     assert score is not None
@@ -191,27 +246,48 @@ def test_an_argument_of_another_name_is_found_and_foreign_words_stay() -> None:
 
 
 def test_library_code_speaks_of_arguments() -> None:
-    """Errors and hints outside the command line hold no option, unless in a command to give."""
+    """Texts outside the command line hold no option, unless in a command to give."""
     found = []
-    for folder in ("src/areopagus", "records", "judges", "graphs", "audits", "personas", "rubrics"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if path.is_symlink() or {"cli", "testing"} & set(path.parts):
-                continue
-            text = path.read_text(encoding="utf-8")
-            for match in re.finditer(r"(?:InputError|InputFault|StoreError)\(|hint=", text):
-                rest = text[match.start() : match.start() + 500].split("\n\n")[0]
-                call = rest[: _end(rest)]
-                options = re.findall(r"(?<![\w-])--[a-z][a-z-]+", call)
-                if options and not re.search("areopagus |pip |createdb ", call):
-                    found.append((path.name, options))
+    folders = (
+        "aggregation", "audits", "graphs", "judges", "personas", "records", "reports", "rubrics",
+        "src/areopagus",
+    )  # fmt: skip
+    for path in [path for folder in folders for path in (ROOT / folder).rglob("*.py")]:
+        if not (path.is_symlink() or {"cli", "testing"} & set(path.parts)):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found += [(path.name, text) for text in _texts_with_options(tree)]
     assert found == []
 
 
-def _end(text: str) -> int:
-    """Where the first call in a text is closed."""
-    depth = 0
-    for place, sign in enumerate(text):
-        depth += (sign in "([{") - (sign in ")]}")
-        if depth <= 0 and sign in ")],":
-            return place
-    return len(text)
+def test_texts_with_options_are_found() -> None:
+    tree = ast.parse(
+        """
+        def f(n, x=Field(description="See --agree.")):
+            'Reads what --json wrote.'
+            say(f"{n} more with --full", "areopagus score --plan takes it")
+        """.replace("\n        ", "\n")
+    )
+    assert list(_texts_with_options(tree)) == ["{} more with --full"]
+
+
+_OF_OPTIONS = ("Field", "Option")  # what an option of the command line is made of
+
+
+def _texts_with_options(node: ast.AST) -> Iterator[str]:
+    """Texts in which an option stands; f-strings whole, docstrings left out."""
+    text = ""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in _OF_OPTIONS:
+            return
+        case ast.Expr(value=ast.Constant()):
+            return
+        case ast.JoinedStr(values=values):
+            text = "".join(str(v.value) if isinstance(v, ast.Constant) else "{}" for v in values)
+        case ast.Constant(value=str(value)):
+            text = value
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _texts_with_options(child)
+    is_told = re.search(r"(?<![\w(;-])--[a-z][a-z-]+", text)
+    if is_told and not re.search("areopagus |pip |createdb ", text):
+        yield text

@@ -104,7 +104,7 @@ def test_inspect_says_what_to_fix_and_that_nothing_is_read_yet(
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.startswith("Cannot be read yet: 1 thing to fix.")
     assert "must be a number, got the text 'x'" in printed
-    assert "--missing TEXT" in printed
+    assert "--missing TEXT where it is no rating" in printed
     fixed = ("--column", "rater_id=who knows", "--missing", "x")
     assert run("humans", "inspect", str(path), *fixed) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -140,7 +140,7 @@ def test_what_the_command_line_says_of_columns_goes_before_the_map(
     printed = capsys.readouterr().out
     assert "  rater_id: two " in printed
     assert "  prompt_id: one " in printed
-    with pytest.raises(InputError, match="--column who: must name one of rater_id"):
+    with pytest.raises(InputError, match="column map: who: must name one of rater_id"):
         run(*arguments, "--column", "who=two")
     with pytest.raises(InputError, match="no such column"):
         run(*arguments, "--column", "rater_id=three")

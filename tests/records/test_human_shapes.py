@@ -1,14 +1,16 @@
 """Files whose rows hold several responses: what they are taken for, and what cannot be read."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from planted_study import write
 
 from areopagus.errors import InputError
-from areopagus.records.humans import HumanReading, read_column_map, read_humans
+from areopagus.records.humans import HumanColumns, HumanReading, read_column_map, read_humans
 from areopagus.records.humans.answers import read_order, read_winner
 from areopagus.records.humans.respondents import ids_by_respondent, with_ids
 
@@ -36,6 +38,23 @@ def preferences(reading: HumanReading) -> list[tuple[Any, ...]]:
 
 def told(reading: HumanReading) -> list[str]:
     return [f"{fault.where.rpartition(':')[2]}: {fault.message}" for fault in reading.faults]
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "calibration.md"
+
+
+def test_the_docs_name_every_key_of_a_column_map() -> None:
+    text = DOCS.read_text(encoding="utf-8").partition("A map has these keys, and no others: ")[2]
+    assert set(re.findall(r"`(\w+)`", text.partition(".\n")[0])) == set(HumanColumns.model_fields)
+
+
+def test_the_maps_of_the_docs_are_valid() -> None:
+    text = DOCS.read_text(encoding="utf-8").partition("## Files of ratings")[2]
+    text = text.partition("## The report")[0]
+    maps = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    assert len(maps) >= 9
+    for one in maps:
+        read_column_map(one)
 
 
 # -- columns named for responses
@@ -393,6 +412,31 @@ def test_a_form_that_asks_for_no_name_has_a_rater_a_row(tmp_path: Path) -> None:
     assert reading.table.response_id.used() == ("p1/gpt", "p1/human")
 
 
+@pytest.mark.parametrize(
+    ("inputs", "answers"),
+    [
+        (["response_id_1", "response_id_2"], ["q1_clarity", "q2_clarity"]),
+        (["response_id1", "response_id2"], ["clarity_1", "clarity_2"]),
+        (["response1_id", "response2_id"], ["clarity1", "clarity2"]),
+        (["model_1", "model_2"], ["1.clarity", "2.clarity"]),
+    ],
+)
+def test_a_hit_with_several_items_knows_each_by_its_number(
+    inputs: list[str], answers: list[str], tmp_path: Path
+) -> None:
+    header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.prompt_id",
+              *(f"Input.{name}" for name in inputs)]  # fmt: skip
+    cells = ["h", "x", "w1", "Approved", "p1", "r1", "r2"]
+    path = write(tmp_path / "h.csv", [*header, *(f"Answer.{n}" for n in answers)], [*cells, 4, 5])
+    expected = ["p1/r1", "p1/r2"] if "model" in inputs[0] else ["r1", "r2"]
+    assert [(e[1], e[2], e[4]) for e in entries(read_humans(path).require_sound())] == [
+        (expected[0], "clarity", 4.0), (expected[1], "clarity", 5.0),
+    ]  # fmt: skip
+    said = json.dumps([{answers[0]: {"4": True, "5": False}, answers[1]: {"5": True}}])
+    path = write(tmp_path / "t.csv", [*header, "Answer.taskAnswers"], [*cells, said])
+    assert [e[4] for e in entries(read_humans(path).require_sound())] == [4.0, 5.0]
+
+
 def test_prolific_tasks_are_joined_to_the_data_set_that_was_uploaded(tmp_path: Path) -> None:
     def record(who: str, task: str, value: str) -> dict[str, Any]:
         answer = {"instruction_id": "i1", "description": "clarity", "answer": [{"value": value}]}
@@ -403,7 +447,7 @@ def test_prolific_tasks_are_joined_to_the_data_set_that_was_uploaded(tmp_path: P
     path.write_text("\n".join(map(json.dumps, records)))
     write(tmp_path / "tasks.csv", ["task_id", "prompt_id", "response_id"],
           ["t1", "p1", "r1"], ["t2", "p1", "r2"])  # fmt: skip
-    (tmp_path / "map.yaml").write_text("join: {table: tasks.csv, on: task_id}\n")
+    (tmp_path / "map.yaml").write_text("join: {table: tasks.csv, by: task_id}\n")
     reading = read_humans(path, columns=tmp_path / "map.yaml")
     assert reading.layout == "prolific"
     assert entries(reading) == [

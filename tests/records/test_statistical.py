@@ -11,6 +11,7 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.records.humans import HumanReading, read_humans
+from areopagus.records.readers import statistical
 from areopagus.records.readers.dispatch import read_rows
 from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.readers.statistical import LabelledNumber, MissingCode
@@ -102,7 +103,10 @@ def test_a_column_is_known_by_its_variable_label(tmp_path: Path) -> None:
     assert reading.table.rater_id.used() == ("a",)  # what b gave is -99, and no rating
 
 
-def test_a_thousand_pieces_are_numbered_through(tmp_path: Path) -> None:
+def test_the_rows_of_all_pieces_are_numbered_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistical, "_CHUNK_ROWS", 10_000)
     path = tmp_path / "h.sav"
     pyreadstat.write_sav(pd.DataFrame({"x": [float(n) for n in range(25_000)]}), str(path))
     rows = list(read_rows(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,6 @@ HOSTILE = (
     "zero\u200bwidth\x07bell\nline",
     "i" * 300,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenReport:
-    """A report, and the seconds it took to write."""
-
-    path: Path
-    seconds: float
 
 
 def judgment(response: str, prompt: str, respondent: str, **changes: Any) -> Judgment:

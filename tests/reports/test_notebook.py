@@ -154,7 +154,8 @@ def test_every_public_result_shows_itself() -> None:
     from areopagus.calibration import Agreement, Calibration, CalibrationRun
     from areopagus.experiment.respond import RespondResult
 
-    names = [name for name in areopagus.__all__ if name.endswith("Run")] + ["Verdict"]
+    names = [name for name in areopagus.__all__ if name.endswith("Run")]
+    names += ["Verdict", "Comparison"]
     kinds = [getattr(areopagus, name) for name in names]
     for kind in (*kinds, Agreement, Calibration, CalibrationRun, Estimate, RespondResult):
         assert issubclass(kind, Shown), kind
@@ -172,7 +173,7 @@ def test_no_public_object_prints_more_than_a_screen(run: Run, tmp_path: Path) ->
             panel.session(tmp_path / "session"), panel.backends[0], panel.backends[0].spec,
             Estimate(1.0), CalibrateConfig(), panel.estimate([{
                 "response_id": "r", "prompt_text": "Why?", "response_text": "Because.",
-            }]), run.total, run.respondents,
+            }]), run.total, run.respondents, run.compare(),
         ]  # fmt: skip
         for one in objects:
             said = repr(one)

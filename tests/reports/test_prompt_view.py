@@ -7,7 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from report_runs import MODELS, make_run, panel_votes, record, unscored, verdict, write_texts
+from report_runs import (
+    MODELS,
+    make_run,
+    panel_votes,
+    record,
+    respondent,
+    unscored,
+    verdict,
+    write_texts,
+)
 
 from areopagus import Run
 from areopagus.records.tables import read_scores
@@ -154,6 +163,21 @@ def test_the_most_different_prompts_quote_both_answers_and_one_judge(folder: Pat
     assert "“historian on b” (Historian, openai/one: 4.0)" in lines
     told = json.dumps(to_json(document))
     assert '"kind": "excerpts", "title": "Ask p1?"' in told
+
+
+def test_of_several_the_first_is_held_against_the_baseline(tmp_path: Path) -> None:
+    verdicts = [
+        verdict(panel_votes(f"p{k}{who}", f"p{k}", who, level + k % 2 * (who == "best")))
+        for k in range(6)
+        for who, level in (("best", 7), ("next", 6), ("last", 3))
+    ]
+    named = [respondent(name) for name in ("best", "next", "last")]
+    document = shown(make_run(tmp_path / "run", verdicts, respondents=named))
+    (section,) = [one for one in document.sections if one.name == "differ-most"]
+    assert section.title == "Where best and next differ most"
+    first = section.parts[0]
+    assert isinstance(first, Excerpts)
+    assert (first.note, [one.who for one in first.sides]) == ("+2.00 points", ["best", "next"])
 
 
 def test_one_respondent_is_read_by_the_disagreement_of_judges(tmp_path: Path) -> None:

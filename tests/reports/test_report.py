@@ -19,7 +19,6 @@ from report_runs import (
     CRITERIA,
     HOSTILE,
     MODELS,
-    WrittenReport,
     judgment,
     make_run,
     panel_votes,
@@ -426,11 +425,10 @@ def test_same_run_gives_the_same_report(plain_run: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_thousand_responses_by_thirty_judges_stay_below_25_megabytes(
-    large_report: WrittenReport,
+    large_report: Path,
 ) -> None:
-    assert large_report.seconds < 60  # measured: about 7 s; other work may share the machine
-    assert large_report.path.stat().st_size < 25_000_000
-    source = large_report.path.read_text(encoding="utf-8")
+    assert large_report.stat().st_size < 25_000_000
+    source = large_report.read_text(encoding="utf-8")
     kept = unpacked(source, "responses-table")["kept"]
     assert kept == {"scores": 10_000, "texts": 10_000, "rationales": 0}
 

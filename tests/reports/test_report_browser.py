@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chromium import SMALLEST_LETTERS, Tab, find_chromium
-from report_runs import HOSTILE, WrittenReport
+from report_runs import HOSTILE, make_run, panel_votes, respondent, verdict
 
 from areopagus.any_report import write_any_report as write_report
 from areopagus.reports import Column, Document, Entry, Records, Section, View, write_html
@@ -47,16 +47,8 @@ def click_and_count(browser: Tab, expression: str) -> Any:
     return browser.run(COUNT)
 
 
-def test_ten_thousand_rows_open_sort_filter_and_search(
-    large_report: WrittenReport, browser: Tab
-) -> None:
-    # The best of three, with room for other work on the machine. Measured: 1.3 s.
-    took = browser.open(large_report.path)
-    for _ in range(2):
-        if took >= 10:
-            browser.fresh()
-            took = min(took, browser.open(large_report.path))
-    assert took < 10
+def test_ten_thousand_rows_open_sort_filter_and_search(large_report: Path, browser: Tab) -> None:
+    browser.open(large_report)
     assert "10,000 rows" in browser.run(COUNT)
     assert browser.run(f"{ROWS}.length") < 100  # only what is in sight is in the document
 
@@ -88,10 +80,8 @@ def test_ten_thousand_rows_open_sort_filter_and_search(
     assert browser.complaints == []
 
 
-def test_a_view_holds_the_texts_and_every_judges_scores(
-    large_report: WrittenReport, browser: Tab
-) -> None:
-    browser.open(large_report.path, fragment="#responses/9999")
+def test_a_view_holds_the_texts_and_every_judges_scores(large_report: Path, browser: Tab) -> None:
+    browser.open(large_report, fragment="#responses/9999")
     browser.wait_for("document.querySelector('dialog[open] .prose')")
     assert browser.run("document.activeElement.textContent") == "response-09999"
     assert browser.run("document.querySelectorAll('dialog tbody tr').length") == 30
@@ -245,6 +235,33 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
     browser.pictures("panel")
 
 
+BEYOND_THE_WINDOW = """[...document.querySelectorAll('.drawing svg')]
+  .filter((svg) => svg.checkVisibility())
+  .map((svg) => svg.getBoundingClientRect().right - svg.parentElement.clientWidth
+    - svg.parentElement.getBoundingClientRect().left)"""
+
+
+def test_on_a_phone_the_picture_of_the_answer_is_whole(tmp_path: Path, browser: Tab) -> None:
+    verdicts = [
+        verdict(panel_votes(f"p{k}{who}", f"p{k}", who, 5.0 + gain + k % 2 * gain))
+        for k in range(8)
+        for who, gain in (("a", 1), ("b", 0))
+    ]
+    named = [respondent("a"), respondent("b")]
+    page = write_report(make_run(tmp_path / "run", verdicts, respondents=named))
+    browser.fresh(width=390)
+    browser.open(page)
+    first, *_ = browser.run(BEYOND_THE_WINDOW)
+    assert first < 1  # widths are whole pixels
+    shown = (
+        "[...document.querySelector('.drawing').querySelectorAll('svg')]"
+        ".map((one) => one.checkVisibility())"
+    )
+    assert browser.run(shown) == [False, True]
+    browser.resize(1280, 900)
+    assert browser.run(shown) == [True, False]
+
+
 def test_a_view_says_that_its_rationales_are_not_in_the_page(
     tmp_path: Path, browser: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,9 +298,9 @@ def test_every_control_has_a_name_and_the_page_its_landmarks(
 
 
 def test_print_has_heads_on_every_page_and_says_how_many_rows_it_holds(
-    large_report: WrittenReport, browser: Tab, tmp_path: Path
+    large_report: Path, browser: Tab, tmp_path: Path
 ) -> None:
-    browser.open(large_report.path)
+    browser.open(large_report)
     pdf = tmp_path / "report.pdf"
     pdf.write_bytes(
         base64.b64decode(browser.send("Page.printToPDF", preferCSSPageSize=True)["data"])

@@ -51,6 +51,23 @@ def test_the_answer_comes_first_and_details_only_when_asked_for() -> None:
     assert "What only some ask for." in full
 
 
+def test_a_summary_with_more_behind_it_fits_on_a_screen_and_a_list_is_whole() -> None:
+    columns = [Column("name", "id"), Column("score", "number")]
+    table = Table("Scores.", "Scores", columns, [(f"n{k}", k) for k in range(40)])
+    short = [Section("scores", "Scores", [table], "summary")]
+    more = Section("more", "More", [Paragraph("What only some ask for.")])
+    lines = render_text(Document("Forty scores.", "list", sections=[*short, more]))
+    assert len(lines) == 22
+    assert lines[-1] == "  … and 23 more rows"
+    many = [f"Sentence {k}." for k in range(30)]
+    lines = render_text(Document("", "list", headline=many, sections=[*short, more]))
+    assert [line.split()[0] for line in lines[-4:]] == ["n0", "n1", "n2", "…"]
+    full = render_text(Document("Forty scores.", "list", sections=[*short, more]), full=True)
+    for whole in (full, render_text(Document("Forty scores.", "list", sections=short))):
+        assert sum(line.startswith("  n") for line in whole) == 41
+        assert not any("more rows" in line for line in whole)
+
+
 def test_a_value_and_its_interval_have_columns_of_their_own() -> None:
     lines = table_lines(rows())
     assert lines[0].split() == ["respondent", "difference", "95%", "interval", "p"]

@@ -208,7 +208,7 @@ def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(
     assert assumptions_from(file, icc=0.2).icc == 0.2
     notes = " ".join(plan_study("difference", 0.5, calibration=file).notes)
     assert "panel's judges" in notes
-    assert "no --sd" not in notes
+    assert "no `sd`" not in notes
 
 
 def test_one_scored_criterion_with_complete_raters_has_its_icc(

@@ -60,7 +60,7 @@ async def test_pages_and_comparisons_are_made_of_the_files(client: Client, app: 
     page = await client.get(f"/{app.secret}/runs/{runs['pilot']['id']}.html")
     assert page.status == 200
     text = await page.text()
-    assert "alder scores highest" in text
+    assert "alder scores higher" in text
     assert 'href="../index.html"' in text
     # The policy of the header is that of the page, and nobody may frame it.
     policy = page.headers["Content-Security-Policy"]

@@ -23,7 +23,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.grounds import judges_told
+from ..reports.panel_answer import NOT_CALIBRATED, judges_told
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
@@ -78,19 +78,22 @@ _BREAKDOWNS: Final = (
 _NO_KEYS: Final = {"detail": None, "persona": None, "model": None, "criterion": None}
 
 
-def attack_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+def attack_document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, *, people: str = NOT_CALIBRATED
+) -> Document:
     """What is shown of an attack.
 
     Args:
         record: the content of run.json.
         estimates: of `effects.estimate`.
+        people: how near the panel is to people.
     """
     found = _Attack(record, estimates)
     return Document(
         title="Attack on a panel",
         kind="attack",
         headline=list(found.headline()),
-        trust=list(found.trust()),
+        trust=list(found.trust(people)),
         notices=[str(notice) for notice in record["notices"]],
         sections=[
             section
@@ -209,16 +212,21 @@ class _Attack:
             told += f"; of what moves the panel, not always: {listed(shares, 4)}"
         return f"{told}."
 
-    def trust(self) -> Iterator[tuple[str, str]]:
-        """Whether the answer can be trusted, and why."""
+    def trust(self, people: str) -> Iterator[tuple[str, str]]:
+        """Whether the answer can be trusted, and why.
+
+        Args:
+            people: how near the panel is to people.
+        """
         judgments = self.counts["judgments"]
         n_responses, n_prompts, low, high = (
             int(self.counts[name].value)
             for name in ("responses", "prompts", "scale_low", "scale_high")
         )
         told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')}, on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}, {low} to {high}"
+            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')} on "
+            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
+            f"scale {low} to {high}"
         )
         uneven = self._unbalanced()
         yield "coverage", f"{told}. {uneven}" if uneven else told
@@ -230,6 +238,7 @@ class _Attack:
         yield "direction", self._direction()
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
+        yield "people", people
         told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
         yield "limits", told
 

@@ -26,7 +26,7 @@ from ..records.estimates import Estimates
 from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
 from ..records.types import Sample
-from ..reports.grounds import panel_worth
+from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..records.estimates import Estimates
-from ..reports.grounds import panel_worth
+from ..reports.panel_answer import panel_worth
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig
@@ -55,9 +55,11 @@ class AttackRun(_AuditRun):
         Raises:
             InputError: the job has not come so far.
         """
+        from ..calibrated import people_told
         from .document import attack_document
 
-        return attack_document(self.record, self.estimates)
+        people = people_told(self.path / PANEL_FOLDER)
+        return attack_document(self.record, self.estimates, people=people)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from the panel's tables in it."""

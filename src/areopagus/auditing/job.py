@@ -206,8 +206,8 @@ class AuditJob(Job[AuditRun]):
         found += self.supplied.notices if self.supplied is not None else ()
         if self.definition.takes_judges and not self.judges and self.target_names:
             found.append(
-                "no judge model: answers that the rules cannot decide stay unclassified "
-                "(name judges with --judge)"
+                "no judge model: answers that the rules cannot decide stay unclassified; `judges` "
+                "names one"
             )
         if self.judges and len(self.judges) < 3:
             found.append(

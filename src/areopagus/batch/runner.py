@@ -403,7 +403,7 @@ class BatchRunner:
             number = sum(record.requests for record in waiting)
             self._notice(
                 f"{len(waiting)} submitted batches with {number} requests go on at the provider. "
-                "The same command waits for them; without --batch it would pay for them again."
+                "The same call waits for them; without `batch` they would be paid for again."
             )
 
     def _tell(self, phase: str) -> None:

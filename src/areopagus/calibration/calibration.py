@@ -25,6 +25,7 @@ from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
+from ..records.humans.match import Scale
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
 from ..shown import Shown
@@ -32,11 +33,14 @@ from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
+from .facets import add_many_facets
 from .judges import add_judges
+from .labels import add_label_people, add_labels, cuts_of
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
+from .preferences import add_preferences
 from .reading import (
     Inferred,
     Texts,
@@ -228,7 +232,7 @@ def calibrate(
     responses: Any = None,
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -243,7 +247,8 @@ def calibrate(
             table of `areopagus humans comments`, or ratings in any layout; compared with people's
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
-        scale: lowest and highest score, where neither side says.
+        scale: lowest and highest score that people could give, where the reading does not say;
+            or that by criterion, "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -252,6 +257,7 @@ def calibrate(
             range.
     """
     config = CalibrateConfig.checked(**options)
+    cuts = cuts_of(config.cut)
     doing(READING)
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
@@ -266,18 +272,26 @@ def calibrate(
     doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, target=target, **chance)
+    add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
     require_agreement(out.frame())
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
+    add_labels(out, dataset, cuts=cuts, rated=config.rated, epsilon=config.epsilon, **chance)
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    doing("placing people and judges on one ruler")
+    limits = identity.get("scale")
+    panel_scale = (limits[0], limits[1]) if limits else None
+    add_many_facets(out, dataset, panel_scale=panel_scale, **chance)
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     doing("fitting corrections")
     note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
     doing("comparing the panel with one person")
-    add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    if dataset.ratings:
+        add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     doing("computing the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
@@ -299,14 +313,15 @@ def calibrate(
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Agreement:
     """Returns how far people agree with each other.
 
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
-        scale: lowest and highest score, where the reading does not say.
+        scale: lowest and highest score, where the reading does not say; or that by criterion,
+            "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -319,6 +334,9 @@ def agreement(
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)
+    add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
+    add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
@@ -333,10 +351,17 @@ def _record(
         "state": "complete",
         "versions": versions(),
         "config": config.model_dump(mode="json"),
-        "scale": list(dataset.scale) if dataset.scale else None,
+        "scale": _scale_json(dataset.scale),
         "matched": matched,
         "limitations": [list(one) for one in limitations(dataset)],
     }
+
+
+def _scale_json(scale: Scale | None) -> list[float] | dict[str, list[float]] | None:
+    """People's scale: [lowest, highest], or that by criterion ("rest" for all others)."""
+    if isinstance(scale, Mapping):
+        return {name: list(ends) for name, ends in scale.items()}
+    return list(scale) if scale is not None else None
 
 
 def _described(target: Target | None) -> dict[str, str | None] | None:

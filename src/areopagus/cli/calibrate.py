@@ -74,10 +74,10 @@ def calibrate(
     is_kept = out is not None or Path(run).is_dir()
     with ProgressLine(quiet=quiet):
         from ..calibration import calibrate as against_people
+        from ..calibration.reading import criteria_of
 
-        found = against_people(
-            run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
-        )
+        people = reading_from(humans, dimensions=criteria_of(run), **options)
+        found = against_people(run, people, responses=responses, inferred=inferred, **config)
         if is_kept:
             found.write(folder)
         document = found.document()

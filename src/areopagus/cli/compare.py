@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .display import Command
-from .options import report_options
+from .options import json_option, report_options
 
 
 @click.command(cls=Command)
@@ -73,7 +73,8 @@ def compare(
     help="What may be lost. Default: 0.2.",
 )
 @click.option("--criterion", metavar="NAME", help="Of which scores. Default: composite.")
-def gate(run: str, **given: Any) -> int:
+@json_option
+def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int:
     """Fail when the run folder RUN is worse than an earlier run of the same panel.
 
     \b
@@ -81,11 +82,12 @@ def gate(run: str, **given: Any) -> int:
     5 worse: it is lower, and perhaps by the margin or more;
     6 undecided: more prompts are needed.
     """
+    from ..progress import ProgressLine
     from ..regression_gate import gate as decide
-    from .display import say
     from .options import chosen
+    from .results import Output, listing
 
-    baseline = given.pop("baseline")
-    found = decide(run, baseline, **chosen(given, ("margin", "criterion")))
-    say(found.sentence())
+    with ProgressLine():
+        found = decide(run, baseline, **chosen(given, ("margin", "criterion")))
+    Output(json_file).show(listing("gate", [found.sentence()]), found.estimates())
     return found.exit_code

@@ -9,6 +9,7 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import listed, units, words
+from ..progress import READING, ProgressLine
 from .display import Command
 from .options import column_option, json_option
 from .results import Output, listing
@@ -44,7 +45,9 @@ def explain(
     from ..reports.document import Cell, Column, Table
     from ..rubrics import load_rubric
 
-    row = _find(responses, response_id, columns)
+    with ProgressLine() as line:
+        line.do(READING)
+        row = _find(responses, response_id, columns)
     judge, chosen = load_persona(persona), load_rubric(rubric)
     features = measure(row.prompt_text, row.response_text)
     dimensions = [(dimension.id, dimension.offline) for dimension in chosen.dimensions]

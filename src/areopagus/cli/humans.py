@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ from ..errors import InputError, InputFault
 from ..experiment.config import HumansConfig
 from ..formats import listed_all, units
 from ..progress import READING, ProgressLine
-from .display import Group, NarrowCommand
-from .options import chosen, config_options, json_option
+from .display import Group, NarrowCommand, in_options, printable
+from .options import chosen, config_options, json_option, quiet_option
 from .results import Output, listing
 
 if TYPE_CHECKING:
@@ -32,22 +32,29 @@ human_options = config_options(HumansConfig)
 """Adds the options for reading human judgments; see `reading_from`."""
 
 
-def reading_from(path: str, **options: Any) -> HumanReading:
+def reading_from(path: str, *, dimensions: Collection[str] = (), **options: Any) -> HumanReading:
     """The judgments of a file, as the options say.
+
+    Args:
+        path: the file.
+        dimensions: names that its criteria may have, beside those of the built-in rubric.
+        options: of `human_options`.
 
     Raises:
         InputError: a file that cannot be understood, or options that do not fit.
     """
 
-    look, more = _look(path, options)
-    return _read(look, more)
+    return _read(*_look(path, options, dimensions))
 
 
-def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
+def _look(
+    path: str, options: dict[str, Any], dimensions: Collection[str] = ()
+) -> tuple[Look, HumansConfig]:
     """What the file is taken for, and the options, which are taken out of a command's."""
     from ..records.humans import LAYOUTS, look_at
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
+    _scale(config.scale)  # what is wrong with options is no fault of the file
     if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
     look = look_at(
@@ -56,7 +63,7 @@ def _look(path: str, options: dict[str, Any]) -> tuple[Look, HumansConfig]:
         layout=config.layout,
         source_map=config.source_map,
         criteria=config.criteria or None,
-        dimensions=_dimensions(),
+        dimensions={*_dimensions(), *dimensions},
     )
     return look, config
 
@@ -151,8 +158,18 @@ def draft_map(file: str, *, out: str | None, **options: Any) -> int:
 @click.argument("file")
 @click.option("--out", metavar="FILE.csv", required=True, help="Where the justifications go.")
 @click.option("--responses", metavar="FILE", help="The responses rated: adds the questions' texts.")
+@json_option
+@quiet_option
 @human_options
-def comments(file: str, *, out: str, responses: str | None, **options: Any) -> None:
+def comments(
+    file: str,
+    *,
+    out: str,
+    responses: str | None,
+    json_file: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """Make a table of responses of what raters wrote in FILE, to be scored.
 
     A panel scores it like any responses; `areopagus calibrate --inferred RUN` compares
@@ -164,22 +181,24 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
 
     if options.get("pool"):
         raise InputError([InputFault("--pool", "a comment is that of one rater: leave it out")])
-    reading = reading_from(file, **options).require_sound()
-    found = justifications(reading.table, questions=_questions(responses))
-    with csv_table(out, COMMENT_COLUMNS) as lines:
-        for row in found.rows:
-            lines.write([row[name] for name in COMMENT_COLUMNS])
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        reading = reading_from(file, **options).require_sound()
+        found = justifications(reading.table, questions=_questions(responses))
+        with csv_table(out, COMMENT_COLUMNS) as lines:
+            for row in found.rows:
+                lines.write([row[name] for name in COMMENT_COLUMNS])
     raters = units(len({row["rater_id"] for row in found.rows}), "rater")
     rated = units(len({row["rated_response_id"] for row in found.rows}), "response")
-    click.echo(f"{units(len(found.rows), 'justification')} by {raters} of {rated}")
+    told = f"{units(len(found.rows), 'justification')} by {raters} of {rated}."
+    remarks = []
     if found.n_without:
-        click.echo(f"Without a word: {found.n_without:,} of rater and response")
+        remarks.append(("Without a word:", f"{found.n_without:,} of rater and response"))
     if found.n_shared:
-        click.echo(
-            f"{found.n_shared:,} stand for several responses, and no label says which is\n"
-            "meant: they can only be scored alike"
-        )
-    click.echo(f"Wrote {out}", err=True)
+        alike = "and no label says which is meant: they can only be scored alike"
+        remarks.append((f"{found.n_shared:,}", f"stand for several responses, {alike}"))
+    if Output(json_file, quiet).show(listing("comments", [told], remarks=remarks), place=out):
+        click.echo(f"Wrote {printable(out)}", err=True)
 
 
 def _questions(responses: str | None) -> dict[str, str]:
@@ -198,7 +217,8 @@ def unread_document(look: Look, error: InputError) -> Document:
     """Why nothing of a file can be read yet, and what its columns hold."""
     n = units(len(error.faults), "thing")
     faults = [fault.message if not fault.field else str(fault) for fault in error.faults]
-    said = [("To fix:", error.hint.partition("\n")[2])] if error.hint else []
+    faults = [_with_options(fault) for fault in faults]
+    said = [("To fix:", _with_options(error.hint.partition("\n")[2]))] if error.hint else []
     return listing(
         "human_reading",
         [f"Cannot be read yet: {n} to fix.", *_taken_for(look)],
@@ -233,12 +253,12 @@ def reading_document(look: Look, reading: HumanReading, found: tuple[Misfit, ...
         said.append(("", "No --scale was given: scores were not checked against one."))
     tables = []
     if reading.n_faults:
-        faults = [str(fault) for fault in reading.faults[:_PLACES]]
+        faults = [_with_options(str(fault)) for fault in reading.faults[:_PLACES]]
         if reading.n_faults > _PLACES:
             faults.append(f"and {reading.n_faults - _PLACES:,} more")
         tables.append(_places(f"{units(reading.n_faults, 'thing')} to fix", faults))
         if any("must be a number" in fault.message for fault in reading.faults):
-            said.append(("To fix:", " ".join(TEXT_HINT.split())))
+            said.append(("To fix:", _with_options(" ".join(TEXT_HINT.split()))))
     tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in found]
     tables += [_criteria_table(reading), _columns_table(look)]
     return listing(
@@ -267,7 +287,9 @@ def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str
     rated |= {*pairs.response_a.used(), *pairs.response_b.used()}
     prompts = {name for _, table in tables for name in table.prompt_id.used()}
     pool = "pool" if look.plan.pool is not None else "rater"
-    of = f"{units(len(rated), 'response')} to {units(len(prompts), 'prompt')}"
+    of = units(len(rated), "response")
+    if prompts:
+        of += f" to {units(len(prompts), 'prompt')}"
     told = f"{listed_all(held)} by {units(len(who), pool)} of {of}: ready for calibrate"
     if len(who) < 2:
         told += f" (agreement needs a second {pool})"
@@ -348,7 +370,7 @@ def _columns_table(look: Look) -> Table:
     rows = [
         (
             f"{name} → {' and '.join(read_as[name])}" if name in read_as else f"{name} (not read)",
-            reason.get(name) or profile.holds(),
+            _with_options(reason.get(name) or profile.holds()),
         )
         for name, profile in look.profiles.items()
     ]
@@ -356,6 +378,11 @@ def _columns_table(look: Look) -> Table:
     title = "Columns" if left <= 0 else f"The first {_COLUMNS} of {len(rows):,} columns"
     heads = [Column("column", "id"), Column("holds", "wide")]
     return Table(title, title, heads, rows[:_COLUMNS])
+
+
+def _with_options(text: str) -> str:
+    """A library's sentence, in which arguments are named as options of this command."""
+    return in_options(text, click.get_current_context().command)
 
 
 def _places(title: str, places: Iterable[str]) -> Table:
@@ -396,17 +423,17 @@ def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
 
     from ..records.humans import Exclusion
 
-    shared = reading.table
-    names = [
-        name
-        for name in shared.rater_id.used()
-        if any(fnmatchcase(str(name), pattern) for pattern in patterns)
-    ]
+    tables = (reading.table, reading.labels, reading.preferences)
+    known = list(dict.fromkeys(name for one in tables for name in one.rater_id.used()))
+    names = [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
     if not names:
-        known = ", ".join(map(str, shared.rater_id.used()[:8]))
-        raise InputError([InputFault("--raters", f"no rater has such a name; there are {known} …")])
-    kept = shared.where("rater_id", *names)
-    left = len(shared) - len(kept)
+        there = ", ".join(known[:8])
+        raise InputError([InputFault("--raters", f"no rater has such a name; there are {there} …")])
+    kept: Any = [one.where("rater_id", *names) for one in tables]
+    left = sum(map(len, tables)) - sum(map(len, kept))
+    table, labels, preferences = kept
     dropped = Exclusion("rater not chosen by --raters", left, ())
     exclusions = (*reading.exclusions, dropped) if left else reading.exclusions
-    return replace(reading, table=kept, exclusions=exclusions)
+    return replace(
+        reading, table=table, labels=labels, preferences=preferences, exclusions=exclusions
+    )

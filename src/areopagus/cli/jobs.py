@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..experiment.cost_cap import STOPPED_BY_CAP
 from ..formats import count, dollars, units
 from ..progress import READING, ProgressLine
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
-from .display import WIDTH, printable, same_command, say, show_notices, show_table
-from .results import STDOUT, cost_line, echo_cost, fault_lines, write_shown
+from .display import WIDTH, in_options, printable, same_command, say, show_notices, show_table
+from .results import (
+    STDOUT,
+    STOPPED_BY_CAP,
+    as_command,
+    cost_line,
+    echo_cost,
+    fault_lines,
+    write_shown,
+)
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import DryRun
@@ -95,8 +102,10 @@ def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:
 
 def _show(run: Any, document: Document | None, manner: Manner) -> int:
     code: int = run.exit_code
+    document = None if document is None else as_command(document)
     if manner.json_file is not None and document is not None:
-        write_shown(manner.json_file, document, run.estimates, cost=run.record.get("cost"))
+        cost = run.record.get("cost")
+        write_shown(manner.json_file, document, run.estimates, place=str(run.path), cost=cost)
     if manner.json_file == STDOUT:
         return code
     if manner.quiet:
@@ -112,7 +121,8 @@ def _show(run: Any, document: Document | None, manner: Manner) -> int:
 
 def announce(job: Job[Any], name_with: str) -> None:
     """What a person should know before anything is spent."""
-    show_notices(job.notices, width=WIDTH)
+    command = click.get_current_context().command
+    show_notices([in_options(one, command) for one in job.notices], width=WIDTH)
     if not job.is_demonstration:
         return
     models = sorted({b.spec.model for b in job.backends if b.spec.is_offline})

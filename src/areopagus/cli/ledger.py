@@ -11,7 +11,7 @@ from ..formats import dollars, units
 from ..progress import ProgressLine
 from .display import Group
 from .options import json_option
-from .results import Output, listing
+from .results import Output, listing, write_shown
 
 if TYPE_CHECKING:
     from ..records.ledger.admin import Pruning
@@ -32,16 +32,24 @@ def ledger() -> None:
 def show(key: str | None, *, limit: int, location: str | None, json_file: str | None) -> None:
     """List the newest calls, or show all that is stored of the one whose KEY begins so."""
     from ..records.ledger.admin import recent_calls, whole_call
+    from ..reports.document import Column, Table
+    from .display import cut
 
     if key is not None:
         import json
 
-        # Escaped to ASCII: what a model wrote must not move the terminal's cursor.
-        click.echo(json.dumps(whole_call(location, key), indent=2))
+        call = whole_call(location, key)
+        if json_file is None:
+            # Escaped to ASCII: what a model wrote must not move the terminal's cursor.
+            click.echo(json.dumps(call, indent=2))
+            return
+        fields = [
+            (name, value if isinstance(value, str | int | float) else json.dumps(value))
+            for name, value in call.items()
+        ]
+        table = Table("", "Call", [Column("field", "id"), Column("value", "wide")], fields)
+        write_shown(json_file, listing("call", [f"Call {call['key']}."], [table]))
         return
-    from ..reports.document import Column, Table
-    from .display import cut
-
     rows = [
         (
             datetime.fromtimestamp(call.created_at).astimezone().strftime("%m-%d %H:%M:%S"),
@@ -107,9 +115,16 @@ def stats(location: str | None, json_file: str | None) -> None:
 @click.option("--backend", metavar="NAME", help="Only what is of this backend.")
 @click.option("--failures", is_flag=True, help="Only records of failed attempts.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
 @_WHERE
 def prune(
-    *, before: str | None, backend: str | None, failures: bool, yes: bool, location: str | None
+    *,
+    before: str | None,
+    backend: str | None,
+    failures: bool,
+    yes: bool,
+    location: str | None,
+    json_file: str | None,
 ) -> None:
     """Remove calls from the ledger, after saying what they cost."""
     from ..errors import InputError
@@ -122,15 +137,19 @@ def prune(
         except ValueError:
             raise InputError(f"--before: must be a date such as 2026-01-31, got {before}") from None
     options = {"before": moment, "backend": backend, "failures_only": failures}
-    found = remove(location, dry_run=True, **options)  # type: ignore[arg-type]
-    if not (found.calls or found.failures):
-        click.echo("Nothing to prune.")
-        return
-    click.echo(_told(found))
-    if not yes:
-        click.confirm("Remove them?", abort=True)
-    remove(location, dry_run=False, **options)  # type: ignore[arg-type]
-    click.echo("Removed.")
+    with ProgressLine() as line:
+        line.do("counting the calls")
+        found = remove(location, dry_run=True, **options)  # type: ignore[arg-type]
+    told = "Nothing to prune."
+    if found.calls or found.failures:
+        if not yes:
+            click.echo(_told(found), err=True)
+            click.confirm("Remove them?", abort=True, err=True)
+        with ProgressLine() as line:
+            line.do("removing the calls")
+            remove(location, dry_run=False, **options)  # type: ignore[arg-type]
+        told = f"Removed {_told(found)}."
+    Output(json_file).show(listing("pruning", [told]))
 
 
 def _told(found: Pruning) -> str:

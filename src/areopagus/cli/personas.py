@@ -17,7 +17,7 @@ from ..records.types import OVERALL
 from ..rubrics import Rubric
 from .display import Group, printable
 from .options import json_option, panel_from, panel_options
-from .results import Output, listing
+from .results import Output, listing, write_shown
 
 
 @click.group(cls=Group)
@@ -41,13 +41,17 @@ def list_rubric_files(json_file: str | None) -> None:
 
 @rubrics.command("show")
 @click.argument("name")
-def show_rubric(name: str) -> None:
+@json_option
+def show_rubric(name: str, json_file: str | None) -> None:
     """Show rubric NAME (or FILE) as a judge reads it."""
     from ..judges.prompt import rubric_text
     from ..judges.templates import load_template
     from ..rubrics import load_rubric
 
-    click.echo(printable(rubric_text(load_rubric(name), load_template())))
+    rubric = load_rubric(name)
+    text = rubric_text(rubric, load_template())
+    if _talks(json_file, "rubric", f"Rubric {rubric.id}.", ["text"], [(text,)]):
+        click.echo(printable(text))
 
 
 @rubrics.command("check")
@@ -89,6 +93,22 @@ def _show(
     told = " ".join((units(len(rows), first), *rest)) + "."
     table = Table("", kind, [Column(head, "id") for head in heads], rows)
     Output(json_file).show(listing(kind, [told], [table], remarks=remarks))
+
+
+def _talks(
+    json_file: str | None,
+    kind: str,
+    told: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+) -> bool:
+    """Writes texts where --json says; whether they are to be printed too, letter for letter."""
+    from ..reports.document import Column, Table
+
+    if json_file is not None:
+        table = Table("", kind, [Column(head, "wide") for head in heads], rows)
+        write_shown(json_file, listing(kind, [told], [table]))
+    return Output(json_file).talks
 
 
 def check_examples(persona: Persona, rubric: Rubric) -> Iterator[tuple[bool, str]]:
@@ -144,8 +164,9 @@ def list_them(folders: tuple[str, ...], json_file: str | None) -> None:
 @click.argument("name")
 @click.option("--prompt", default=_SAMPLE_PROMPT, help="A prompt to show the messages with.")
 @click.option("--response", default=_SAMPLE_RESPONSE, help="A response to show them with.")
+@json_option
 @panel_options
-def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
+def show(name: str, *, prompt: str, response: str, json_file: str | None, **options: Any) -> None:
     """Show the exact messages that a judge with persona NAME (or FILE) would get.
 
     The marker's digits are zeros here; in a run they are drawn from the judged texts with a
@@ -154,7 +175,12 @@ def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
     options["persona_names"] = (name,)
     panel = panel_from(options)
     persona = panel.personas[0]
-    for message in panel.messages(persona.id, prompt, response):
+    messages = panel.messages(persona.id, prompt, response)
+    rows = [(message["role"], message["content"]) for message in messages]
+    told = f"What a judge with persona {persona.id} would get."
+    if not _talks(json_file, "messages", told, ["role", "text"], rows):
+        return
+    for message in messages:
         click.secho(f"--- {message['role']} ---", bold=True)
         click.echo(printable(message["content"]))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..progress import READING, ProgressLine
 from ..prompts.config import PromptsConfig
 from .display import Group
 from .options import (
@@ -93,7 +95,8 @@ def bbq(files: tuple[str, ...], **options: Any) -> int:
     """
     from ..prompts import read_bbq
 
-    rows, funnel = read_bbq(files)
+    with _reading(options["quiet"]):
+        rows, funnel = read_bbq(files)
     return _scenarios("bbq", rows, funnel, options)
 
 
@@ -112,7 +115,8 @@ def hle(file: str, *, lists: str | None, columns: dict[str, str], **options: Any
     """
     from ..prompts import load_hle_filters, read_hle
 
-    rows, funnel = read_hle(file, filters=load_hle_filters(lists), columns=columns)
+    with _reading(options["quiet"]):
+        rows, funnel = read_hle(file, filters=load_hle_filters(lists), columns=columns)
     return _scenarios("hle", rows, funnel, options)
 
 
@@ -129,7 +133,8 @@ def concepts(file: str, **options: Any) -> int:
     """
     from ..prompts import read_concepts
 
-    rows, funnel = read_concepts(file)
+    with _reading(options["quiet"]):
+        rows, funnel = read_concepts(file)
     return _scenarios("concepts", rows, funnel, options)
 
 
@@ -174,11 +179,19 @@ def sample(
     """
     from ..prompts import sample_prompts, write_sample
 
-    found = sample_prompts(source, per_source, seed=seed, columns=columns)
-    write_sample(table, found)
+    with _reading(quiet):
+        found = sample_prompts(source, per_source, seed=seed, columns=columns)
+        write_sample(table, found)
     if Output(json_file, quiet).show(found.document(seed), place=table):
         click.echo(f"\nStudy set: {table}")
     return 0
+
+
+@contextmanager
+def _reading(quiet: bool) -> Iterator[None]:
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        yield
 
 
 def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[str, Any]) -> int:

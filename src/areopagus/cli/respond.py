@@ -68,11 +68,9 @@ def respond(
 
 
 def _show(result: RespondResult) -> None:
-    from ..experiment.cost_cap import STOPPED_BY_CAP
     from .display import same_command, say
-    from .results import answer_lines, cost_lines
+    from .results import STOPPED_BY_CAP, answer_lines, cost_lines
 
-    say()
     for line in answer_lines(asdict(result.counts)):
         say(line)
     if result.counts.failed:

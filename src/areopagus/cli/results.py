@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from ..errors import visible_text
 from ..formats import dollars, units
 from ..judges.models.usage import RunUsage, UsageTotals
-from .display import WIDTH, printable
+from .display import WIDTH, in_options, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from ..records.estimates import Estimates
     from ..reports.document import Document, Table
 
+
+STOPPED_BY_CAP = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
+"""The line that a command prints after its results."""
 
 _PARTS = (
     ("uncached_input_usd", "uncached input"),
@@ -88,8 +93,6 @@ def echo_cost(session: Mapping[str, Any]) -> None:
     """Prints the lines in 80 columns."""
     import textwrap
 
-    import click
-
     for line in cost_lines(session):
         click.echo(textwrap.fill(line, 80, subsequent_indent="  ", break_on_hyphens=False))
 
@@ -130,7 +133,7 @@ class Output:
         Args:
             document: what is shown.
             estimates: every figure, for JSON.
-            place: what --quiet prints.
+            place: where the result stands, which --quiet prints and JSON holds.
             more: what JSON holds beside them.
 
         Returns:
@@ -139,12 +142,12 @@ class Output:
         Raises:
             StoreError: the file of --json cannot be written.
         """
-        import click
-
         from ..reports.text import render_text
 
+        document = as_command(document)
         if self.json_file is not None:
-            write_shown(self.json_file, document, estimates, **more)
+            where = None if place is None else str(place)
+            write_shown(self.json_file, document, estimates, place=where, **more)
         if self.quiet and self.json_file != STDOUT and place is not None:
             click.echo(printable(str(place)))
         if self.talks:
@@ -153,6 +156,14 @@ class Output:
         if self.talks and self.json_file is not None:
             click.echo(f"Wrote {printable(self.json_file)}", err=True)
         return self.talks
+
+
+def as_command(document: Document) -> Document:
+    """The document, whose notices name the options of the command at work."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return document
+    return replace(document, notices=[in_options(n, context.command) for n in document.notices])
 
 
 def listing(
@@ -198,8 +209,6 @@ def write_shown(
         StoreError: it cannot be written.
     """
     import json
-
-    import click
 
     from ..records.estimates import Estimates, json_rows
     from ..records.run_folder import replaced

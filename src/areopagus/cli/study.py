@@ -23,7 +23,7 @@ from ..study.settings import (
     RatingSettings,
     WritingSettings,
 )
-from .display import Group, say
+from .display import Group, printable, say
 from .options import chosen, config_options, json_option, quiet_option, report_options
 from .results import Output, listing
 
@@ -218,24 +218,33 @@ def collect(
     help="The form of the packets; html is for printing.",
 )
 @click.option("--out", metavar="DIR", help="Default: STUDY/export-KIND.")
-def export(study: str, *, kind: str, out: str | None) -> None:
+@json_option
+@quiet_option
+def export(study: str, *, kind: str, out: str | None, json_file: str | None, quiet: bool) -> None:
     """Write blinded packets for other tools.
 
     One file a rater, named by the rater's code.
     """
     from ..study import export_packets
 
-    written = export_packets(study, kind, out=out)
-    click.echo(f"Wrote {len(written.files)} files to {written.folder}")
-    click.echo(written.how)
-    click.echo(f"Bring answers back with: areopagus study collect {study} FILE...")
+    with ProgressLine(quiet=quiet) as line:
+        line.do("writing the packets")
+        written = export_packets(study, kind, out=out)
+    told = [f"Wrote {units(len(written.files), 'file')}, one a rater. {written.how}"]
+    if Output(json_file, quiet).show(listing("packets", told), place=written.folder):
+        click.echo(f"In {printable(str(written.folder))}")
+        click.echo(f"Bring answers back with: areopagus study collect {printable(study)} FILE...")
 
 
 @study.command()
 @_FOLDER
 @click.option("--url", help="What links begin with from now on.")
 @click.option("--renew", metavar="RATER_ID", help="Give this rater a new link; the old one ends.")
-def links(study: str, *, url: str | None, renew: str | None) -> None:
+@json_option
+@quiet_option
+def links(
+    study: str, *, url: str | None, renew: str | None, json_file: str | None, quiet: bool
+) -> None:
     """Write the personal links anew.
 
     For another address, or for a link that was lost.
@@ -243,9 +252,11 @@ def links(study: str, *, url: str | None, renew: str | None) -> None:
     from ..study import renew_links
 
     file = renew_links(study, url=url, rater=renew)
-    click.echo(f"Wrote {file} (readable for you only)")
+    told = ["New links, readable for you only."]
     if renew is not None:
-        click.echo("A running server knows the new link once it is started again.")
+        told.append("A running server knows the new link once it is started again.")
+    if Output(json_file, quiet).show(listing("links", told), place=file):
+        click.echo(f"Wrote {printable(str(file))}")
 
 
 @study.command()

@@ -11,6 +11,7 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import units
+from ..progress import ProgressLine
 from .display import WIDTH, Command, printable
 
 DEFAULT_FOLDER = "runs"
@@ -65,7 +66,9 @@ def view(
 def _write(place: str, out: str, compare: tuple[tuple[str, str], ...]) -> None:
     from ..view import write_view
 
-    made = write_view(place, out, compare=compare)
+    with ProgressLine() as shown:
+        shown.do("writing the pages")
+        made = write_view(place, out, compare=compare)
     click.echo(
         f"Wrote {printable(str(made.folder / 'index.html'))}: {units(made.n_runs, 'run')}, "
         f"{units(made.n_pages, 'page')}"

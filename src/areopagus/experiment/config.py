@@ -228,6 +228,11 @@ class CalibrateConfig(AgreementConfig):
         description="How the rated prompts were taken from all: a random sample of them, or chosen."
         " Means of unrated responses are earned by a random sample only.",
     )
+    cut: Annotated[tuple[str, ...], Option("CRITERION=[LABEL:]SCORE")] = Field(
+        default=(),
+        description="Where people gave labels and the panel scores: the score from which a response"
+        " has the label. By default the best one, chosen out of fold.",
+    )
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-STOPPED_BY_CAP = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
-"""The line that a command prints after its results."""
-
 
 @dataclass(frozen=True, slots=True)
 class CapStop:

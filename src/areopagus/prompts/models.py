@@ -87,7 +87,7 @@ def model_notices(models: Models, config: PromptsConfig) -> list[str]:
     if unchecked:
         notices.append(
             f"nobody but its writer could vote on the prompts of {', '.join(unchecked)}: their "
-            "quality is not checked; name another model with --judge or --models"
+            "quality is not checked; name another model in `judges` or `models`"
         )
     if config.diversity_of == "none":
         return notices
@@ -98,7 +98,7 @@ def model_notices(models: Models, config: PromptsConfig) -> list[str]:
     if 1 in free:
         notices.append(
             "for some pairs of prompts there is one model that wrote neither, so one judge says "
-            "whether they are equivalent, not two; --judge names a further one"
+            "whether they are equivalent, not two; `judges` may name a further one"
         )
     if 0 in free:
         notices.append(

@@ -190,7 +190,7 @@ def _trust(
     judges = units(len(record["judges"]), "judge") if record["judges"] else "no judge"
     yield "judges", judges + (f"; they agree on {' and '.join(told)}" if told else "")
     if record.get("embedding") is None:
-        yield "map", "left out: no embedding model is named (--embedding MODEL)"
+        yield "map", "left out: no embedding model is named"
     elif "texts" in sets:
         texts = units(int(sets["texts"].value), "text")
         placed = count(sets["texts_placed"].value)

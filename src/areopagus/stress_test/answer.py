@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.estimate import Estimate
 from ..formats import count, estimate, listed, listed_all, number, units, words
 from ..records.estimates import estimate_at, estimates_by, select
-from ..reports.grounds import judges_told
+from ..reports.panel_answer import judges_told
 from .estimates import COMPOSITE
 from .profile import upright
 
@@ -28,6 +28,10 @@ _SPOKEN = {
     "emotion_disagree": "disagreement",
 }
 """How sentences call the built-in framings; others go by their own names."""
+
+
+_MOST_SIZES = 2
+"""Framings whose sizes a sentence gives; the picture below has all."""
 
 
 def _size(found: Estimate) -> str:
@@ -80,6 +84,17 @@ class Answer:
         is_ours = self.noun == "framing"
         return listed_all([_SPOKEN.get(one, one) if is_ours else one for one in framings])
 
+    def _sized(self, moved: Mapping[str, Estimate]) -> str:
+        """The framings and their sizes; of many, the sizes of the first and the last alone."""
+        if len(moved) <= _MOST_SIZES:
+            return f"{self.spoken(list(moved))}: {listed_all([_size(d) for d in moved.values()])}"
+        order = sorted(moved, key=lambda k: -abs(moved[k].value))
+        most, least = order[0], order[-1]
+        return (
+            f"{self.spoken(list(moved))}: most under {self.spoken([most])}, {_size(moved[most])}, "
+            f"least under {self.spoken([least])}, {_size(moved[least])}"
+        )
+
     def headline(self) -> list[str]:
         """Of each target, under which framings it holds its ground and under which not."""
         if not self.total("responses", "scored"):
@@ -100,8 +115,7 @@ class Answer:
         parts = [f"holds its ground under {self.spoken(holds)}"] if holds else []
         for verb, word, sign in (("degrades", "worse", 1), ("improves", "better", -1)):
             if moved := {k: d for k, d in changed.items() if sign * d.value > 0 and k not in small}:
-                sizes = listed_all([_size(d) for d in moved.values()])
-                parts.append(f"{verb} under {self.spoken(list(moved))}: {sizes} points {word}")
+                parts.append(f"{verb} under {self._sized(moved)} points {word}")
         if small:
             each = [f"{_size(d)} {'worse' if d.value > 0 else 'better'}" for d in small.values()]
             parts.append(

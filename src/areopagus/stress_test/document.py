@@ -23,7 +23,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.grounds import NOT_CALIBRATED
+from ..reports.panel_answer import NOT_CALIBRATED
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
 from .answer import UNBALANCED, Answer
@@ -152,8 +152,14 @@ class _Shown(Answer):
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
             is_uneven = self.unbalanced(self.targets[0], framing)
-            name = f"{framing} {UNBALANCED}" if is_uneven else framing
-            rows.append([name, self.delta(self.targets[0], framing), *marked])
+            name = self.spoken([framing])
+            rows.append(
+                [
+                    f"{name} {UNBALANCED}" if is_uneven else name,
+                    self.delta(self.targets[0], framing),
+                    *marked,
+                ]
+            )
         if codes:
             notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
         return Table(
@@ -161,7 +167,7 @@ class _Shown(Answer):
             label=f"Degradation by {self.noun}",
             columns=[
                 Column(self.noun, "id"),
-                Column("mean", "estimate", is_signed=True),
+                Column("composite", "estimate", is_signed=True),
                 *(Column(code, "number", 1) for code in codes.values()),
             ],
             rows=rows,

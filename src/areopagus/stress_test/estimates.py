@@ -22,7 +22,7 @@ from ..formats import units
 from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
-from ..reports.grounds import panel_worth
+from ..reports.panel_answer import panel_worth
 from .config import StressConfig
 from .counts import ConditionCounts
 from .profile import profile_sentences
@@ -520,11 +520,8 @@ def _limitations(
     said += [f"No interval for some cells: {reason}." for reason in undefined]
     whole = noise.of(None) if noise is not None else None
     if noise is None:
-        why = "(--retest 0)" if not config.retest_share else "with success"
-        said.append(
-            "How far scores move when judges are asked again is unknown: no judge was asked again "
-            f"{why}."
-        )
+        asked = "no judge was asked again" + (" with success" if config.retest_share else "")
+        said.append(f"How far scores move when judges are asked again is unknown: {asked}.")
     elif whole is not None and whole.reason:
         said.append(f"How far scores move when judges are asked again is unknown: {whole.reason}.")
     if found.asymmetry_reason:
@@ -541,8 +538,7 @@ def _limitations(
     if config.response_repeats == 1 and not config.regenerate_share:
         said.append(
             "Each cell rests on one response a prompt: how much responses vary when they are "
-            "generated again is part of the spread over prompts and was not measured by itself "
-            "(--regenerate, --response-repeats)."
+            "generated again is part of the spread over prompts and was not measured by itself."
         )
     said.append(
         "The panel is taken as fixed: the intervals say how the result would vary over prompts "

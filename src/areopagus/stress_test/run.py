@@ -30,13 +30,11 @@ class StressRun(JobRun):
         Raises:
             InputError: the test has not come so far.
         """
-        from ..calibrated import people_sentence
-        from ..reports.grounds import NOT_CALIBRATED
+        from ..calibrated import people_told
         from .document import document
 
-        panel = self.path / "panel"
-        told = people_sentence(panel) if (panel / RUN_FILE).is_file() else None
-        return document(self.record, self.estimates, people=told or NOT_CALIBRATED)
+        people = people_told(self.path / "panel")
+        return document(self.record, self.estimates, people=people)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its panel runs and stress.json."""

@@ -265,17 +265,17 @@ def _notes(config: PlanConfig, known: Assumptions) -> Iterator[str]:
     origins = {one.name: one.origin for one in known.listed}
     if config.goal == "difference":
         if origins["sd"].startswith("assumed"):
-            yield "no --sd: half-widths are in SDs of one rating within a prompt"
+            yield "no `sd` is given: half-widths are in SDs of one rating within a prompt"
         if "panel's judges" in origins["sd"]:
             yield (
-                "sd is that of the panel's judges, and people may spread more or less: --ratings "
-                "FILE measures people's own"
+                "sd is that of the panel's judges, and people may spread more or less: "
+                "`ratings` measures people's own"
             )
         if origins["between_sd"].startswith("assumed"):
-            yield "the true difference is taken to be the same on all prompts (--between-sd)"
+            yield "the true difference is taken to be the same on all prompts (`between_sd`)"
         return
     yield "normal scores without ties; real scores tie, which costs some precision"
     if config.goal == "alt-test":
         yield f"epsilon {config.epsilon:g}: what a person's work costs; .2 is for experts"
         if config.raters is None:
-            yield "every rater rates every prompt (--raters for more people)"
+            yield "every rater rates every prompt (`raters` for more people)"

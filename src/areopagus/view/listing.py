@@ -19,8 +19,16 @@ from typing import TYPE_CHECKING, Any, Final
 from ..any_report import RUNS, run_of
 from ..errors import AreopagusError, InputError, InputFault
 from ..records.estimates import ESTIMATES_FILE
-from ..records.run_folder import FIGURES_FOLDER, NUMBERS_FILE, RUN_FILE, read_run_file
-from ..reports.panel import panel_answer
+from ..records.run_folder import (
+    FIGURES_FOLDER,
+    JUDGMENTS_FILE,
+    NUMBERS_FILE,
+    RUN_FILE,
+    SCORES_FILE,
+    is_worked_in,
+    read_run_file,
+)
+from ..reports.panel_answer import panel_answer
 from ..study.folder import PACKETS, STORE_FILE, STUDY_FILE
 from ..study.status import is_study, study_status
 
@@ -34,6 +42,7 @@ MOST_RECORD_BYTES: Final = 50_000_000
 MOST_NAMES: Final = 200
 """Respondents or models of a run that the list carries."""
 
+_NO_FIGURES: Final = "has no figures yet"
 _LEFT_OUT: Final = frozenset(("node_modules", "__pycache__"))
 _ALONE: Final = frozenset(("calibration", "comparison"))
 """Kinds that are results of their own also where they lie in the folder of another run."""
@@ -47,8 +56,8 @@ class ListedRun:
         id: names its page; made of `path`.
         path: of its folder, relative to the one that is listed; "." for that one itself.
         kind: of the run; "" where it is not known.
-        state: `running`, `complete`, `interrupted`, `budget`, or "unread"; of a study "open" until
-            everybody is done.
+        state: `running`, `stopped` (begun and not ended, and no process works in it), `complete`,
+            `interrupted`, `budget`, or "unread"; of a study "open" until all are done.
         problem: why it is not read, or has no page.
         within: path of the job that it is a part of, or "".
         started: when work on it began, ISO 8601; when its record was written where it says nothing.
@@ -152,7 +161,9 @@ class Listing:
             place = self.root / path
             stamp = (problem, *_stamp(place))
             known = self._known.get(path)
-            if known is None or known[0] != stamp:
+            # Whoever is killed writes nothing more.
+            is_killed = known is not None and known[1].state == "running" and _is_stopped(place)
+            if known is None or known[0] != stamp or is_killed:
                 found = _unread(path, problem) if problem else _listed(place, path)
                 # What it came to stays in sight until the new figures are read.
                 if known is not None and found.has_page:
@@ -187,7 +198,10 @@ class Listing:
             owner = next((one for one in above if one in kinds), "")
             within = "" if run.kind in _ALONE else owner
             if run.within != within:
-                self._known[path] = (stamp, replace(run, within=within))
+                told = run.problem
+                if within and told.startswith(_NO_FIGURES):
+                    told = f"{_NO_FIGURES}: they come with those of {within}"
+                self._known[path] = (stamp, replace(run, within=within, problem=told))
 
     def _folders(self) -> Iterator[tuple[str, str]]:
         """(relative path, why it cannot be read or "") of every folder with a run, sorted."""
@@ -319,13 +333,15 @@ def _described(record: Mapping[str, Any], place: Path, path: str, written: float
     respondents = respondents or [str(one) for one in record.get("targets") or ()]
     unpriced = sum(int(one.get("calls_with_unknown_price") or 0) for one in sessions)
     spent = sum(float(one.get("spent_usd") or 0.0) for one in sessions)
+    if state == "running" and _is_stopped(place):
+        state = "stopped"
     is_running = state == "running"
     has_figures = (place / ESTIMATES_FILE).is_file()
     problem = ""
     if kind not in RUNS:
         problem = f"a run of kind {kind!r} has no page"
     elif not has_figures and not is_running:
-        problem = "has no figures yet"
+        problem = f"{_NO_FIGURES}: {_what_makes_them(place, path)}"
     return ListedRun(
         id=run_id(path),
         path=path,
@@ -347,6 +363,21 @@ def _described(record: Mapping[str, Any], place: Path, path: str, written: float
         has_page=has_figures and kind in RUNS,
         is_comparable=has_figures and kind == "panel",
     )
+
+
+def _is_stopped(place: Path) -> bool:
+    """Whether no process works in a folder; where that cannot be seen, one may."""
+    return is_worked_in(place) is False
+
+
+def _what_makes_them(place: Path, path: str) -> str:
+    """The command that makes the figures of a folder that has none."""
+    run = run_of(place)
+    if run.kind == "panel" and all(
+        (place / name).is_file() for name in (JUDGMENTS_FILE, SCORES_FILE)
+    ):
+        return f"areopagus report {path} makes them of its tables"
+    return f"areopagus {run.command or run.kind} … --out {path} goes on where it stopped"
 
 
 def _answered(run: ListedRun, place: Path) -> ListedRun:

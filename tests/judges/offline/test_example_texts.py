@@ -1,8 +1,8 @@
 """The example texts: complete, and put in their obvious order by the embedded judge.
 
 Each prompt has a strong, a middling and a poor answer by the same three respondents. The fourth
-respondent wrote, by prompt: a refusal, an answer on another subject, one with a demand to the
-judge, and a strong answer that takes the other side.
+respondent wrote what else there can be: among others a refusal, an answer on another subject, one
+with a demand to the judge, and strong answers that take the other side.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def panel_mean(response_id: str, family: str) -> float:
 
 
 def test_the_files_hold_four_answers_to_each_prompt() -> None:
-    assert len(PROMPTS) >= 4
-    assert len(RESPONSES) == 16
+    assert len(PROMPTS) == 8
+    assert len(RESPONSES) == 32
     by_prompt = [row["prompt_id"] for row in RESPONSES.values()]
     assert {name: by_prompt.count(name) for name in set(by_prompt)} == dict.fromkeys(PROMPTS, 4)
     assert len({row["respondent_id"] for row in RESPONSES.values()}) == 4
@@ -75,9 +75,10 @@ def test_strong_answers_stand_above_middling_above_poor(prompt: str) -> None:
         assert all(best[family] > worst[family] for family in FAMILIES), persona
 
 
-def test_a_strong_answer_on_the_other_side_is_strong_too() -> None:
-    for family in FAMILIES:
-        assert panel_mean("civility-4", family) > panel_mean("civility-2", family)
+@pytest.mark.parametrize("prompt", ["civility", "migration"])
+def test_a_strong_answer_on_the_other_side_is_strong_too(prompt: str) -> None:
+    total = {n: sum(panel_mean(f"{prompt}-{n}", family) for family in FAMILIES) for n in (2, 4)}
+    assert total[4] > total[2] + 3
 
 
 def test_one_response_declines_and_no_other() -> None:

@@ -2,7 +2,7 @@
 /* The list of runs: chosen, sorted, followed while they work. Names and sentences enter as text. */
 
 const POLL_MS = 2000;
-const STATES = { running: "running", complete: "complete", interrupted: "interrupted", budget: "stopped by its cap", unread: "not read", open: "open" };
+const STATES = { running: "running", complete: "complete", stopped: "stopped", interrupted: "interrupted", budget: "stopped by its cap", unread: "not read", open: "open" };
 const ORDERS = {
   newest: (a, b) => collator.compare(b.started, a.started),
   oldest: (a, b) => collator.compare(a.started, b.started),
@@ -89,6 +89,7 @@ function rowOf(run) {
   const said = run.headline.slice(0, 2).map((sentence, at) => make("p", { class: at ? "small" : "answer-line" }, visible(sentence, { most: 400 })));
   if (run.coverage) said.push(make("p", { class: "small" }, visible(run.coverage, { most: 300 })));
   if (run.state === "running") said.push(...progressOf(run));
+  else if (run.state === "stopped" && !run.problem) said.push(make("p", { class: "small" }, "Its process was stopped amid the work: the same command goes on."));
   else if (run.has_page && !run.is_read && !run.headline.length) said.push(make("p", { class: "small" }, "reading \u2026"));
   if (run.problem) said.push(make("p", { class: "problem" }, visible(run.problem, { most: 400 })));
   const facts = make("div", { class: "facts-of" });

@@ -1,0 +1,302 @@
+"""What a panel run answers and on what that rests: headline, trust, and the figures behind them.
+
+`judges_told` and `panel_worth` say the same of the panel of a stress test or an attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..aggregation.estimate import Estimate, undefined
+from ..formats import count, interval, listed, number, short, units, words
+from ..precision.text import precision_of, spared_word
+from ..records.design import design_sentence, stored_design
+from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
+from .differences import Differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SKEWED: Final = 0.75
+"""Skewness of means over prompts from which it is said that intervals for such judges may be short:
+those of an exponential distribution have 2, those of the skewed worlds simulated about 1.2."""
+FEWEST_SKEWED: Final = 20
+"""Prompts from which that skewness tells something, and the intervals fall short."""
+
+NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
+
+Figures = dict[tuple[str, ...], dict[str, Estimate]]
+
+
+def panel_worth(folder: Path | None) -> Estimate | None:
+    """How many independent judges a panel's run says its votes are worth; None where it does not.
+
+    Args:
+        folder: of the panel's run; None where nothing was judged.
+    """
+    if folder is None or not (folder / ESTIMATES_FILE).is_file():
+        return None
+    return estimate_at(read_estimates(folder), "worth", "effective judges")
+
+
+def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
+    """Who judged, and what the votes on a response are worth.
+
+    Args:
+        panel: the part of run.json that describes it.
+        worth: from `panel_worth`.
+    """
+    many = f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
+    if worth is None or not worth.is_defined:
+        return f"{many}; worth in independent judges: unknown"
+    votes = units(worth.n, "vote")
+    return f"{many}: {votes}, worth about {worth.value:.2g} independent ones"
+
+
+def panel_answer(
+    record: Mapping[str, Any], estimates: pd.DataFrame
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Headline and trust of a panel run, of run.json and its estimates alone."""
+    view = PanelView(record, estimates)
+    return view.headline(), view.trust()
+
+
+class PanelView:
+    """A run's estimates, as its sections look at them."""
+
+    def __init__(
+        self,
+        record: Mapping[str, Any],
+        estimates: pd.DataFrame,
+        part: str | None = None,
+        people: str | None = None,
+    ) -> None:
+        self.people = people or NOT_CALIBRATED
+        self.record, self.estimates, self.part = record, estimates, part
+        low, high = record["identity"]["scale"]
+        self.scale = (float(low), float(high))
+        criteria = tuple(str(name) for name in record["identity"]["criteria"])
+        first, *_ = criteria
+        self.criteria = ("composite", *criteria) if len(criteria) > 1 else ("composite",)
+        self.heads = {
+            "composite": "composite" if len(criteria) > 1 else words(first),
+            **{name: words(name) for name in criteria},
+        }
+        self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
+        self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
+        self._rows: dict[tuple[str, ...], Figures] = {}
+        self._such: dict[str, dict[str, Estimate]] | None = None
+        self.differences = Differences(estimates)
+
+    def rows(self, table: str, *keys: str) -> Figures:
+        """Keys ("" for null) to their figures by measure."""
+        if (table, *keys) not in self._rows:
+            rows = select(self.estimates, table)
+            found = estimates_by(rows[rows["universe"] != "such judges"], keys)
+            self._rows[table, *keys] = {
+                tuple(at[key] or "" for key in keys): figures for at, figures in found
+            }
+        return self._rows[table, *keys]
+
+    def counts(self, factor: str) -> dict[str, int]:
+        """What responses came to, such as their flags, to how many there are."""
+        rows = self.rows("responses", "factor", "group")
+        return {
+            group: int(figures["responses"].value)
+            for (name, group), figures in rows.items()
+            if name == factor
+        }
+
+    @property
+    def best_first(self) -> list[str]:
+        """Respondents by their composites; those without one last."""
+        rows = self.rows("respondent", "respondent", "criterion")
+        means = {who: found["mean"] for (who, name), found in rows.items() if name == "composite"}
+        return sorted(
+            means, key=lambda who: (-means[who].value if means[who].is_defined else np.inf, who)
+        )
+
+    def mean(self, respondent: str, criterion: str = "composite") -> Estimate:
+        """A respondent's mean; that of the run for ""."""
+        if not respondent:
+            return self.rows("run", "criterion")[criterion,]["mean"]
+        return self.rows("respondent", "respondent", "criterion")[respondent, criterion]["mean"]
+
+    def such_judges(self, respondent: str) -> Estimate:
+        """A respondent's mean composite with its interval for such judges."""
+        found = self._of_both("mean", respondent)
+        return undefined("") if found is None else found
+
+    def such_judges_shown(self, respondent: str) -> str:
+        """The limits of that."""
+        found = self.such_judges(respondent)
+        return interval(found.low, found.high)
+
+    def skewed_told(self, respondents: Sequence[str]) -> list[str]:
+        """Whose interval for such judges may be too short, as means over prompts are skewed."""
+        skewed = []
+        for name in respondents:
+            found, such = self._of_both("skewness", name), self.such_judges(name)
+            if found and such.has_interval and such.n >= FEWEST_SKEWED:
+                skewed += [short(name)] if abs(found.value) > SKEWED else []
+        if not skewed:
+            return []
+        told = (
+            f"means of prompts are skewed for {listed(skewed)}: there the interval for such judges "
+            "may be too short (on skewed data it covered .93 at 30 prompts and .90 at 100 in the "
+            "place of .95)"
+        )
+        return [told]
+
+    def _of_both(self, measure: str, respondent: str) -> Estimate | None:
+        """A figure of the composite that speaks of such judges."""
+        if self._such is None:
+            rows = select(self.estimates, "respondent")
+            rows = rows[(rows["universe"] == "such judges") & (rows["criterion"] == "composite")]
+            self._such = {
+                str(at["respondent"]): figures for at, figures in estimates_by(rows, ["respondent"])
+            }
+        return self._such.get(respondent, {}).get(measure)
+
+    def headline(self) -> list[str]:
+        """Who scores higher than whom; of one respondent, what it scored."""
+        if answer := self.differences.headline():
+            return answer
+        names = [name for name in self.best_first if self.mean(name).is_defined]
+        low, high = self.scale
+        if not names:
+            return ["No response has a score."]
+        points = f"on the scale {low:g} to {high:g}"
+
+        def told(name: str) -> str:
+            mean = self.mean(name)
+            return f"{number(mean.value)}" + (
+                f" [{number(mean.low)}, {number(mean.high)}]" if mean.has_interval else ""
+            )
+
+        if len(names) == 1:
+            return [f"The mean composite of {short(names[0])} is {told(names[0])} {points}."]
+        return [f"The mean composite over all respondents is {told('')} {points}."]
+
+    def trust(self) -> list[tuple[str, str]]:
+        """Whether the numbers can be trusted, and why."""
+        record, judgments = self.record, self.judgments
+        counts = {name: n for name, n in judgments.items() if name != "scored"}
+        rule = precision_of(record)
+        spared = ""
+        if rule and rule["not_asked"]:
+            counts["not_asked"] -= rule["not_asked"]
+            spared = f", {count(rule['not_asked'])} {spared_word(rule)}"
+        others = ", ".join(f"{count(n)} {words(name)}" for name, n in counts.items() if n)
+        scored = f"{count(judgments['scored'])} scored of {count(self.n_planned)}"
+        coverage = f"{scored} planned judgments{spared}" + (f"; {others}" if others else "")
+        if counts["failed"]:
+            coverage += ", asked again by the same command"
+        verdicts = self.verdicts
+        missing = [f"{count(n)} {name}" for name, n in verdicts.items() if n and name != "scored"]
+        responses = f"{count(verdicts['scored'])} scored of {count(record['responses']['n'])}" + (
+            f"; {', '.join(missing)}" if missing else ""
+        )
+        told = [("responses", responses)]
+        if not missing:
+            told = []
+            coverage += f"; {responses.replace(' scored', '')} responses"
+        told.insert(0, ("coverage", coverage))
+        if (design := stored_design(self.estimates)) is not None:
+            told.insert(0, ("design", design_sentence(design)))
+        panel = record["panel"]
+        judges = judges_told(panel, self.rows("worth")[()]["effective judges"])
+        told += [
+            *self.unbalanced(),
+            # with one model the design has said so already
+            *(
+                one
+                for one in self.differences.trust()
+                if len(panel["models"]) > 1 or one[0] == "such judges"
+            ),
+            ("judges", judges),
+            ("people", self.people),
+        ]
+        if flags := self.counts("flags"):
+            named = [f"{words(short(name))} {count(n)}" for name, n in flags.items()]
+            told.append(("flags", listed(named)))
+        if answers := record.get("answers"):
+            n = answers["counts"]
+            missing = [
+                f"{count(n[name])} {words(name)}"
+                for name in ("empty", "refused", "failed", "not_asked")
+                if n[name]
+            ]
+            answered = f"{count(n['answered'])} answered of {count(n['planned'])} planned"
+            told.insert(0, ("answers", "; ".join([answered, *missing])))
+        return told
+
+    def unbalanced(self) -> list[tuple[str, str]]:
+        """Which models are missing on responses that others have, and what that moved."""
+        models = self.rows("responses", "factor", "group")
+        missing = [
+            f"{group} on {units(int(figures['responses'].value), 'response')}"
+            for (name, group), figures in models.items()
+            if name == "unbalanced"
+        ]
+        if not missing:
+            return []
+        moved = {
+            who: figures["moved"].value
+            for (who, _), figures in self.rows("respondent", "respondent", "criterion").items()
+            if "moved" in figures
+        }
+        told = listed([f"{short(who)} {number(one, is_signed=True)}" for who, one in moved.items()])
+        return [
+            (
+                "unbalanced",
+                f"too little of {listed(missing)}; means are freed from it, which moved {told}",
+            )
+        ]
+
+    @property
+    def judgments(self) -> dict[str, int]:
+        """Status to number of judgments: of the table, or of the whole of a run read in part."""
+        found = {
+            status: int(figures["judgments"].value)
+            for (status, detail), figures in self.rows("judgments", "group", "detail").items()
+            if not detail
+        }
+        return {**found, **self.record["counts"]} if self.part else found
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Status of a response to how many there are."""
+        found = {"scored": 0, **self.counts("status")}
+        return {**found, **self.record["verdicts"]} if self.part else found
+
+    @property
+    def n_planned(self) -> int:
+        """Judgments planned: the sum of all statuses."""
+        return sum(self.judgments.values()) if not self.part else int(self.record["n_planned"])
+
+    def mismatch(self) -> list[str]:
+        """That files of the folder do not agree, or that not all responses are read."""
+        record = self.record
+        if self.part:
+            told = (
+                "The run is long: differences, intervals for such judges, distributions, ranks, "
+                f"judges, disagreement and lists are of {self.part}. Counts, cost and means by "
+                "respondent are of all."
+            )
+            return [told]
+        stored = {name: number for name, number in record["counts"].items() if number}
+        found = {name: number for name, number in self.judgments.items() if number}
+        if stored == found and record["n_planned"] == self.n_planned:
+            return []
+        told = (
+            f"run.json counts {sum(stored.values())} judgments of {record['n_planned']} planned, "
+            f"judgments.parquet holds {self.n_planned}: the run was not ended, or the files are of "
+            "different runs. Counts and means by judge are those of the tables, means by "
+            "respondent and the cost those of run.json."
+        )
+        return [told]
