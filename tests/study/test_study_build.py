@@ -242,7 +242,7 @@ def test_where_only_models_answered_it_is_said_once_what_to_give(tmp_path: Path)
     with pytest.raises(InputError) as caught:
         build_study([rows], raters=2, out=tmp_path / "study")
     (fault,) = caught.value.faults
-    assert "give --humans 0 --per-packet 4 for a study of models alone" in str(fault)
+    assert "give `humans` 0 and `per_packet` 4 for a study of models alone" in str(fault)
     built = build_study(
         [rows], raters=2, out=tmp_path / "study", settings={"humans": 0, "per_packet": 4}
     )

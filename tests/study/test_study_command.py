@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from processes import Command, until
-from study_data import read_csv, secrets_of
+from study_data import read_csv, secrets_of, study_rows, write_csv
 
 from areopagus.cli.study import study
 from areopagus.errors import InputError
@@ -116,6 +116,18 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
     assert all(name in told for name in ("--rubric", "--keep-form", "--weak"))
     with pytest.raises(InputError, match="--minutes"):
         run("build", prompts, "--raters", 2, "--minutes", 5, "--out", tmp_path / "z")
+
+
+def test_where_only_models_answered_the_options_are_named(tmp_path: Path) -> None:
+    rows = study_rows(prompts=2, humans=0, models=4, calibration=False)
+    file = write_csv(tmp_path / "models.csv", rows)
+    with pytest.raises(InputError) as caught:
+        run("build", file, "--raters", 2, "--out", tmp_path / "s")
+    assert "--humans: must be 0 where no response is by a person" in str(caught.value)
+    assert "give --humans 0 and --per-packet 4" in str(caught.value)
+    found = run("build", file, "--raters", 2, "--humans", 0, "--per-packet", 4,
+                "--out", tmp_path / "s")  # fmt: skip
+    assert "2 raters, 2 prompts" in found.output
 
 
 def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from study_data import START, read_csv, secrets_of, write_csv
 
 from areopagus.audits.silverspoon_judgement.labels import load_gold
+from areopagus.calibration import agreement
 from areopagus.errors import InputError
 from areopagus.records.estimates import estimate_at
 from areopagus.records.humans import read_humans
@@ -141,6 +142,13 @@ def test_an_audit_and_the_reader_of_human_judgments_take_the_table(study: BuiltS
     assert len(reading.labels) == 48
     assert set(reading.labels.label.used()) == {"0", "1"}
     assert len(reading.labels.rater_id.used()) == 6
+    # `agreement` finds what `collect` has found, by its own way.
+    report = agreement(found.table)
+    mine = estimate_at(found.estimates, "labels", "alpha")
+    theirs = estimate_at(report.estimates, "label people", "alpha", criterion="label")
+    assert mine is not None
+    assert theirs is not None
+    assert (mine.value, mine.n) == (pytest.approx(theirs.value), theirs.n)
 
 
 def test_a_rater_with_one_label_for_everything_is_named(tmp_path: Path) -> None:

@@ -286,8 +286,8 @@ def build_labelling(
         wanted = chosen.golds // len(names)
         if len(those) < wanted:
             who = f"raters of group {name!r}" if name else "raters"
-            faults.append(InputFault("raters", f"must be at least {wanted} {who} for --golds "
-                                     f"{chosen.golds}, got {len(those)}"))  # fmt: skip
+            rule = f"must be at least {wanted} {who} for {chosen.golds} golds, got {len(those)}"
+            faults.append(InputFault("raters", rule))
     if faults:
         raise InputError(faults)
     drawn = secrets.randbits(64) if seed is None else seed

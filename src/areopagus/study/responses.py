@@ -213,11 +213,11 @@ def study_faults(
         # Said once: every prompt lacks its people for the same reason.
         fewest = min(len(given.of(prompt, "model")) for prompt in given.prompts)
         size = min(settings.per_packet, max(2, fewest))
-        needs = "" if size == settings.per_packet else f" --per-packet {size}"
+        needs = "" if size == settings.per_packet else f" and `per_packet` {size}"
         yield InputFault(
             "`humans`",
             f"must be 0 where no response is by a person, got {settings.humans}: give "
-            f"--humans 0{needs} for a study of models alone, or people's responses (--human FILE)",
+            f"`humans` 0{needs} for a study of models alone, or people's responses as `human`",
         )
         return
     for prompt in given.prompts:
