@@ -135,7 +135,7 @@ def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> N
     found = run("build", prompts, "--task", "label", "--raters", 3, "--question", "Is it fair?",
                 "--category", "yes", "--category", "no=not at all",
                 "--out", tmp_path / "l")  # fmt: skip
-    assert "3 raters, 4 prompts (0 calibration items), 8 pages" in found.output
+    assert "3 raters, 8 prompts (0 calibration items), 16 pages" in found.output
     made = read_study(tmp_path / "l")
     assert [(one.name, one.shown) for one in made.categories] == [
         ("yes", "yes"), ("no", "not at all")
