@@ -106,7 +106,7 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
     prompts = EXAMPLE.parent / "prompts.csv"
     found = run("build", prompts, "--task", "write", "--raters", 2, "--minutes", 20, "--words", 250,
                 "--out", tmp_path / "w")  # fmt: skip
-    assert "2 writers, 4 prompts" in found.output
+    assert "2 writers, 8 prompts" in found.output
     made = read_study(tmp_path / "w")
     assert (made.kind, made.minutes, made.words) == ("writing", 20, 250)
     with pytest.raises(InputError) as caught:
@@ -148,7 +148,7 @@ def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> N
     made = read_study(tmp_path / "r")
     assert (made.rank, made.justify, made.justify_chars) == (True, ("overall",), 40)
     assert "your own order" in made.instructions
-    told = run("export", tmp_path / "r", "--as", "csv").output
+    told = " ".join(run("export", tmp_path / "r", "--as", "csv").output.split())
     assert "Only `study serve` asks for raters' own order, and for reasons by criterion." in told
 
 

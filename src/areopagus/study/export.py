@@ -228,7 +228,7 @@ def export_packets(
         files.append(file)
     how = _HOW[kind]
     if study.rank or set(study.justify) - {OVERALL}:
-        how += "\nOnly `study serve` asks for raters' own order, and for reasons by criterion."
+        how += " Only `study serve` asks for raters' own order, and for reasons by criterion."
     return ExportedPackets(target, tuple(files), how)
 
 
