@@ -130,6 +130,10 @@ class StudyCollection(JobRun):
             trust.append(("raters", _told_of_flags(self.flags)))
         gaps = frame.loc[frame["measure"] == "all_models_gap", "value"]
         gap = "; gap: models' scores where only models stand, less elsewhere."
+        caption = "Pages: labelled, of those asked for."
+        if kind == "rating":
+            caption = "Alike: all responses of a page; weak last: of quality-floor pages"
+            caption += gap if gaps.notna().any() else "."
         table = estimates_table(
             frame,
             "raters",
@@ -142,8 +146,7 @@ class StudyCollection(JobRun):
                 Measure("all_models_gap", "gap", "value", is_signed=True),
                 Measure("alike", "alike", "value", digits=0, is_percent=True),
             ],
-            caption="Alike: pages with all responses equal; weak last: quality-floor pages with "
-            "the weak response last" + (gap if gaps.notna().any() else "."),
+            caption=caption,
             label="Raters",
         )
         sections = []
@@ -489,7 +492,7 @@ def _notices(
     if n_done < n_pages:
         notices.append(f"{n_pages - n_done} of {n_pages} pages are not scored whole")
     if idle:
-        notices.append(f"{len(idle)} raters have given no score: {listed(idle)}")
+        notices.append(f"no score was given by {units(len(idle), 'rater')}: {listed(idle)}")
     if part := sum(1 for page in pages if page.scores) - n_done:
         notices.append(f"{part} pages are scored in part: their scores are kept, without a place")
     if open_ := sum(page.is_done is False for page in pages):
