@@ -43,7 +43,8 @@ def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -
     """The lines of a document: its answer, why it can be trusted, and its summary.
 
     A summary of what has more to show fits on a screen of 25 lines, with those of the command that
-    follow it: tables lose their last rows, and the later ones give way.
+    follow it and without those that call it a demonstration: tables lose their last rows, and the
+    later ones give way.
 
     Args:
         document: what is shown.
@@ -54,6 +55,7 @@ def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -
     lines: list[str] = []
     if document.is_demonstration:
         lines += [*_wrap(f"DEMONSTRATION: {document.demonstration}", width), ""]
+    above = len(lines)
     if document.headline:
         for sentence in document.headline:
             lines += _wrap(sentence, width)
@@ -74,7 +76,7 @@ def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -
         lines += _wrap(f"Note: {notice}", width)
     for section in document.sections:
         if full or section.audience == "summary":
-            room = SCREEN - END - len(lines) if is_cut else None
+            room = SCREEN - END - len(lines) + above if is_cut else None
             lines += _section(section, width, full=full, room=room)
     if document.more and not full:
         lines += ["", *(line for one in document.more for line in _wrap(one, width))]

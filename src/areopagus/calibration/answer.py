@@ -311,8 +311,7 @@ class Answer:
             if way != plain
         ]  # fmt: skip
         if earned:
-            told = f"{', '.join(earned)}: better on prompts not used to fit it"
-            yield "corrected", f"{told}; areopagus apply CALIBRATION RUN"
+            yield "corrected", f"{', '.join(earned)}: better on prompts not used to fit it"
         elif not self.main:
             return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
@@ -499,7 +498,7 @@ class Answer:
         if named := self._raters_called():
             yield f"Raters: {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
-            yield "Few prompts: some intervals are too short, and good judges may be named."
+            yield "Few prompts: some intervals are too short."
 
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""

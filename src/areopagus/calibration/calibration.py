@@ -6,12 +6,14 @@ later runs are compared with:
 run.json               what was compared, with what settings, and what was left out
 estimates.parquet      every figure; estimates.csv the same
 judge_scores.parquet   the judges' scores of the calibrated responses, for the test of drift
+people_scores.parquet  people's ratings on the panel's criterion, to correct results with
 report.html            what is shown of it; report.txt the same as text, figures/ its charts
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from ..run import Run
 
 JUDGE_SCORES_FILE = "judge_scores.parquet"
+PEOPLE_SCORES_FILE = "people_scores.parquet"
 
 _HINT = (
     "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, or a file of "
@@ -110,9 +113,13 @@ class Calibration(Agreement):
     Attributes:
         judge_scores: the judges' scores of the calibrated responses: response_id, prompt_id,
             text_sha256 (null where texts are not known), judge, score.
+        people_scores: every response of the run: response_id, respondent, text_sha256, rater,
+            score; a row a rating on what map and levels are fitted to, and one without rater and
+            score where nobody rated the response. Empty where people gave ranks only.
     """
 
     judge_scores: pd.DataFrame
+    people_scores: pd.DataFrame
 
     def document(self) -> Document:
         """What is shown, made of record and estimates alone."""
@@ -136,6 +143,8 @@ class Calibration(Agreement):
         write_estimates(path, self.estimates)
         with replaced(path / JUDGE_SCORES_FILE) as part:
             self.judge_scores.to_parquet(part, index=False)
+        with replaced(path / PEOPLE_SCORES_FILE) as part:
+            self.people_scores.to_parquet(part, index=False)
         # The page of the run that was calibrated says what was found, from run.json alone.
         raters = estimate_at(self.estimates, "matched", "n_raters")
         record = {
@@ -188,6 +197,23 @@ class CalibrationRun(JobRun):
         except (OSError, ValueError) as error:
             where = str(self.path / JUDGE_SCORES_FILE)
             raise InputError([InputFault(where, f"cannot be read: {error}")]) from error
+
+    @property
+    def people_scores(self) -> pd.DataFrame | None:
+        """As `Calibration.people_scores`; None of a folder that was written without them.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        import pandas as pd
+
+        path = self.path / PEOPLE_SCORES_FILE
+        if not path.is_file():
+            return None
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
 
 
 def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]:
@@ -305,7 +331,10 @@ def calibrate(
         "families": {model: family_of(model, families) for model in models},
         "map_note": note,
     }
-    return Calibration(record, out.frame(), _judge_scores(dataset, target, texts))
+    return Calibration(
+        record, out.frame(), _judge_scores(dataset, target, texts),
+        _people_scores(dataset, levels, texts),
+    )  # fmt: skip
 
 
 @takes_options(AgreementConfig)
@@ -391,3 +420,27 @@ def _judge_scores(dataset: Dataset, target: Target | None, texts: Texts) -> pd.D
     made = {name: np.array(given, dtype=object)[place] for name, given in columns_of.items()}
     made |= {"judge": judges[judge], "score": np.round(table[place, judge], 6)}
     return pd.DataFrame(made, columns=columns)
+
+
+def _people_scores(dataset: Dataset, levels: Target | None, texts: Texts) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["response_id", "respondent", "text_sha256", "rater", "score"]
+    if levels is None:
+        return pd.DataFrame(columns=columns)
+    ids, ratings = dataset.responses.ids, levels.ratings
+    is_rated = np.zeros(len(ids), dtype=bool)
+    is_rated[ratings.response] = True
+    others = np.flatnonzero(~is_rated).tolist()
+    rows = [*ratings.response.tolist(), *others]
+    raters = [dataset.rater_ids[code] for code in ratings.rater.tolist()]
+    return pd.DataFrame(
+        {
+            "response_id": [ids[row] for row in rows],
+            "respondent": [dataset.responses.respondent[row] for row in rows],
+            "text_sha256": [texts.sha256.get(ids[row]) for row in rows],
+            "rater": [*raters, *([None] * len(others))],
+            "score": [*ratings.value.tolist(), *([math.nan] * len(others))],
+        },
+        columns=columns,
+    )

@@ -135,7 +135,8 @@ def read_texts(responses: Any) -> Texts:
             name = row.response_id
             found.length[name] = len(row.response_text)
             found.sha256[name] = hashlib.sha256(row.response_text.encode()).hexdigest()
-            for column, value in row.extra.items():
+            carried = {**row.extra, "respondent_id": row.respondent_id}
+            for column, value in carried.items():
                 if value not in (None, ""):
                     found.columns.setdefault(column, {})[name] = str(value)
     finally:
@@ -405,11 +406,12 @@ def _from_table(
     base, notices = responses_of(judged, labels=judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
+    writers = texts.columns.get("respondent_id", {})
     ids = base.ids
     return make_responses(
         ids,
         [base.prompt_ids[code] for code in base.prompt.tolist()],
-        respondent=[None] * len(ids),
+        respondent=[writers.get(i) for i in ids],
         source=[said["source"].get(i) or own["source"].get(i) for i in ids],
         # the model column of stored judgments is the judge's, not the respondent's
         model=[said["model"].get(i) for i in ids],
