@@ -14,7 +14,7 @@ from ..experiment.config import HumansConfig
 from ..formats import listed_all, units
 from ..progress import READING, ProgressLine
 from .display import Group, NarrowCommand, in_options, printable
-from .options import chosen, config_options, json_option, quiet_option
+from .options import chosen, config_options, json_option, quiet_option, report_options
 from .results import Output, listing
 
 if TYPE_CHECKING:
@@ -152,6 +152,32 @@ def draft_map(file: str, *, out: str | None, **options: Any) -> int:
             part.write_text(text, encoding="utf-8")
         click.echo(f"Wrote {out}", err=True)
     return 2 if reading is None or reading.n_faults else 0
+
+
+@humans.command("check", cls=NarrowCommand)
+@click.argument("job")
+@click.argument("labels", nargs=-1, required=True, metavar="LABELS…")
+@report_options
+@quiet_option
+def check(
+    job: str, labels: tuple[str, ...], *, full: bool, json_file: str | None, quiet: bool
+) -> int:
+    """Check what models read in the folder JOB by people's LABELS.
+
+    JOB is an audit, a stress test or a construction of prompts made with --for-people N. LABELS is
+    its for_people.csv with the last column filled in, a file a person, or tables with item_id,
+    rater_id and label. Its report then has the agreement, and the rates by people's labels.
+    """
+    from ..any_report import check_readings
+
+    with ProgressLine(quiet=quiet) as line:
+        line.do(READING)
+        run = check_readings(job, *labels)
+        document = run.checks_document()
+    if Output(json_file, quiet, full).show(document, run.estimates, place=run.path):
+        place = printable(str(run.path))
+        click.echo(f"\n{place}: report.html · estimates.csv, table checks")
+    return 0
 
 
 @humans.command("comments", cls=NarrowCommand)

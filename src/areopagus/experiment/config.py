@@ -86,6 +86,17 @@ class InputConfig(JobConfig):
     )
 
 
+class CheckedByPeople(CheckedConfig):
+    """What jobs take that put texts into categories; they have a `seed` too."""
+
+    for_people: Annotated[int | None, Option("N")] = Field(
+        default=None,
+        ge=1,
+        description="Draw so many texts by --seed for people to label: for_people.csv; then "
+        "humans check.",
+    )
+
+
 class ScoreConfig(InputConfig):
     """What `score` takes."""
 
@@ -130,7 +141,7 @@ class RespondConfig(AskingConfig):
     repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each prompt.")
 
 
-class AuditConfig(InputConfig):
+class AuditConfig(CheckedByPeople, InputConfig):
     """What every audit takes; models and answers may be objects, and stand in run.json apart."""
 
     target: Annotated[Any, Option("MODEL[,MODEL…]", "--target -t", "--targets-file")] = Field(
@@ -152,14 +163,6 @@ class AuditConfig(InputConfig):
     seed: int = Field(default=0, description="Of the sample.")
     effort: Annotated[str | None, Option("LEVEL")] = Field(
         default=None, description="Reasoning effort of the targets; none sends none."
-    )
-    for_people: Annotated[int | None, Option("N")] = Field(
-        default=None,
-        ge=1,
-        description="Write so many answers, drawn by --seed, for people to read: for_people.csv.",
-    )
-    readings: Annotated[str | Path | None, Option("FILE")] = Field(
-        default=None, description="That table, filled in: how far people read the same."
     )
 
 
