@@ -242,7 +242,7 @@ def spread_departure(
     if not math.isfinite(value) or not np.isfinite(left_out).all():
         none = undefined("it, or every other persona, gives one score to each prompt", method=named)
         return SpreadDeparture(own, deviation(theirs), people, none)
-    logarithm = _tested(jackknife(value, left_out, n=len(tops), method=named, level=level))
+    logarithm = jackknife(value, left_out, n=len(tops), method=named, level=level)
     found = replace(
         logarithm, value=math.exp(value), low=math.exp(logarithm.low),
         high=math.exp(logarithm.high), se=math.nan,
@@ -256,18 +256,16 @@ def adjusted(found: Sequence[Estimate], family: str, below: str, above: str) -> 
     Args:
         found: with their p.
         family: what the tests are, for the table.
-        below, above: the verdict on a value below its null and above it; "" for none. The null is
-            1 for ratios (by their method), else 0.
+        below, above: the verdict on a value below 0 and above it; "" for none.
     """
     made = adjusted_by_holm(found, [family] * len(found))
     return [replace(one, verdict=_verdict(one, below, above)) for one in made]
 
 
 def _verdict(found: Estimate, below: str, above: str) -> str | None:
-    null = 1.0 if found.method.startswith("ratio") else 0.0
     if not found.p_adjusted < ALPHA:
         return None
-    return (below if found.value < null else above) or None
+    return (below if found.value < 0 else above) or None
 
 
 def places(values: Floats, prompt: Integers) -> Floats:

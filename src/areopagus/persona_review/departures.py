@@ -26,12 +26,12 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-LESS, HARSH, LENIENT, NARROW, WIDE = "agrees less", "harsh", "lenient", "narrow", "wide"
+LESS, HARSH, LENIENT = "agrees less", "harsh", "lenient"
 MARKS_UP, MARKS_DOWN = "marks up", "marks down"
 
 MOST_RESPONDENTS = 50
 """Respondents up to which each is tested by himself."""
-MOST_PROMPTS = 100
+MOST_PROMPTS = 10
 """Prompts of a persona that are kept, those first on which it orders worst beside the others."""
 MOST_RESPONSES = 10
 """Responses of a persona with the largest departures that are kept."""
@@ -140,16 +140,16 @@ def add_departures(
         level, level_others        score less people's mean, in points
         severity                   score less the others' mean; the verdict is "harsh" or "lenient"
         spread, spread_others, spread_people, spread_ratio
-                                   standard deviations within prompts; the verdict on the ratio is
-                                   "narrow" or "wide"
+                                   standard deviations within prompts, described and not tested: one
+                                   odd persona makes the others look odd
     respondents, on the main criterion, by persona and respondent:
         gap, gap_others            score less people's mean on its responses, less the same on the
                                    other responses of the prompt: no severity is in it
         preference                 gap of the persona less that of the others; the verdict is
                                    "marks up" or "marks down"
 
-    Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), each of
-    the four sorts for itself. See `aggregation.departures` for what p stands for. How often anybody
+    Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), order,
+    level and preference each for itself. See `aggregation.departures` for what p stands for. How often anybody
     is named wrongly was measured in benchmarks/simulate_personas.py.
 
     Args:
@@ -184,7 +184,6 @@ def add_departures(
     for measure, what, below, above in (
         ("order", "order", LESS, ""),
         ("severity", "level", HARSH, LENIENT),
-        ("spread_ratio", "spread", NARROW, WIDE),
     ):
         tested = [figures for _, figures in rows if measure in figures]
         family = f"{what}: personas and criteria, Holm"

@@ -23,12 +23,12 @@ from ..calibration.panel_scores import ALONE, panel_of_run
 from ..calibration.reading import panel_dataset, read_people, run_named, texts_of
 from ..environment import home
 from ..errors import InputError, InputFault
-from ..experiment.backends import backends_from
+from ..experiment.backends import backends_from, checked_models
 from ..experiment.config import takes_options
 from ..experiment.dry_run import CallCounter, DryRun, StageCost, estimate_scoring
 from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
-from ..formats import listed, units
+from ..formats import units
 from ..judges.factory import backend_of
 from ..judges.models.backend import BackendSpec
 from ..judges.structured import complete
@@ -84,8 +84,9 @@ def review_persona(
         run: a run or its folder; or stored judgments of any tool, or their file (no draft then).
         human: people's ratings: a reading, a table, or a file in any layout.
         persona_folders: where the personas' files are looked for first.
-        panel: the panel of the run, where its models cannot be set up from run.json alone (keys
-            under other names, prices, objects); its personas play no part.
+        panel: the panel of the run, where it cannot be set up from run.json alone: models with
+            keys under other names, with prices of their own, or that are objects; a rubric, a
+            template or personas from files.
         ledger: as of `Panel`; the panel's where one is given.
         scale: lowest and highest score, where neither side says.
         on_progress: as of `Panel.score_many`.
@@ -132,9 +133,8 @@ class ReviewJob(Job[ReviewRun]):
         self.review = config
         doing(READING)
         self.run_folder = _folder_of(run)
-        texts = texts_of(None, run) if self.run_folder else texts_of(None, Path())
         self.dataset, self.reading, panel_identity = panel_dataset(
-            run, human, texts=texts, scale=scale
+            run, human, texts=texts_of(None, run), scale=scale
         )
         if self.dataset.panel is None:  # pragma: no cover - a run and stored judgments have one
             raise InputError("there are no judgments")
@@ -145,8 +145,8 @@ class ReviewJob(Job[ReviewRun]):
         _, table, _ = read_people(human if self.reading is None else self.reading)
         self.people_table = table if self.run_folder else with_unique_ids(table)[0]
         self.record_of_run = {} if self.run_folder is None else Run(self.run_folder).record
-        self.rubric = self._rubric(persona_folders)
-        self.files, self.without_file = self._files(persona_folders)
+        self.rubric = self._rubric(persona_folders, panel)
+        self.files, self.without_file = self._files(persona_folders, panel)
         self.panel: PanelSpec | None = None
         self._own_panel: Panel | None = None
         self.writer: Backend | None = None
@@ -156,9 +156,10 @@ class ReviewJob(Job[ReviewRun]):
         if config.draft or config.model:
             self._prepare_draft(config, panel, ledger)
             self.stages = ("draft", "score")
+        named = run_named(run)
         identity = {
             "kind": self.kind,
-            "run": run_named(run) and run_named(run)["identity_sha256"],  # type: ignore[index]
+            "run": None if named is None else named["identity_sha256"],
             "panel": panel_identity,
             "people_sha256": self._fingerprint(),
             "personas": list(self.chosen),
@@ -191,24 +192,29 @@ class ReviewJob(Job[ReviewRun]):
             )
         return tuple(name for name in names if not wanted or name in wanted)
 
-    def _rubric(self, folders: Sequence[str | Path]) -> Rubric | None:
+    def _rubric(self, folders: Sequence[str | Path], panel: Panel | None) -> Rubric | None:
         named = self.record_of_run.get("identity", {}).get("rubric")
         if not named:
             return None
+        if panel is not None and panel.rubric.sha256 == named["sha256"]:
+            return panel.rubric
         try:
             rubric = load_rubric(named["id"], folders)
         except InputError:
             return None
         return rubric if rubric.sha256 == named["sha256"] else None
 
-    def _files(self, folders: Sequence[str | Path]) -> tuple[dict[str, Persona], dict[str, str]]:
+    def _files(
+        self, folders: Sequence[str | Path], panel: Panel | None
+    ) -> tuple[dict[str, Persona], dict[str, str]]:
         """The personas' files as the run had them, and why there is none for the others."""
+        given = {} if panel is None else {persona.id: persona for persona in panel.personas}
         hashes = self.record_of_run.get("identity", {}).get("personas", {})
         found: dict[str, Persona] = {}
         why: dict[str, str] = {}
         for name in self.chosen:
             try:
-                one = load_persona(name, folders)
+                one = given.get(name) or load_persona(name, folders)
             except InputError:
                 why[name] = "its file was not found"
                 continue
@@ -236,9 +242,7 @@ class ReviewJob(Job[ReviewRun]):
         faults: list[InputFault] = []
         if not config.draft:
             faults.append(InputFault("model", "is for a draft: give `draft` too"))
-        models = [] if config.model is None or config.model == [] else config.model
-        models = [models] if isinstance(models, str) else list(models) if isinstance(
-            models, list | tuple) else [models]  # fmt: skip
+        models = checked_models(config.model) if config.model else ()
         if len(models) != 1:
             faults.append(InputFault("model", f"one must be named to draft, got {len(models)}"))
         if len(config.personas) != 1:
@@ -275,7 +279,9 @@ class ReviewJob(Job[ReviewRun]):
     def _panel(self, given: Panel | None, ledger: str | Path | Ledger | None) -> PanelSpec:
         """The run's panel, with the one persona."""
         if given is None:
-            given = self._own_panel = _panel_of(self.record_of_run, self.persona, ledger)
+            given = self._own_panel = _panel_of(
+                self.record_of_run, self.persona, self.rubric, ledger
+            )
         of_run, now = self.record_of_run["identity"], given.spec.identity()
         differs = [
             name for name in now if name != "personas" and name in of_run
@@ -582,7 +588,7 @@ class ReviewJob(Job[ReviewRun]):
         """Closes the panel that was made for the draft too."""
         await super().close()
         if self._own_panel is not None:
-            self._own_panel.close()
+            await self._own_panel.aclose()
 
 
 def _folder_of(run: Any) -> Path | None:
@@ -597,7 +603,10 @@ def _folder_of(run: Any) -> Path | None:
 
 
 def _panel_of(
-    record: Mapping[str, Any], persona: Persona, ledger: str | Path | Ledger | None
+    record: Mapping[str, Any],
+    persona: Persona,
+    rubric: Rubric | None,
+    ledger: str | Path | Ledger | None,
 ) -> Panel:
     """The panel that a run's record describes, with one persona."""
     from ..panel import Panel
@@ -617,7 +626,7 @@ def _panel_of(
         )  # fmt: skip
     template = said["template"]
     return Panel(
-        models, personas=[persona], rubric=said["rubric"]["id"], mode=said["mode"],
+        models, personas=[persona], rubric=rubric or said["rubric"]["id"], mode=said["mode"],
         order=said["order"], rationale=said["rationale"], anchors=said["anchors"],
         repeats=said["repeats"], quorum=record["panel"]["quorum"], ledger=ledger,
         template=template["id"] if isinstance(template, dict) else "areopagus_v1",
@@ -632,6 +641,3 @@ def _with_persona(spec: PanelSpec, persona: Persona) -> PanelSpec:
         for judge in spec.judges.values() if judge.persona.id == first
     ]  # fmt: skip
     return replace(spec, judges={judge.id: judge for judge in judges})
-
-
-__all__ = ["ReviewJob", "listed", "review_persona"]
