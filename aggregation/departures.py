@@ -98,13 +98,15 @@ def order_departure(
         return pair_sums(judge, human, prompt, n_prompts=n_prompts).accuracy
 
     method = "pair accuracy with people, ties one half"
-    own = ratio(*sums(mine), method=method, level=level)
+    of_mine = sums(mine)
+    own = ratio(*of_mine, method=method, level=level)
     totals = np.zeros((4, n_prompts))
     for other in (q for q in range(scores.shape[1]) if q != group):
         both = np.isfinite(mine) & np.isfinite(scores[:, other])
         if both.any():
-            first, second = (sums(np.where(both, one, np.nan)) for one in (mine, scores[:, other]))
-            totals += np.stack([*first, *second])
+            is_whole = bool((both == np.isfinite(mine)).all())
+            first = of_mine if is_whole else sums(np.where(both, mine, np.nan))
+            totals += np.stack([*first, *sums(np.where(both, scores[:, other], np.nan))])
     if not totals[3].any():
         reason = ALONE if scores.shape[1] < 2 else "it shares no pair with another persona"
         none = undefined(reason, method=method)
@@ -233,7 +235,7 @@ def spread_departure(
     if not rest:
         none = undefined(ALONE)
         return SpreadDeparture(own, none, people, none)
-    theirs = np.mean([squares(scores[:, q]) for q in rest], axis=0)
+    theirs: Floats = np.stack([squares(scores[:, q]) for q in rest]).mean(axis=0)
     named = "ratio of standard deviations within prompts to the other personas'"
     tops, bottoms = mine[used], theirs[used]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -277,13 +279,8 @@ def places(values: Floats, prompt: Integers) -> Floats:
     """
     found = np.full(len(values), np.nan)
     known = np.flatnonzero(np.isfinite(values))
-    order = known[np.lexsort((values[known], prompt[known]))]
-    if not len(order):
-        return found
-    starts_prompt = np.diff(prompt[order], prepend=-1) != 0
-    starts = np.flatnonzero(starts_prompt | (np.diff(values[order], prepend=np.nan) != 0))
-    sizes = np.diff(np.append(starts, len(order)))
-    first = np.maximum.accumulate(np.where(starts_prompt, np.arange(len(order)), 0))
-    middle = starts + (sizes - 1) / 2
-    found[order] = np.repeat(middle, sizes) - first + 1
+    known = known[np.argsort(prompt[known], kind="stable")]
+    for rows in np.split(known, np.flatnonzero(np.diff(prompt[known])) + 1):
+        _, place, counts = np.unique(values[rows], return_inverse=True, return_counts=True)
+        found[rows] = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
     return found

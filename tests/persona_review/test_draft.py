@@ -1,4 +1,4 @@
-"""A draft from the departures on half of the prompts, checked on the other half, adopted by none."""
+"""A draft from departures on half of the prompts, checked on the other half, adopted by none."""
 
 from __future__ import annotations
 
@@ -76,10 +76,7 @@ def test_no_response_to_a_prompt_held_out_reaches_the_model_that_drafts(
     judged = [one for one in world.server.requests if one.model != "drafter"]
     assert len(asked) == 1
     held_out = {
-        f"HOUSE{g} "
-        for one in judged
-        for g in range(16)
-        if f"HOUSE{g} " in one.text_of("user")
+        f"HOUSE{g} " for one in judged for g in range(16) if f"HOUSE{g} " in one.text_of("user")
     }
     shown = {f"HOUSE{g} " for g in range(16) if f"HOUSE{g} " in asked[0].text_of("user")}
     assert len(held_out) == 8
@@ -120,7 +117,9 @@ def test_the_draft_is_compared_with_the_present_version_on_the_prompts_held_out(
     assert apart.n == 8
     assert drafted.record["draft"]["verdict"] == "better"
     first = drafted.document().headline[0]
-    assert first.startswith("Version 2 of antiquarian, drafted by drafter, agrees with people better")
+    assert first.startswith(
+        "Version 2 of antiquarian, drafted by drafter, agrees with people better"
+    )
     assert first.endswith("It is adopted by nobody.")
     assert drafted.exit_code == 0
 

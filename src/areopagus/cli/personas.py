@@ -268,11 +268,16 @@ def check(files: tuple[str, ...], rubric: str, json_file: str | None) -> int:
 @click.argument("humans")
 @config_options(ReviewConfig)
 @click.option(
-    "--personas", "folders", multiple=True, metavar="DIR",
+    "--personas",
+    "folders",
+    multiple=True,
+    metavar="DIR",
     help="Folders in which the personas' files are looked for first; repeatable.",
 )
 @click.option(
-    "--panel", "panel_file", metavar="FILE",
+    "--panel",
+    "panel_file",
+    metavar="FILE",
     help="The run's panel.yaml, where its models need keys or prices that run.json does not say.",
 )
 @ledger_option
@@ -311,7 +316,12 @@ def review(
     try:
         return carry_out(
             lambda line: ReviewJob(
-                run, reading, config, persona_folders=folders, panel=panel, ledger=ledger,
+                run,
+                reading,
+                config,
+                persona_folders=folders,
+                panel=panel,
+                ledger=ledger,
                 on_progress=line.update,
             ),
             Manner(dry_run, quiet, name_with="--panel", full=full, json_file=json_file),

@@ -1,4 +1,4 @@
-"""Where each persona departs from people: by criterion, respondent and prompt, and on what texts."""
+"""Where personas depart from people: by criterion, respondent and prompt, and on what texts."""
 
 from __future__ import annotations
 
@@ -117,9 +117,13 @@ def departing(
 
 
 def persona_scores(panel: PanelScores, criterion: str | None) -> Floats:
-    """Returns the mean of each persona over its models, freed from who is missing: (R, personas)."""
+    """Returns the mean of each persona over its models, freed from who is missing.
+
+    Shape (R, personas).
+    """
     table = panel.by_judge(criterion)
-    return np.stack([mean_over_judges(table[:, p]).score for p in range(table.shape[1])], axis=1)
+    each = [mean_over_judges(table[:, p]).score for p in range(table.shape[1])]
+    return np.stack(each, axis=1)
 
 
 def add_departures(
@@ -149,8 +153,8 @@ def add_departures(
                                    "marks up" or "marks down"
 
     Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), order,
-    level and preference each for itself. See `aggregation.departures` for what p stands for. How often anybody
-    is named wrongly was measured in benchmarks/simulate_personas.py.
+    level and preference each for itself. See `aggregation.departures` for what p stands for.
+    SIMULATED
 
     Args:
         out: takes the figures.
@@ -163,16 +167,18 @@ def add_departures(
     wanted = [names.index(name) for name in chosen]
     rows: list[tuple[dict[str, str], dict[str, Estimate]]] = []
     for one in found:
-        common = {"n_prompts": one.n_prompts, "level": level}
+        n = one.n_prompts
         for p in wanted:
-            order = order_departure(one.scores, p, one.human, one.prompt, **common)
+            order = order_departure(one.scores, p, one.human, one.prompt, n_prompts=n, level=level)
             figures = {
                 "accuracy": order.own, "accuracy_others": order.others, "order": order.difference,
             }  # fmt: skip
             if one.has_level:
                 mine, others, human = one.comparable(p)
-                gap = gap_departure(mine, others, human, one.prompt, **common)
-                spread = spread_departure(one.scores, p, one.human, one.prompt, **common)
+                gap = gap_departure(mine, others, human, one.prompt, n_prompts=n, level=level)
+                spread = spread_departure(
+                    one.scores, p, one.human, one.prompt, n_prompts=n, level=level
+                )
                 figures |= {
                     "level": gap.own, "level_others": gap.others, "severity": gap.difference,
                     "spread": spread.own, "spread_others": spread.others,

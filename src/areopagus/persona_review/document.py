@@ -12,7 +12,6 @@ from ..calibration.answer import demonstration
 from ..formats import estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from ..reports.document import (
-    Chart,
     Column,
     Document,
     Entry,
@@ -21,7 +20,6 @@ from ..reports.document import (
     Points,
     Records,
     Section,
-    Table,
     View,
 )
 from ..reports.run_sections import job_sections
@@ -152,15 +150,17 @@ class _Shown:
         return f" on any of {n} criteria" if n > 1 else f" on {self._criterion(self.main)}"
 
     def _departure_sentence(self, name: str) -> str:
-        told = []
+        told: list[str] = []
         for keys in self._named(name):
             own, apart = (self._figure(name, keys, m) for m in ("accuracy", "order"))
             limits = ""
             if apart.has_interval:
                 limits = f" [{number(-apart.high)}, {number(-apart.low)}]"
+            right = "" if told else "right on "
+            pairs = "" if told else " of the pairs that people order"
             told.append(
-                f"{self._criterion(keys)} (right on {number(own.value)} of the pairs that people "
-                f"order, {number(-apart.value)}{limits} below)"
+                f"{self._criterion(keys)} ({right}{number(own.value)}{pairs}, "
+                f"{number(-apart.value)}{limits} below)"
             )
         elsewhere = len(self.record["criteria"]) - len(told)
         end = "; no difference shown elsewhere" if elsewhere else ""
@@ -176,12 +176,12 @@ class _Shown:
         if not found:
             return ""
         what = {HARSH: "harsher", LENIENT: "more lenient"}
-        told = "; ".join(f"{what[key]}: {listed(who, 4)}" for key, who in found.items())
-        on = self._criterion(self._scored())
-        return (
-            f"Than people and the other personas, {told} ({on}); that is a level, which may be "
-            "meant, and no order."
+        told = "; ".join(
+            f"{what[key]} than people and the others: {listed(who, 4)}"
+            for key, who in found.items()
         )
+        on = self._criterion(self._scored())
+        return f"{told[0].upper()}{told[1:]} ({on}). That is level, which may be meant, not order."
 
     def _draft_sentence(self) -> str:
         draft = self.record["draft"]
@@ -216,15 +216,20 @@ class _Shown:
         yield "panel", f"{judged}; each persona is the mean over its models"
         yield (
             "named",
-            "what is the persona's own: against people and against the other personas, Holm over "
-            "personas and criteria",
+            (
+                "what is the persona's own: against people and against the other personas, "
+                "Holm over personas and criteria"
+            ),
         )
         draft = self.record.get("draft") or {}
         if "n_training" in draft:
             yield (
                 "held out",
-                f"{draft['model']} was shown responses to {units(draft['n_training'], 'prompt')}, "
-                f"and none to the {draft['n_held_out']} on which the draft was checked",
+                (
+                    f"{draft['model']} was shown responses to "
+                    f"{units(draft['n_training'], 'prompt')}, and none to the "
+                    f"{draft['n_held_out']} on which the draft was checked"
+                ),
             )
 
     # The sections
@@ -271,13 +276,13 @@ class _Shown:
         )
         for measures, caption, label in (
             (_LEVEL,
-             "Score less people's mean in points, of the persona, of the other personas, and the "
+             ("Score less people's mean in points, of the persona, of the other personas, and the "
              "difference. Harsh, lenient: away from people and from the others, and farther from "
-             "people than they are.", "Level"),
+             "people than they are."), "Level"),
             (_SPREAD,
-             "Standard deviation of scores within prompts, and its ratio to that of the other "
+             ("Standard deviation of scores within prompts, and its ratio to that of the other "
              "personas. Described, not tested: one odd persona makes the others look odd, and the "
-             "mean of several raters spreads less than one of them.", "Spread"),
+             "mean of several raters spreads less than one of them."), "Spread"),
         ):  # fmt: skip
             made = estimates_table(
                 self.estimates, "departures", keys=self._keys("persona"), measures=measures,
@@ -363,15 +368,14 @@ class _Shown:
 
     def wording(self) -> Iterator[Part]:
         """Lines of the persona beside what it departs on."""
-        told = self.record.get("result", {}).get("wording", {})
-        if not told:
+        if not self.record.get("result", {}).get("wording"):
             return
         yield Paragraph(
             "Lines of the persona's file with words of the criterion, or of the prompts that it "
             "orders worst. They may have to do with it; words in common show no cause.",
             "quiet",
         )
-        for name, found in told.items():
+        for name, found in self.record["result"]["wording"].items():
             if "why_not" in found:
                 yield Points([(f"{name}:", f"{found['why_not']}, so that no line is shown.")])
                 continue
@@ -379,10 +383,11 @@ class _Shown:
             for subject in found["lines"]:
                 about = f"{name}, {words(subject['about'])}:"
                 if not subject["lines"]:
-                    items.append((about, "no line of the file names it: the judge is left to it."))
+                    items.append((about, "no line of the file shares a word with it."))
                 for line in subject["lines"]:
                     named = ", ".join(line["words"])
-                    items.append((about, f"{line['part']}: “{line['text']}” may bear on it ({named})."))
+                    told = f"{line['part']}: “{line['text']}” may bear on it ({named})."
+                    items.append((about, told))
             yield Points(items)
 
     def draft_told(self) -> Iterator[Part]:
@@ -404,7 +409,14 @@ class _Shown:
         )  # fmt: skip
         if made is not None:
             yield made
-        yield Points([("", line) for line in draft["diff"].splitlines()[2:] if line[:1] in "+-"])
+        sides = {"-": "present:", "+": "draft:"}
+        yield Points(
+            [
+                (sides[line[0]], line[1:].strip())
+                for line in draft["diff"].splitlines()[2:]
+                if line.startswith(("-  ", "+  "))  # sentences of the description
+            ]
+        )
         yield Paragraph(
             f"The draft stands in {draft['file']}, the difference in "
             f"{draft['file'].removesuffix('.yaml')}.diff. To use it, read it, change it, and put "
@@ -416,20 +428,20 @@ class _Shown:
         """Methods, and what limits them."""
         points = [
             ("Others, each alone:",
-             "a mean of several personas agrees better with people than one does, by being a "
-             "mean; the persona is held against the average single one."),
+             ("a mean of several personas agrees better with people than one does, by being a "
+             "mean; the persona is held against the average single one.")),
             ("Level and respondents:",
-             "named where Holm's p is below .05 of the larger of two p: that of the difference to "
-             "people, and that of the difference to the other personas."),
+             ("named where Holm's p is below .05 of the larger of two p: that of the difference to "
+             "people, and that of the difference to the other personas.")),
             ("Shared departures:",
-             "where all personas depart from people alike, none is named: areopagus calibrate "
-             "says how far the panel agrees."),
+             ("where all personas depart from people alike, none is named: areopagus calibrate "
+             "says how far the panel agrees.")),
         ]  # fmt: skip
         if self.record.get("draft"):
             points.append(
                 ("The check:",
-                 "the present version's scores are those of the run, the draft's are new: a model "
-                 "that was changed in between counts for or against the draft."),
+                 ("the present version's scores are those of the run, the draft's are new: a model "
+                 "that was changed in between counts for or against the draft.")),
             )  # fmt: skip
         matched = self.record.get("matched") or {}
         points += [(f"{told}:", "; ".join(places[:20])) for told, places in matched["misfits"]]

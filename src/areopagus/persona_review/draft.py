@@ -38,7 +38,7 @@ BETTER, NOT_BETTER, WORSE = "better", "not shown to be better", "worse"
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """The prompts that the drafting model learns from, and those held out; shape (prompts,) each."""
+    """The prompts to draft from, and those held out; shape (prompts,) each."""
 
     training: Mask
     held_out: Mask
@@ -114,8 +114,9 @@ def difference(old: Persona, new: Persona) -> str:
         head = [f"{name}: {value}" for name, value in rest.items()]
         return [*head, "description:", *(f"  {line}" for line in sentences.splitlines())]
 
-    files = (f"{one.id}, version {one.version}" for one in (old, new))
-    return "\n".join(difflib.unified_diff(lines(old), lines(new), *files, lineterm="", n=1)) + "\n"
+    before, after = (f"{one.id}, version {one.version}" for one in (old, new))
+    made = difflib.unified_diff(lines(old), lines(new), before, after, lineterm="", n=1)
+    return "\n".join(made) + "\n"
 
 
 def draft_question(
@@ -178,7 +179,8 @@ def _example(row: DepartingResponse, said: Said) -> str:
     unit = " (place within its question, 1 the lowest)" if kind == "rank" else ""
     lines = [
         f"criterion: {criterion}",
-        f"this judge: {number(row.score)}; the other judges: {number(row.others)}; "
+        f"this judge: {number(row.score)}",
+        f"the other judges: {number(row.others)}",
         f"people: {number(row.people)}{unit}",
         f"question: {said.prompt[:MOST_CHARACTERS]}",
         f"answer: {said.response[:MOST_CHARACTERS]}",

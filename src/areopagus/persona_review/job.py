@@ -23,7 +23,7 @@ from ..calibration.panel_scores import ALONE, panel_of_run
 from ..calibration.reading import panel_dataset, read_people, run_named, texts_of
 from ..environment import home
 from ..errors import InputError, InputFault
-from ..experiment.backends import backends_from, checked_models
+from ..experiment.backends import backends_from, checked_models, settings_of
 from ..experiment.config import takes_options
 from ..experiment.dry_run import CallCounter, DryRun, StageCost, estimate_scoring
 from ..experiment.job import Job, run_job
@@ -164,7 +164,7 @@ class ReviewJob(Job[ReviewRun]):
             "people_sha256": self._fingerprint(),
             "personas": list(self.chosen),
             "plan": {"draft": config.draft, "level": config.level, "seed": config.seed},
-            "model": None if self.writer is None else self.writer.spec.model,
+            "drafters": {} if self.writer is None else settings_of([self.writer]),
         }
         if config.out is None:
             inside = self.run_folder or Path("runs") / "personas"
@@ -431,9 +431,7 @@ class ReviewJob(Job[ReviewRun]):
             self.over_budget = True
         if done.value is None:
             return
-        new = drafting.drafted(
-            self.persona, done.value["description"], provenance=self.provenance
-        )
+        new = drafting.drafted(self.persona, done.value["description"], provenance=self.provenance)
         file = self.path / f"{new.id}.yaml"
         apart = drafting.difference(self.persona, new)
         for path, text in ((file, drafting.persona_yaml(new)), (file.with_suffix(".diff"), apart)):
@@ -484,8 +482,10 @@ class ReviewJob(Job[ReviewRun]):
                 (self.dataset.responses.prompt_ids[code], prompt_of[code])
                 for code in worst[name][:_MOST_PROMPTS_NAMED] if code in prompt_of
             ]  # fmt: skip
+            lines = wording_of(self.files[name], subjects, with_lexicon=with_lexicon)
+            # Prompts have subjects of their own; that no line names one is no news.
             told[name] = {
-                "lines": wording_of(self.files[name], subjects, with_lexicon=with_lexicon)
+                "lines": [one for one in lines if one["lines"] or one["about"] in criteria]
             }
         return told
 
@@ -563,7 +563,7 @@ class ReviewJob(Job[ReviewRun]):
         return {
             "demonstration": bool(stand_ins_of(self.dataset)),
             "stand_ins": list(stand_ins_of(self.dataset)),
-            "notices": list(self.notices),
+            "notices": list(self.panel.notices) if self.panel is not None else [],
             "run": run_named(self.run_folder) if self.run_folder else None,
             "matched": getattr(self, "matched", None),
             "personas": list(self.chosen),
@@ -573,6 +573,9 @@ class ReviewJob(Job[ReviewRun]):
             "scale": list(self.dataset.scale) if self.dataset.scale else None,
             "draft": self.draft,
             **({} if self.panel is None else {"panel": self.panel.describe()}),
+            "effective_parameters": {}
+            if self.writer is None
+            else {self.writer.spec.name: self.writer.effective_parameters()},
         }
 
     def open_folder(self) -> RunFolder | None:

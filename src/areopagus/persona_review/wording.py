@@ -46,7 +46,9 @@ def lines_of(persona: Persona, *, with_lexicon: bool) -> list[tuple[str, str]]:
         with_lexicon: whether its terms are read: by the offline judge alone.
     """
     found = [("label", persona.label)]
-    found += [("description", one) for one in _SENTENCE.split(" ".join(persona.description.split()))]
+    found += [
+        ("description", one) for one in _SENTENCE.split(" ".join(persona.description.split()))
+    ]
     if with_lexicon:
         found += [("lexicon", term) for term in persona.lexicon]
     return found
@@ -80,11 +82,6 @@ def _keys(text: str) -> Mapping[str, str]:
         if key not in _OF_PERSONAS:
             found.setdefault(key, word.lower())
     return found
-
-
-def criterion_text(rubric: Mapping[str, str], criterion: str) -> str:
-    """What a criterion is about: its label, definition and question; its name where none is known."""
-    return rubric.get(criterion, criterion.replace("_", " "))
 
 
 def wording_of(
