@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from in_process import areopagus
 from review_worlds import (
     MENDED,
     Scripted,
@@ -245,3 +246,34 @@ def test_another_panel_is_refused(world: World, tmp_path: Path) -> None:
             world.folder / "run", world.folder / "humans.csv", panel=panel, out=tmp_path / "o",
             model=drafter(world.server), **OPTIONS,  # type: ignore[arg-type]
         )  # fmt: skip
+
+
+def test_the_command_drafts_and_its_dry_run_says_what_it_will_cost(
+    world: World, tmp_path: Path
+) -> None:
+    import yaml
+
+    (tmp_path / "drafter.yaml").write_text(yaml.safe_dump({"models": [drafter(world.server)]}))
+    panel = {
+        "models": models(world.server), "rubric": str(world.folder / "two.yaml"),
+        "personas": [str(world.folder / "mine" / "antiquarian.yaml")], "rationale": "before",
+    }  # fmt: skip
+    (tmp_path / "panel.yaml").write_text(yaml.safe_dump(panel))
+    words = (
+        "personas", "review", world.folder / "run", world.folder / "humans.csv",
+        "--persona", "antiquarian", "--draft", "--model-file", "drafter.yaml",
+        "--panel", "panel.yaml", "--scale", "1:10", "--out", "next", "--seed", "94",
+        "--ledger", world.folder / "ledger.sqlite",
+    )  # fmt: skip
+    world.server.reset()
+    dry = areopagus(*words, "--dry-run", folder=tmp_path)
+    assert dry.returncode == 0
+    assert "81 calls to send" in dry.stdout
+    assert not world.server.requests
+    assert not (tmp_path / "next").exists()
+    done = areopagus(*words, folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("Version 2 of antiquarian, drafted by drafter, agrees")
+    assert len(world.server.requests) == 81
+    assert (tmp_path / "next" / "antiquarian.yaml").is_file()
+    assert "drafter" in areopagus("report", "next", "--full", folder=tmp_path).stdout

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from in_process import areopagus
 
 from areopagus import InputError, ReviewRun, load_persona, review_persona
-from areopagus.cli.main import cli
 from areopagus.persona_review.draft import next_version
 from areopagus.persona_review.wording import named_by
 from areopagus.records.estimates import select
@@ -103,7 +102,8 @@ def test_nobody_is_named_where_nobody_departs(tmp_path: Path) -> None:
 def test_the_largest_departures_are_of_the_criterion_and_stand_with_the_comments(
     planted: ReviewRun,
 ) -> None:
-    rows = list(csv.DictReader((planted.path / "departures.csv").open(encoding="utf-8")))
+    with (planted.path / "departures.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
     mine = [row for row in rows if row["persona"] == "p1"]
     assert len(mine) == 10
     assert {row["criterion"] for row in mine} == {"evidence"}
@@ -154,24 +154,26 @@ def test_the_version_is_raised_by_its_last_number(old: str, new: str) -> None:
 
 
 def test_the_command_says_it_and_writes_json(tmp_path: Path) -> None:
-    judged, rated = write_world(tmp_path, turned=True)
-    words = ["personas", "review", str(judged), str(rated), "--scale", "1:10", "--persona", "p1",
-             "--out", str(tmp_path / "r"), "--json", str(tmp_path / "out.json")]  # fmt: skip
-    done = CliRunner().invoke(cli, words, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    assert done.output.startswith("p1 agrees with people less than the other personas on")
-    assert all(len(line) <= 80 for line in done.output.splitlines() if str(tmp_path) not in line)
-    told = json.loads((tmp_path / "out.json").read_text())
+    write_world(tmp_path, turned=True)
+    words = ("personas", "review", "judgments.csv", "humans.csv", "--scale", "1:10")
+    done = areopagus(*words, "--persona", "p1", "--out", "r", "--json", "o.json", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("p1 agrees with people less than the other personas on")
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    told = json.loads((tmp_path / "o.json").read_text())
     assert told["kind"] == "persona_review"
-    again = CliRunner().invoke(cli, ["report", str(tmp_path / "r")], catch_exceptions=False)
-    assert again.exit_code == 0, again.output
+    assert any(row.get("verdict") == "agrees less" for row in told["estimates"])
+    again = areopagus("report", "r", "--full", folder=tmp_path)
+    assert "By prompt" in again.stdout
 
 
 def test_an_unknown_persona_and_a_draft_of_stored_judgments_are_bad_input(tmp_path: Path) -> None:
-    judged, rated = write_world(tmp_path, turned=True, n_prompts=3)
-    words = ["personas", "review", str(judged), str(rated), "--out", str(tmp_path / "r")]
-    done = CliRunner().invoke(cli, [*words, "--persona", "nobody"])
-    assert (done.exit_code, "has no persona nobody" in done.output) == (2, True)
-    done = CliRunner().invoke(cli, [*words, "--persona", "p1", "--draft", "--model", "openai/x"])
-    assert done.exit_code == 2
-    assert "not stored judgments" in done.output
+    write_world(tmp_path, turned=True, n_prompts=3)
+    words = ("personas", "review", "judgments.csv", "humans.csv", "--out", "r")
+    done = areopagus(*words, "--persona", "nobody", folder=tmp_path)
+    assert done.returncode == 2
+    assert "has no persona nobody" in done.stderr
+    drafting = ("--persona", "p1", "--draft", "--model", "openai/x")
+    done = areopagus(*words, *drafting, folder=tmp_path)
+    assert done.returncode == 2
+    assert "not stored judgments" in done.stderr
