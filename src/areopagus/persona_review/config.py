@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,6 +13,9 @@ from ..experiment.config import JobConfig, Option
 class ReviewConfig(JobConfig):
     """What `personas review` takes."""
 
+    out: Annotated[str | Path | None, Option("DIR")] = Field(
+        default=None, description="Folder of the review. Default: RUN/persona_review."
+    )
     personas: Annotated[tuple[str, ...], Option("ID[,ID…]", "--persona")] = Field(
         default=(), description="Only these personas of the run; repeatable."
     )

@@ -68,7 +68,7 @@ def review_document(
     shown = _Shown(record, estimates, rows)
     sections = [
         Section("draft", "The draft", list(shown.draft_told()), "summary"),
-        Section("personas", "By persona", list(shown.summary()), "summary"),
+        Section("departures", "Agreement in order", list(shown.summary()), "summary"),
         Section("order", "Order, by criterion", list(shown.order())),
         Section("level", "Level and spread", list(shown.level())),
         Section("respondents", "Respondents marked up and down", list(shown.respondents())),
@@ -235,12 +235,17 @@ class _Shown:
     # The sections
 
     def summary(self) -> Iterator[Part]:
-        """The main criterion of every persona, and all rows with a verdict."""
-        table = select(self.estimates, "departures")
-        mine = self._rows_of(table, self.main)
+        """Every persona on the main criterion; of one persona, every criterion."""
+        mine = select(self.estimates, "departures")
+        by, of = "criterion", self.personas[0]
+        if len(self.personas) > 1:
+            by, of = "persona", self._criterion(self.main)
+            mine = self._rows_of(mine, self.main)
+            worst = mine[mine["measure"] == "order"].set_index("persona")["value"]
+            mine = mine.sort_values("persona", key=lambda names: names.map(worst), kind="stable")
         chart = estimates_chart(
-            mine, "departures", "forest", measure="order", rows="persona", name="order",
-            title=f"Order, {self._criterion(self.main)}",
+            mine, "departures", "forest", measure="order", rows=by, name="order",
+            title=f"Order, {of}",
             caption="Pair accuracy with people less that of the other personas, each alone, with "
             "intervals over prompts. Left of the line: it orders less as people do.",
             axis="accuracy beyond the others", reference=0.0,
@@ -248,15 +253,18 @@ class _Shown:
         if chart is not None:
             yield chart
         made = estimates_table(
-            mine, "departures", keys={"persona": ""}, measures=_TESTED, label="By persona",
-            caption=f"{self._criterion(self.main).capitalize()}: share of the pairs that people "
-            "order which the persona orders alike, beside the other personas, each alone.",
+            mine, "departures", keys={by: ""}, measures=_TESTED, label=f"By {by}",
+            caption=f"{of[0].upper()}{of[1:]}: share of the pairs that people order which the "
+            "persona orders alike, beside the other personas, each alone"
+            f"{'; the lowest beside them first.' if by == 'persona' else '.'}",
         )  # fmt: skip
         if made is not None:
             yield made
 
     def order(self) -> Iterator[Part]:
-        """Every persona and criterion."""
+        """Every persona and criterion, where the summary has not shown all of them."""
+        if len(self.personas) == 1 or len(self.record["criteria"]) == 1:
+            return
         made = estimates_table(
             self.estimates, "departures", keys=self._keys("persona"),
             measures=(*_TESTED, Measure("order", "verdict", "verdict")),
@@ -342,7 +350,7 @@ class _Shown:
             for row in self.rows
         ]
         yield Records(
-            name="departures",
+            name="farthest",
             caption="Responses on which a persona is farthest from people, beyond the other "
             "personas, its mean severity taken out; chosen as the largest, so that part of each "
             "gap is chance. Of ranks, places within the prompt, 1 the lowest.",
