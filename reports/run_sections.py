@@ -27,6 +27,7 @@ _ROLES: Final = {
     "rewriters": "rewriter",
     "reviewers": "reviewer",
     "models": "writer",
+    "drafters": "drafter",
     "judges": "judge",
 }
 """Where run.json's identity names models, and what they do there."""

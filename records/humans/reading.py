@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, InputFault
+from ...errors import AreopagusError, InputError, InputFault
 from ...formats import listed, listed_all, units
 from ..readers.rows import Row
+from ..run_folder import RUN_FILE, read_run_file
 from . import misfits
 from .columns import HumanColumns, read_column_map
 from .layouts import LAYOUTS, open_human_file, other_layouts
@@ -362,7 +363,7 @@ def _read(
         approved = frozenset(rater for rater, status in statuses.items() if status == APPROVED)
     tables = [found.table.build(), found.calibration.build()]
     total = sum_in(tables[0]) if plan.shape == "wide" else None
-    stated = scale_with(scale or look.column_map.scales or None, total)
+    stated = scale_with(scale or look.column_map.scales or scale_beside(look.path), total)
     missing = list(found.missing())
     tables = [_without_codes(table, stated, missing) for table in tables]
     exclusions = [
@@ -407,6 +408,23 @@ def _read(
         notices=tuple(notices),
     )
     return reading, found.attributes
+
+
+def scale_beside(path: Path) -> tuple[float, float] | None:
+    """Returns the scale that a study says of the ratings which `study collect` wrote, or None.
+
+    It stands in the run.json beside them, so that nobody has to repeat it.
+    """
+    if not (path.parent / RUN_FILE).is_file():
+        return None
+    try:
+        said = read_run_file(path.parent)
+        if said.get("ratings") != path.name:
+            return None
+        low, high = said["scale"]
+        return float(low), float(high)
+    except (AreopagusError, KeyError, TypeError, ValueError):
+        return None  # the run.json of something else
 
 
 def _without_codes(table: HumanTable, scale: Scale | None, missing: list[Missing]) -> HumanTable:

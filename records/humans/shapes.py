@@ -207,6 +207,9 @@ def settled(found: Columns, column_map: HumanColumns) -> tuple[dict[str, str], l
             del named["blinded_label"]
         return named, notices
     cells = found.cells(theirs)
+    # Labels such as 0 and 1 are known by what the file or the map says of them.
+    kinds = {str(cell).strip() for cell in found.cells(named["kind"])} if "kind" in named else set()
+    is_said = column_map.kind == "label" or kinds == {"label"}
     is_blinded = named.get("blinded_label") == theirs
     says_response = any(name in named for name in RESPONSES if named[name] != theirs)
     is_rated = (
@@ -215,11 +218,11 @@ def settled(found: Columns, column_map: HumanColumns) -> tuple[dict[str, str], l
         or any(map(found.is_numeric, found.rest))
     )
     if ("blinded_label" in column_map.columns and is_blinded) or (
-        found.is_numeric(theirs) and column_map.kind != "label"
+        found.is_numeric(theirs) and not is_said
     ):
         is_judgment = False
     else:
-        is_judgment = says_response and (are_label_words(cells) or not is_rated)
+        is_judgment = says_response and (is_said or are_label_words(cells) or not is_rated)
     if not is_judgment:
         del named["label"]
         if is_blinded and "blinded_label" not in column_map.columns:

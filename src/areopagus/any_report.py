@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 RUNS: Final[dict[str, str]] = {
     "attack": ".attacks.run:AttackRun",
+    "persona_review": ".persona_review.run:ReviewRun",
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
     "stress": ".stress_test.run:StressRun",

@@ -1,0 +1,4 @@
+from .config import ReviewConfig as ReviewConfig
+from .job import ReviewJob as ReviewJob
+from .job import review_persona as review_persona
+from .run import ReviewRun as ReviewRun

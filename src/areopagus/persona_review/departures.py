@@ -1,0 +1,351 @@
+"""Where personas depart from people: by criterion, respondent and prompt, and on what texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.departures import (
+    adjusted,
+    gap_departure,
+    order_departure,
+    places,
+    spread_departure,
+)
+from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.pair_counting import pair_sums
+from ..calibration.dataset import Dataset, Target, keys_of
+from ..calibration.panel_scores import PanelScores, mean_over_judges
+from ..records.estimates import Estimates
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+LESS, HARSH, LENIENT = "agrees less", "harsh", "lenient"
+MARKS_UP, MARKS_DOWN = "marks up", "marks down"
+
+MOST_RESPONDENTS = 50
+"""Respondents up to which each is tested by himself."""
+MOST_PROMPTS = 10
+"""Prompts of a persona that are kept, those first on which it orders worst beside the others."""
+MOST_RESPONSES = 10
+"""Responses of a persona with the largest departures that are kept."""
+
+NO_LEVEL = "people gave ranks, and ranks hold an order and no level"
+
+
+@dataclass(frozen=True, slots=True)
+class Departing:
+    """The responses that people rated and personas scored, on one criterion.
+
+    Attributes:
+        target: what people rated.
+        scores: shape (R, personas), the mean of each persona over its models.
+        human: shape (R,), people's mean; nan where nobody rated, or outside the prompts chosen.
+        prompt: shape (R,).
+        n_prompts: codes of prompts.
+        has_level: whether people gave scores; of ranks, differences are of places within prompts.
+    """
+
+    target: Target
+    scores: Floats
+    human: Floats
+    prompt: Integers
+    n_prompts: int
+    has_level: bool
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys of its figures."""
+        return keys_of(self.target.ratings)
+
+    def others(self, persona: int) -> Floats:
+        """The mean of the other personas, freed from who is missing; shape (R,)."""
+        rest = np.delete(self.scores, persona, axis=1)
+        if not rest.shape[1]:
+            return np.full(len(rest), np.nan)
+        return mean_over_judges(rest).score
+
+    def comparable(self, persona: int) -> tuple[Floats, Floats, Floats]:
+        """Scores of the persona, of the others, and of people, in one unit: points, or places."""
+        mine, others, human = self.scores[:, persona], self.others(persona), self.human
+        if self.has_level:
+            return mine, others, human
+        has_others = bool(np.isfinite(others).any())
+        known = np.isfinite(mine) & np.isfinite(human)
+        known = known & np.isfinite(others) if has_others else known
+        mine, others, human = (
+            places(np.where(known, one, np.nan), self.prompt) for one in (mine, others, human)
+        )
+        return mine, others, human
+
+
+def departing(
+    dataset: Dataset, targets: Sequence[Target], *, prompts: Mask | None = None
+) -> list[Departing]:
+    """Returns what is compared on each criterion, the main one first.
+
+    Args:
+        dataset: with a panel.
+        targets: of the dataset; of a criterion with ranks and scores, both.
+        prompts: shape (prompts,), those that count; all by default.
+    """
+    panel, responses = dataset.panel, dataset.responses
+    if panel is None:
+        return []
+    found = []
+    for target in targets:
+        human = np.where(np.isfinite(target.human), target.human, np.nan)
+        if prompts is not None:
+            human = np.where(prompts[responses.prompt], human, np.nan)
+        found.append(
+            Departing(
+                target,
+                persona_scores(panel, target.criterion),
+                human,
+                responses.prompt,
+                len(responses.prompt_ids),
+                target.ratings.kind == "score",
+            )
+        )
+    return found
+
+
+def persona_scores(panel: PanelScores, criterion: str | None) -> Floats:
+    """Returns the mean of each persona over its models, freed from who is missing.
+
+    Shape (R, personas).
+    """
+    table = panel.by_judge(criterion)
+    each = [mean_over_judges(table[:, p]).score for p in range(table.shape[1])]
+    return np.stack(each, axis=1)
+
+
+def add_departures(
+    out: Estimates,
+    found: Sequence[Departing],
+    names: Sequence[str],
+    chosen: Iterable[str],
+    respondents: Sequence[str | None],
+    *,
+    level: float = 0.95,
+) -> None:
+    """Adds the tables "departures" and "respondents".
+
+    departures, by persona and criterion:
+        accuracy, accuracy_others  pair accuracy with people, ties one half: the persona's, and
+                                   that of the other personas, each alone
+        order                      their difference; the verdict is "agrees less"
+        level, level_others        score less people's mean, in points
+        severity                   score less the others' mean; the verdict is "harsh" or "lenient"
+        spread, spread_others, spread_people, spread_ratio
+                                   standard deviations within prompts, described and not tested: one
+                                   odd persona makes the others look odd
+    respondents, on the main criterion, by persona and respondent:
+        gap, gap_others            score less people's mean on its responses, less the same on the
+                                   other responses of the prompt: no severity is in it
+        preference                 gap of the persona less that of the others; the verdict is
+                                   "marks up" or "marks down"
+
+    Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), order,
+    level and preference each for itself. See `aggregation.departures` for what p stands for.
+    SIMULATED
+
+    Args:
+        out: takes the figures.
+        found: of `departing`.
+        names: the panel's personas.
+        chosen: those that are reviewed.
+        respondents: of each response.
+        level: of the intervals.
+    """
+    wanted = [names.index(name) for name in chosen]
+    rows: list[tuple[dict[str, str], dict[str, Estimate]]] = []
+    for one in found:
+        n = one.n_prompts
+        for p in wanted:
+            order = order_departure(one.scores, p, one.human, one.prompt, n_prompts=n, level=level)
+            figures = {
+                "accuracy": order.own, "accuracy_others": order.others, "order": order.difference,
+            }  # fmt: skip
+            if one.has_level:
+                mine, others, human = one.comparable(p)
+                gap = gap_departure(mine, others, human, one.prompt, n_prompts=n, level=level)
+                spread = spread_departure(
+                    one.scores, p, one.human, one.prompt, n_prompts=n, level=level
+                )
+                figures |= {
+                    "level": gap.own, "level_others": gap.others, "severity": gap.difference,
+                    "spread": spread.own, "spread_others": spread.others,
+                    "spread_people": spread.people, "spread_ratio": spread.ratio,
+                }  # fmt: skip
+            else:
+                figures["severity"] = undefined(NO_LEVEL)
+            rows.append(({"persona": names[p], **one.keys}, figures))
+    for measure, what, below, above in (
+        ("order", "order", LESS, ""),
+        ("severity", "level", HARSH, LENIENT),
+    ):
+        tested = [figures for _, figures in rows if measure in figures]
+        family = f"{what}: personas and criteria, Holm"
+        for figures, made in zip(
+            tested, adjusted([f[measure] for f in tested], family, below, above), strict=True
+        ):
+            figures[measure] = made
+    for keys, figures in rows:
+        out.add_all("departures", figures, **keys)
+    if found:
+        _add_respondents(out, found[0], [(p, names[p]) for p in wanted], respondents, level)
+
+
+def _add_respondents(
+    out: Estimates,
+    main: Departing,
+    wanted: Sequence[tuple[int, str]],
+    respondents: Sequence[str | None],
+    level: float,
+) -> None:
+    of_response = np.array([who or "" for who in respondents], dtype=object)
+    rated = np.isfinite(main.human)
+    known = sorted({who for who in of_response[rated].tolist() if who})
+    if len(known) < 2 or len(known) > MOST_RESPONDENTS:
+        reason = f"more than {MOST_RESPONDENTS} respondents: none is tested by itself"
+        if len(known) < 2:
+            reason = "who wrote the responses is not known, or it was one respondent"
+        out.add("respondents", "preference", undefined(reason), **main.keys)
+        return
+    rows = []
+    for p, name in wanted:
+        mine, others, human = main.comparable(p)
+        for who in known:
+            gap = gap_departure(
+                mine, others, human, main.prompt, n_prompts=main.n_prompts, level=level,
+                part=of_response == who,
+            )  # fmt: skip
+            rows.append(({"persona": name, "respondent": who, **main.keys}, gap))
+    family = "preference: personas and respondents, Holm"
+    made = adjusted([gap.difference for _, gap in rows], family, MARKS_DOWN, MARKS_UP)
+    for (keys, gap), preference in zip(rows, made, strict=True):
+        figures = {"gap": gap.own, "gap_others": gap.others, "preference": preference}
+        out.add_all("respondents", figures, **keys)
+
+
+@dataclass(frozen=True, slots=True)
+class DepartingResponse:
+    """A response on which a persona stands far from people, and the others less far.
+
+    Attributes:
+        persona: whose departure.
+        response: place of the response.
+        keys: criterion and kind of people's ratings.
+        criterion: the panel's criterion, None for the composite.
+        score, others, people: means; of ranks, places within the prompt, 1 the lowest.
+        gap: score less people's mean, freed from the persona's mean gap over all responses.
+        excess: size of it beyond that of the others.
+    """
+
+    persona: str
+    response: int
+    keys: dict[str, str]
+    criterion: str | None
+    score: float
+    others: float
+    people: float
+    gap: float
+    excess: float
+
+
+def largest(
+    found: Sequence[Departing], names: Sequence[str], persona: str, most: int = MOST_RESPONSES
+) -> list[DepartingResponse]:
+    """Returns the responses on which a persona is farthest from people beyond the others.
+
+    Each response stands once, with the criterion on which it is farthest. They are chosen because
+    they are the largest, so part of each is chance.
+    """
+    p = names.index(persona)
+    best: dict[int, DepartingResponse] = {}
+    for one in found:
+        mine, others, human = one.comparable(p)
+        gap, apart = _centred(mine - human), _centred(others - human)
+        excess = np.abs(gap) - np.where(np.isfinite(apart), np.abs(apart), 0.0)
+        excess[~np.isfinite(excess)] = -math.inf
+        for r in np.argsort(-excess, kind="stable")[: 3 * most].tolist():
+            if not excess[r] > 0 or (r in best and best[r].excess >= excess[r]):
+                continue
+            best[r] = DepartingResponse(
+                persona, r, one.keys, one.target.criterion,
+                *(float(x[r]) for x in (mine, others, human, gap, excess)),
+            )  # fmt: skip
+    return sorted(best.values(), key=lambda one: (-one.excess, one.response))[:most]
+
+
+def _centred(values: Floats) -> Floats:
+    known = np.isfinite(values)
+    found: Floats = values - values[known].mean() if known.any() else values
+    return found
+
+
+def add_prompts(
+    out: Estimates, main: Departing, names: Sequence[str], persona: str, prompt_ids: Sequence[str]
+) -> list[int]:
+    """Adds the table "prompts" of a persona, and returns the codes of those that it orders worst.
+
+    accuracy, accuracy_others, order as in "departures", of one prompt; `severity` is the score
+    less the others' mean there, less the same over all prompts. One prompt has no interval.
+    """
+    p = names.index(persona)
+
+    def sums(judge: Floats) -> tuple[Floats, Floats]:
+        return pair_sums(judge, main.human, main.prompt, n_prompts=main.n_prompts).accuracy
+
+    def shares(right: Floats, decided: Floats) -> Floats:
+        return np.divide(right, decided, out=np.full(len(right), np.nan), where=decided > 0)
+
+    right, decided = sums(main.scores[:, p])
+    own = shares(right, decided)
+    rest = [sums(main.scores[:, q]) for q in range(main.scores.shape[1]) if q != p]
+    totals = np.sum(rest, axis=0) if rest else np.zeros((2, main.n_prompts))
+    others = shares(*totals)
+    mine, theirs, human = main.comparable(p)
+    gap = _centred(np.where(np.isfinite(human), mine - theirs, np.nan))
+    apart = own - others
+    known = np.flatnonzero(np.isfinite(apart))
+    order = known[np.argsort(apart[known], kind="stable")][:MOST_PROMPTS]
+    reason = "one prompt: no interval"
+    for code in order.tolist():
+        here = np.isfinite(gap) & (main.prompt == code)
+        figures: dict[str, Estimate | float | None] = {
+            name: Estimate(
+                float(values[code]), n=int(decided[code]), unit="response pair",
+                method="pair accuracy in one prompt", reason=reason,
+            )
+            for name, values in (("accuracy", own), ("accuracy_others", others), ("order", apart))
+        }  # fmt: skip
+        if main.has_level and here.any():
+            figures["severity"] = Estimate(
+                float(gap[here].mean()), n=int(here.sum()), unit="response",
+                method="score less the others' mean, less that over all prompts", reason=reason,
+            )  # fmt: skip
+        out.add_all("prompts", figures, persona=persona, item=prompt_ids[code], **main.keys)
+    return [code for code in order.tolist() if apart[code] < 0]
+
+
+def add_responses(
+    out: Estimates, rows: Sequence[DepartingResponse], response_ids: Sequence[str]
+) -> None:
+    """Adds the table "responses": score, others, people and gap of the largest departures."""
+    one = Estimate(
+        math.nan, n=1, unit="response", method="mean of judges, or of raters", level=math.nan,
+        reason="one response, chosen because it is among the largest",
+    )  # fmt: skip
+    for row in rows:
+        named = {"score": row.score, "others": row.others, "people": row.people, "gap": row.gap}
+        figures = {name: replace(one, value=value) for name, value in named.items()}
+        keys = {"persona": row.persona, "item": response_ids[row.response], **row.keys}
+        out.add_all("responses", figures, **keys)

@@ -1,0 +1,511 @@
+"""What is shown of a review of personas: made of run.json, the estimates and departures.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
+from ..calibration.answer import demonstration
+from ..formats import estimate, listed, listed_all, number, said, units, words
+from ..records.estimates import estimate_at, estimates_by, select
+from ..reports.document import (
+    Column,
+    Document,
+    Entry,
+    Paragraph,
+    Part,
+    Points,
+    Records,
+    Section,
+    View,
+)
+from ..reports.run_sections import job_sections
+from ..reports.views import Measure, estimates_chart, estimates_table
+from .departures import HARSH, LENIENT, LESS, MOST_PROMPTS
+from .draft import BETTER, NOT_BETTER, WORSE
+from .run import DEPARTURES_FILE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_SAID: Final = 3
+"""Personas that the headline speaks of by name."""
+
+_ORDER: Final = (
+    Measure("accuracy", "right", "value"),
+    Measure("accuracy_others", "others", "value"),
+    Measure("order", "differs", is_signed=True),
+)
+_TESTED: Final = (*_ORDER, Measure("order", "p (Holm)", "p_adjusted"))
+_LEVEL: Final = (
+    Measure("level", "persona", "value", is_signed=True),
+    Measure("level_others", "others", "value", is_signed=True),
+    Measure("severity", "apart", is_signed=True),
+    Measure("severity", "p (Holm)", "p_adjusted"),
+    Measure("severity", "verdict", "verdict"),
+)
+_SPREAD: Final = (
+    Measure("spread", "SD", "value"),
+    Measure("spread_others", "others", "value"),
+    Measure("spread_people", "people", "value"),
+    Measure("spread_ratio", "ratio"),
+)
+
+
+def review_document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, rows: Sequence[Mapping[str, Any]]
+) -> Document:
+    """Describes a review: which persona departs from people, where, and what became of a draft.
+
+    Args:
+        record: the content of run.json.
+        estimates: every figure.
+        rows: of `run.read_departures`.
+    """
+    shown = _Shown(record, estimates, rows)
+    sections = [
+        Section("draft", "The draft", list(shown.draft_told()), "summary"),
+        Section("departures", "Agreement in order", list(shown.summary()), "summary"),
+        Section("order", "Order, by criterion", list(shown.order())),
+        Section("level", "Level and spread", list(shown.level())),
+        Section("respondents", "Respondents marked up and down", list(shown.respondents())),
+        Section("prompts", "By prompt", list(shown.prompts())),
+        Section("responses", "Where they stand farthest from people", list(shown.responses())),
+        Section("wording", "What the wording may have to do with it", list(shown.wording())),
+        Section("method", "How it was computed", list(shown.method()), "appendix"),
+        *(replace(one, audience="appendix") for one in shown.asked()),
+    ]
+    return Document(
+        title="Review of personas against people",
+        kind="persona_review",
+        headline=list(shown.headline()),
+        trust=list(shown.trust()),
+        notices=[str(one) for one in record["notices"]],
+        sections=[one for one in sections if one.parts],
+        is_demonstration=bool(record["demonstration"]),
+        demonstration=demonstration(record["stand_ins"]),
+    )
+
+
+class _Shown:
+    """The parts of the document of one review."""
+
+    def __init__(
+        self,
+        record: Mapping[str, Any],
+        estimates: pd.DataFrame,
+        rows: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self.record = record
+        self.estimates = estimates
+        self.rows = rows
+        self.personas: list[str] = list(record["personas"])
+        self.main: dict[str, str] = record["criteria"][0]
+        self.several = len({one["criterion"] for one in record["criteria"]}) < len(
+            record["criteria"]
+        )
+
+    # The answer
+
+    def headline(self) -> Iterator[str]:
+        if self.record.get("draft"):
+            yield self._draft_sentence()
+        n = self._n_prompts()
+        if 0 < n < MIN_UNITS:
+            yield (
+                f"{units(n, 'prompt')} both rated and scored: too few to show where a persona "
+                f"departs from people (at least {MIN_UNITS})."
+            )
+            return
+        if len(self.record["panel_personas"]) < 2:
+            (one,) = self.personas
+            found = self._figure(one, self.main, "accuracy")
+            yield (
+                f"{one} orders {estimate(found)} of the pairs as people do; no other persona "
+                "judged, so that nothing can be called its own."
+            )
+            return
+        departing = [name for name in self.personas if self._named(name)]
+        for name in departing[:_MOST_SAID]:
+            yield self._departure_sentence(name)
+        rest = departing[_MOST_SAID:]
+        if rest:
+            yield f"So do {listed(rest, 8)}, each on some criterion."
+        if not departing:
+            who = (
+                f"{self.personas[0]} is not shown"
+                if len(self.personas) == 1
+                else f"None of {units(len(self.personas), 'persona')} is shown"
+            )
+            yield f"{who} to agree with people less than the other personas do{self._where()}."
+        levels = self._levels()
+        if levels:
+            yield levels
+
+    def _where(self) -> str:
+        n = len(self.record["criteria"])
+        return f" on any of {n} criteria" if n > 1 else f" on {self._criterion(self.main)}"
+
+    def _departure_sentence(self, name: str) -> str:
+        told: list[str] = []
+        for keys in self._named(name):
+            own, apart = (self._figure(name, keys, m) for m in ("accuracy", "order"))
+            limits = ""
+            if apart.has_interval:
+                limits = f" [{number(-apart.high)}, {number(-apart.low)}]"
+            right = "" if told else "right on "
+            pairs = "" if told else " of the pairs that people order"
+            told.append(
+                f"{self._criterion(keys)} ({right}{number(own.value)}{pairs}, "
+                f"{number(-apart.value)}{limits} below)"
+            )
+        elsewhere = len(self.record["criteria"]) - len(told)
+        end = "; no difference shown elsewhere" if elsewhere else ""
+        return f"{name} agrees with people less than the other personas on {listed_all(told)}{end}."
+
+    def _levels(self) -> str:
+        """Who is harsh or lenient, in one sentence that says it is no matter of order."""
+        found: dict[str, list[str]] = {}
+        for name in self.personas:
+            one = self._figure(name, self._scored(), "severity")
+            if one.verdict is not None:
+                found.setdefault(one.verdict, []).append(name)
+        if not found:
+            return ""
+        what = {HARSH: "harsher", LENIENT: "more lenient"}
+        told = "; ".join(
+            f"{what[key]} than people and the others: {listed(who, 4)}"
+            for key, who in found.items()
+        )
+        on = self._criterion(self._scored())
+        return f"{told[0].upper()}{told[1:]} ({on}). That is level, which may be meant, not order."
+
+    def _draft_sentence(self) -> str:
+        draft = self.record["draft"]
+        name, kept = draft["persona"], "It is adopted by nobody."
+        if "file" not in draft:
+            why = f" ({said(draft['reason'])})" if draft["reason"] else ""
+            return f"No draft of {name}: {draft['model']}, {words(draft['status'])}{why}."
+        called = f"Version {draft['version']} of {name}, drafted by {draft['model']}"
+        found = estimate_at(self.estimates, "draft", "difference", **self._at(name, self.main))
+        held = units(draft["n_held_out"], "prompt")
+        if found is None or not found.is_defined:
+            return f"{called}, was not compared on {held} held out. {kept}"
+        verdict = {
+            BETTER: "agrees with people better than the present one",
+            WORSE: "agrees with people less than the present one",
+            NOT_BETTER: "is not shown to agree with people better than the present one",
+        }[found.verdict or NOT_BETTER]
+        new = estimate_at(self.estimates, "draft", "new", **self._at(name, self.main))
+        right = "" if new is None else f"right on {number(new.value)} of the pairs, "
+        apart = estimate(found, is_signed=True)
+        why = f"; {said(found.reason)}" if found.reason else ""
+        return f"{called}, {verdict} on {held} held out: {right}{apart}{why}. {kept}"
+
+    def trust(self) -> Iterator[tuple[str, str]]:
+        matched = {
+            name: self._count("matched", f"n_{name}s")
+            for name in ("rater", "prompt", "response", "persona", "model")
+        }
+        counted = ", ".join(units(matched[n], n) for n in ("rater", "prompt", "response"))
+        yield "people", f"{counted} rated"
+        judged = ", ".join(units(matched[n], n) for n in ("persona", "model"))
+        yield "panel", f"{judged}; each persona is the mean over its models"
+        yield (
+            "named",
+            (
+                "what is the persona's own: against people and against the other personas, "
+                "Holm over personas and criteria"
+            ),
+        )
+        draft = self.record.get("draft") or {}
+        if "n_training" in draft:
+            yield (
+                "held out",
+                (
+                    f"{draft['model']} was shown responses to "
+                    f"{units(draft['n_training'], 'prompt')}, and none to the "
+                    f"{draft['n_held_out']} on which the draft was checked"
+                ),
+            )
+
+    # The sections
+
+    def summary(self) -> Iterator[Part]:
+        """Every persona on the main criterion; of one persona, every criterion."""
+        mine = select(self.estimates, "departures")
+        by, of = "criterion", self.personas[0]
+        if len(self.personas) > 1:
+            by, of = "persona", self._criterion(self.main)
+            mine = self._rows_of(mine, self.main)
+            worst = mine[mine["measure"] == "order"].set_index("persona")["value"]
+            mine = mine.sort_values("persona", key=lambda names: names.map(worst), kind="stable")
+        chart = estimates_chart(
+            mine, "departures", "forest", measure="order", rows=by, name="order",
+            title=f"Order, {of}",
+            caption="Pair accuracy with people less that of the other personas, each alone, with "
+            "intervals over prompts. Left of the line: it orders less as people do.",
+            axis="accuracy beyond the others", reference=0.0,
+        )  # fmt: skip
+        if chart is not None:
+            yield chart
+        made = estimates_table(
+            mine, "departures", keys={by: ""}, measures=_TESTED, label=f"By {by}",
+            caption=f"{of[0].upper()}{of[1:]}: share of the pairs that people order which the "
+            "persona orders alike, beside the other personas, each alone"
+            f"{'; the lowest beside them first.' if by == 'persona' else '.'}",
+        )  # fmt: skip
+        if made is not None:
+            yield made
+
+    def order(self) -> Iterator[Part]:
+        """Every persona and criterion, where the summary has not shown all of them."""
+        if len(self.personas) == 1 or len(self.record["criteria"]) == 1:
+            return
+        made = estimates_table(
+            self.estimates, "departures", keys=self._keys("persona"),
+            measures=(*_TESTED, Measure("order", "verdict", "verdict")),
+            caption="Pair accuracy with people, ties of judges one half, of the persona and of the "
+            "other personas, each alone. Agrees less: Holm's p below .05 over all rows.",
+            label="Order by criterion",
+        )  # fmt: skip
+        if made is not None:
+            yield made
+
+    def level(self) -> Iterator[Part]:
+        """Severity and spread."""
+        yield Paragraph(
+            "A persona may be harsh by design: a level moves every response alike and can be taken "
+            "out. An order cannot.",
+            "quiet",
+        )
+        for measures, caption, label in (
+            (_LEVEL,
+             ("Score less people's mean in points, of the persona, of the other personas, and the "
+             "difference. Harsh, lenient: away from people and from the others, and farther from "
+             "people than they are."), "Level"),
+            (_SPREAD,
+             ("Standard deviation of scores within prompts, and its ratio to that of the other "
+             "personas. Described, not tested: one odd persona makes the others look odd, and the "
+             "mean of several raters spreads less than one of them."), "Spread"),
+        ):  # fmt: skip
+            made = estimates_table(
+                self.estimates, "departures", keys=self._keys("persona"), measures=measures,
+                caption=caption, label=label,
+            )  # fmt: skip
+            if made is not None:
+                yield made
+
+    def respondents(self) -> Iterator[Part]:
+        """What each persona gives to whose responses."""
+        table = select(self.estimates, "respondents")
+        if not len(table[table["respondent"].notna()]):
+            for one in (e for _, f in estimates_by(table, ["criterion"]) for e in f.values()):
+                yield Paragraph(f"Undefined: {said(one.reason)}.", "quiet")
+            return
+        unit = "points" if self.main["detail"] == "score" else "places"
+        made = estimates_table(
+            self.estimates, "respondents", keys={"persona": "", "respondent": ""},
+            measures=(
+                Measure("gap", "persona", "value", is_signed=True),
+                Measure("gap_others", "others", "value", is_signed=True),
+                Measure("preference", "apart", is_signed=True),
+                Measure("preference", "p (Holm)", "p_adjusted"),
+                Measure("preference", "verdict", "verdict"),
+            ),
+            caption=f"{self._criterion(self.main).capitalize()}, {unit}: score less people's mean "
+            "on the respondent's responses, less the same on the other responses of the prompt; "
+            "of the other personas; and the difference.",
+            label="Respondents",
+        )  # fmt: skip
+        if made is not None:
+            yield made
+
+    def prompts(self) -> Iterator[Part]:
+        """The prompts of each persona, the worst first."""
+        made = estimates_table(
+            self.estimates, "prompts", keys={"persona": "", "item": "prompt"},
+            measures=(
+                *(replace(one, field="value") for one in _ORDER),
+                Measure("accuracy", "pairs", "n"),
+                Measure("severity", "level", "value", is_signed=True),
+            ),
+            caption=f"{self._criterion(self.main).capitalize()}: as above in each prompt, the "
+            f"{MOST_PROMPTS} on which the persona orders worst beside the others. One prompt has "
+            "no interval, and the first of a list is there by chance too.",
+            label="By prompt",
+        )  # fmt: skip
+        if made is not None:
+            yield made
+
+    def responses(self) -> Iterator[Part]:
+        """The responses, each opening to its texts, reasons and comments."""
+        if not self.rows:
+            return
+        entries = [
+            Entry([row["prompt"] or None, row["response"] or None, *_voices(row)], [])
+            for row in self.rows
+        ]
+        yield Records(
+            name="farthest",
+            caption="Responses on which a persona is farthest from people, beyond the other "
+            "personas, its mean severity taken out; chosen as the largest, so that part of each "
+            "gap is chance. Of ranks, places within the prompt, 1 the lowest.",
+            label="Largest departures",
+            columns=[
+                Column("response", "id"), Column("persona", "id"), Column("respondent", "id"),
+                Column("criterion", "id"), Column("persona's", "number"),
+                Column("others", "number"), Column("people", "number"),
+                Column("gap", "number", is_signed=True),
+            ],
+            rows=[
+                [row["response_id"], row["persona"], row["respondent_id"], words(row["criterion"]),
+                 row["score"], row["others"], row["people"], row["gap"]]
+                for row in self.rows
+            ],
+            filters=[1] if len(self.personas) > 1 else [],
+            view=View(
+                texts=["Prompt", "Response", "The persona's reasons", "People's comments"],
+                judge_columns=[], judges=[], scores=[], scale=(0, 1), entries=entries,
+            ),
+            file=DEPARTURES_FILE,
+        )  # fmt: skip
+
+    def wording(self) -> Iterator[Part]:
+        """Lines of the persona beside what it departs on."""
+        if not self.record.get("result", {}).get("wording"):
+            return
+        yield Paragraph(
+            "Lines of the persona's file with words of the criterion, or of the prompts that it "
+            "orders worst. They may have to do with it; words in common show no cause.",
+            "quiet",
+        )
+        for name, found in self.record["result"]["wording"].items():
+            if "why_not" in found:
+                yield Points([(f"{name}:", f"{found['why_not']}, so that no line is shown.")])
+                continue
+            items = []
+            for subject in found["lines"]:
+                about = f"{name}, {words(subject['about'])}:"
+                if not subject["lines"]:
+                    items.append((about, "no line of the file shares a word with it."))
+                for line in subject["lines"]:
+                    named = ", ".join(line["words"])
+                    told = f"{line['part']}: “{line['text']}” may bear on it ({named})."
+                    items.append((about, told))
+            yield Points(items)
+
+    def draft_told(self) -> Iterator[Part]:
+        """What was changed, and how both versions do on the prompts held out."""
+        draft = self.record.get("draft") or {}
+        if "file" not in draft:
+            return
+        yield Paragraph(f"What {draft['model']} says it changed: {draft['changes']}")
+        made = estimates_table(
+            self.estimates, "draft", keys=self._keys(),
+            measures=(
+                Measure("old", "present", "value"), Measure("new", "draft", "value"),
+                Measure("others", "others", "value"), Measure("difference", is_signed=True),
+                Measure("difference", "verdict", "verdict"),
+            ),
+            caption="Pair accuracy with people on the prompts held out. The verdict is on the main "
+            "criterion alone: an interval that leaves 0 out.",
+            label="Present version and draft",
+        )  # fmt: skip
+        if made is not None:
+            yield made
+        sides = {"-": "present:", "+": "draft:"}
+        yield Points(
+            [
+                (sides[line[0]], line[1:].strip())
+                for line in draft["diff"].splitlines()[2:]
+                if line.startswith(("-  ", "+  "))  # sentences of the description
+            ]
+        )
+        yield Paragraph(
+            f"The draft stands in {draft['file']}, the difference in "
+            f"{draft['file'].removesuffix('.yaml')}.diff. To use it, read it, change it, and put "
+            "it into a folder of personas yourself.",
+            "quiet",
+        )
+
+    def method(self) -> Iterator[Part]:
+        """Methods, and what limits them."""
+        points = [
+            ("Others, each alone:",
+             ("a mean of several personas agrees better with people than one does, by being a "
+             "mean; the persona is held against the average single one.")),
+            ("Level and respondents:",
+             ("named where Holm's p is below .05 of the larger of two p: that of the difference to "
+             "people, and that of the difference to the other personas.")),
+            ("Shared departures:",
+             ("where all personas depart from people alike, none is named: areopagus calibrate "
+             "says how far the panel agrees.")),
+        ]  # fmt: skip
+        if self.record.get("draft"):
+            points.append(
+                ("The check:",
+                 ("the present version's scores are those of the run, the draft's are new: a model "
+                 "that was changed in between counts for or against the draft.")),
+            )  # fmt: skip
+        matched = self.record.get("matched") or {}
+        points += [(f"{told}:", "; ".join(places[:20])) for told, places in matched["misfits"]]
+        points += [("Note:", f"{one}.") for one in matched["notices"]]
+        yield Points(points)
+
+    def asked(self) -> list[Section]:
+        """Cost, and who was asked; nothing where nobody was."""
+        return job_sections(self.record) if self.record.get("draft") else []
+
+    # Small things
+
+    def _keys(self, *first: str) -> dict[str, str]:
+        kinds = {"detail": "kind"} if self.several else {}
+        return {**dict.fromkeys(first, ""), "criterion": "", **kinds}
+
+    def _criterion(self, keys: Mapping[str, str]) -> str:
+        kind = f", {keys['detail']}" if self.several else ""
+        return f"{words(keys['criterion'])}{kind}"
+
+    def _at(self, persona: str, keys: Mapping[str, str]) -> dict[str, str | None]:
+        return {"persona": persona, **keys}
+
+    def _figure(self, persona: str, keys: Mapping[str, str], measure: str) -> Estimate:
+        found = estimate_at(self.estimates, "departures", measure, **self._at(persona, keys))
+        return found or Estimate(float("nan"))
+
+    def _named(self, persona: str) -> list[dict[str, str]]:
+        return [
+            keys for keys in self.record["criteria"]
+            if self._figure(persona, keys, "order").verdict == LESS
+        ]  # fmt: skip
+
+    def _scored(self) -> dict[str, str]:
+        """The main criterion that has a level."""
+        scored = [keys for keys in self.record["criteria"] if keys["detail"] == "score"]
+        alike = [keys for keys in scored if keys["criterion"] == self.main["criterion"]]
+        return next(iter(alike or scored), self.main)
+
+    @staticmethod
+    def _rows_of(table: pd.DataFrame, keys: Mapping[str, str]) -> pd.DataFrame:
+        return table[
+            (table["criterion"] == keys["criterion"]) & (table["detail"] == keys["detail"])
+        ]
+
+    def _count(self, table: str, measure: str) -> int:
+        found = estimate_at(self.estimates, table, measure)
+        return 0 if found is None or not found.is_defined else int(found.value)
+
+    def _n_prompts(self) -> int:
+        return self._count("matched", "n_prompts_both")
+
+
+def _voices(row: Mapping[str, Any]) -> list[str | None]:
+    """Reasons and comments, one paragraph a voice; None where there is none."""
+    return [
+        "\n\n".join(f"{who}: {text}" for who, text in row[name]) or None
+        for name in ("reasons", "comments")
+    ]

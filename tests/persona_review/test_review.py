@@ -1,0 +1,179 @@
+"""Who is named: a persona turned around on one criterion, and nobody where nobody departs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from in_process import areopagus
+
+from areopagus import InputError, ReviewRun, load_persona, review_persona
+from areopagus.persona_review.draft import next_version
+from areopagus.persona_review.wording import named_by
+from areopagus.records.estimates import select
+
+PERSONAS = [f"p{k}" for k in range(6)]
+CRITERIA = ("clarity", "evidence", "depth")
+
+
+def write_world(
+    folder: Path, *, turned: bool, seed: int = 0, n_prompts: int = 20, as_ranks: bool = False
+) -> tuple[Path, Path]:
+    """Six personas on two models; p1 may be turned around on evidence, p2 is harsh by two."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    judged, rated = folder / "judgments.csv", folder / "humans.csv"
+    with judged.open("w", newline="") as a, rated.open("w", newline="") as b:
+        of_judges, of_people = csv.writer(a), csv.writer(b)
+        of_judges.writerow(["prompt_id", "response_id", "persona", "model", *CRITERIA])
+        named = ["overall_rank"] if as_ranks else CRITERIA
+        of_people.writerow(["rater_id", "prompt_id", "response_id", "source", "model",
+                            *(["rank"] if as_ranks else named), "comment"])  # fmt: skip
+        for g in range(n_prompts):
+            quality = rng.normal(size=(5, 1)) + 0.7 * rng.normal(size=(5, 3))
+            for persona in PERSONAS:
+                own = 0.3 * rng.normal(size=(5, 3))
+                seen = quality * ([1, -1, 1] if turned and persona == "p1" else [1, 1, 1])
+                for model in ("m/a", "m/b"):
+                    score = 6 + 1.5 * seen + own + 0.5 * rng.normal(size=(5, 3))
+                    score = np.clip(np.round(score - 2 * (persona == "p2")), 1, 10).astype(int)
+                    for k in range(5):
+                        of_judges.writerow([f"g{g}", f"g{g}r{k}", persona, model, *score[k]])
+            for who in range(3):
+                score = np.clip(np.round(6 + 1.5 * quality + rng.normal(size=(5, 3))), 1, 10)
+                rank = 1 + (score.sum(axis=1)[None] > score.sum(axis=1)[:, None]).sum(axis=1)
+                for k in range(5):
+                    values = [rank[k]] if as_ranks else score[k].astype(int).tolist()
+                    of_people.writerow([f"h{who}", f"g{g}", f"g{g}r{k}", "model", f"w{k}",
+                                        *values, f"said by h{who}"])  # fmt: skip
+    return judged, rated
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> ReviewRun:
+    folder = tmp_path_factory.mktemp("planted")
+    judged, rated = write_world(folder, turned=True)
+    return review_persona(judged, rated, out=folder / "review", scale=(1, 10), on_progress=False)
+
+
+def named(run: ReviewRun, measure: str) -> list[tuple[str, str, str]]:
+    rows = run.estimates
+    rows = rows[(rows["measure"] == measure) & rows["verdict"].notna()]
+    return sorted(zip(rows["persona"], rows["criterion"], rows["verdict"], strict=True))
+
+
+def test_the_persona_is_named_on_the_criterion_on_which_it_is_turned_around(
+    planted: ReviewRun,
+) -> None:
+    found = named(planted, "order")
+    assert ("p1", "evidence", "agrees less") in found
+    # Its mean over the criteria is touched by that one too; nothing else is.
+    assert {one[:2] for one in found} <= {("p1", "evidence"), ("p1", "composite")}
+    first = planted.document().headline[0]
+    assert first.startswith("p1 agrees with people less than the other personas on ")
+    assert "evidence" in first
+    assert first.endswith("; no difference shown elsewhere.")
+
+
+def test_harshness_is_said_apart_from_order(planted: ReviewRun) -> None:
+    found = named(planted, "severity")
+    assert {("p2", "composite", "harsh"), ("p2", "clarity", "harsh")} <= set(found)
+    assert {one[0] for one in found} <= {"p1", "p2"}
+    assert any(
+        "Harsher than people and the others: p2" in one and "not order" in one
+        for one in planted.document().headline
+    )
+
+
+def test_nobody_is_named_where_nobody_departs(tmp_path: Path) -> None:
+    judged, rated = write_world(tmp_path, turned=False, seed=1)
+    run = review_persona(judged, rated, out=tmp_path / "r", scale=(1, 10), on_progress=False)
+    assert named(run, "order") == []
+    assert {one[0] for one in named(run, "severity")} == {"p2"}
+    assert run.document().headline[0] == (
+        "None of 6 personas is shown to agree with people less than the other personas do on any "
+        "of 4 criteria."
+    )
+
+
+def test_the_largest_departures_are_of_the_criterion_and_stand_with_the_comments(
+    planted: ReviewRun,
+) -> None:
+    with (planted.path / "departures.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    mine = [row for row in rows if row["persona"] == "p1"]
+    assert len(mine) == 10
+    assert {row["criterion"] for row in mine} == {"evidence"}
+    assert json.loads(mine[0]["comments"])[0] == ["h0", "said by h0"]
+    gaps = [abs(float(row["score"]) - float(row["people"])) for row in mine]
+    assert min(gaps) > 2
+
+
+def test_ranks_have_an_order_and_no_level(tmp_path: Path) -> None:
+    judged, rated = write_world(tmp_path, turned=True, as_ranks=True)
+    run = review_persona(judged, rated, out=tmp_path / "r", on_progress=False)
+    assert run.record["criteria"] == [{"criterion": "overall", "detail": "rank"}]
+    table = select(run.estimates, "departures")
+    levels = table[table["measure"] == "severity"]
+    assert levels["value"].isna().all()
+    assert levels["reason"].str.contains("no level").all()
+    assert ("p1", "overall", "agrees less") in named(run, "order")
+
+
+def test_five_prompts_are_too_few_and_that_is_the_first_line(tmp_path: Path) -> None:
+    judged, rated = write_world(tmp_path, turned=True, n_prompts=5)
+    run = review_persona(judged, rated, out=tmp_path / "r", on_progress=False)
+    assert run.document().headline[0].startswith("5 prompts both rated and scored: too few")
+    assert named(run, "order") == []
+
+
+def test_judges_without_personas_are_refused(tmp_path: Path) -> None:
+    _, rated = write_world(tmp_path, turned=True, n_prompts=2)
+    other = tmp_path / "other.csv"
+    other.write_text("prompt_id,response_id,judge,score\ng0,g0r0,one,3\ng0,g0r1,one,4\n")
+    with pytest.raises(InputError, match="name no persona"):
+        review_persona(other, rated, out=tmp_path / "r", on_progress=False)
+
+
+def test_a_line_that_names_the_criterion_is_found_and_common_words_find_none() -> None:
+    historian = load_persona("historian")
+    (first, *_) = named_by(historian, "Claims rest on sources that can be examined.")
+    assert first.part == "description"
+    assert "sources" in first.words
+    assert named_by(historian, "You read what they say of it, and so on.") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("1", "2"), ("1.9", "1.10"), ("2024-b3", "2024-b4"), ("draft", "draft.1")]
+)
+def test_the_version_is_raised_by_its_last_number(old: str, new: str) -> None:
+    assert next_version(old) == new
+
+
+def test_the_command_says_it_and_writes_json(tmp_path: Path) -> None:
+    write_world(tmp_path, turned=True)
+    words = ("personas", "review", "judgments.csv", "humans.csv", "--scale", "1:10")
+    done = areopagus(*words, "--persona", "p1", "--out", "r", "--json", "o.json", folder=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("p1 agrees with people less than the other personas on")
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    told = json.loads((tmp_path / "o.json").read_text())
+    assert told["kind"] == "persona_review"
+    assert any(row.get("verdict") == "agrees less" for row in told["estimates"])
+    again = areopagus("report", "r", "--full", folder=tmp_path)
+    assert "By prompt" in again.stdout
+
+
+def test_an_unknown_persona_and_a_draft_of_stored_judgments_are_bad_input(tmp_path: Path) -> None:
+    write_world(tmp_path, turned=True, n_prompts=3)
+    words = ("personas", "review", "judgments.csv", "humans.csv", "--out", "r")
+    done = areopagus(*words, "--persona", "nobody", folder=tmp_path)
+    assert done.returncode == 2
+    assert "has no persona nobody" in done.stderr
+    drafting = ("--persona", "p1", "--draft", "--model", "openai/x")
+    done = areopagus(*words, *drafting, folder=tmp_path)
+    assert done.returncode == 2
+    assert "not stored judgments" in done.stderr
