@@ -4,7 +4,8 @@ A job in which models, or rules before them, put texts into categories says so a
 rest is the same for all of them:
 
     for_people.csv      N different texts, drawn by the seed, for people to label; see `draw_sheet`
-    for_study.csv       the same texts as items of a labelling study: prompt_id, prompt_text
+    for_study.csv       the same texts as items of a labelling study: prompt_id, prompt_text,
+                        question, categories ("NAME=TEXT | NAME=TEXT")
     people_labels.csv   what came back, as it came: item_id, rater_id, label
 """
 
@@ -34,6 +35,8 @@ _ITEM: Final = ("item_id", "response_id")
 _LABEL: Final = ("label", "category", "value")
 _RATER: Final = ("rater_id", "rater")
 _SHOWN: Final = 20
+_BETWEEN: Final = " | "
+_STUDY_COLUMNS: Final = ("prompt_id", "prompt_text", "question", "categories")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +147,29 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
     filled = _filled_in(path)
     if not filled.keys() <= {name for _, name, _ in chosen}:
         path.replace(folder / BEFORE_FILE)
-    allowed = " | ".join(
+    named = _BETWEEN.join(
+        f"{name}={meaning}" if meaning else name for name, meaning in readings.categories.items()
+    )
+    allowed = _BETWEEN.join(
         f"{name}: {meaning}" if meaning else name for name, meaning in readings.categories.items()
     )
     header = ["item_id", *readings.shown, "question", "categories", "label"]
     heads = [name.removesuffix("_text").upper() for name in readings.shown]
     with (
         csv_table(path, header) as writer,
-        csv_table(folder / FOR_STUDY_FILE, ["prompt_id", "prompt_text"]) as study,
+        csv_table(folder / FOR_STUDY_FILE, _STUDY_COLUMNS) as study,
     ):
         for _, name, texts in chosen:
             asked = (readings.question, allowed or "a number", filled.get(name, ""))
             writer.write([name, *map(writable, texts), *map(writable, asked)])
             whole = "\n\n".join(map("{}:\n{}".format, heads, texts))
-            study.write([name, writable(whole)])
+            study.write([name, *map(writable, (whole, readings.question, named))])
     return path
+
+
+def split_categories(cell: str) -> tuple[str, ...]:
+    """The categories of a cell of for_study.csv, each as NAME=TEXT or NAME."""
+    return tuple(part.strip() for part in cell.split(_BETWEEN.strip()) if part.strip())
 
 
 def _filled_in(path: Path) -> dict[str, str]:

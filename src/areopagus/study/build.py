@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.readers.responses import PromptSource
+from ..records.readers.responses import PromptRow, PromptSource
+from ..records.readings import split_categories
 from ..records.types import OVERALL
 from ..rubrics import DEFAULT, Rubric, load_rubric
 from .design import assigned, drawn_order, labels, rotated_sets, session_of
@@ -259,7 +260,9 @@ def build_labelling(
     the two that an audit compares, every group gives as many of them.
 
     Args:
-        items: a table with prompt_text (what is labelled), optional prompt_id.
+        items: a table with prompt_text (what is labelled), optional prompt_id; question and
+            categories as its first row has them where the settings do not say them, as in what a
+            job draws for people (for_study.csv).
         raters: how many, their ids, or a table with rater_id and, if wanted, group.
         out: the folder to make.
         settings: question and categories, or the fields as a mapping.
@@ -271,9 +274,12 @@ def build_labelling(
         StoreError: the folder cannot be written.
     """
     faults: list[InputFault] = []
+    rows = _prompt_rows(items, faults)
+    texts = {row.prompt_id: row.prompt_text for row in rows}
+    if not isinstance(settings, LabelSettings):
+        settings = {**_asked(rows), **(settings or {})}
     chosen = LabelSettings.checked(settings, faults)
     faults += check_url(url)
-    texts = _prompts(items, faults)
     people = _people(raters, "rater", chosen, faults)
     groups = read_groups(raters, people, faults)
     categories = _categories(chosen, faults)
@@ -327,13 +333,26 @@ def _categories(settings: LabelSettings, faults: list[InputFault]) -> tuple[Cate
 
 def _prompts(given: Any, faults: list[InputFault]) -> dict[str, str]:
     """Prompt id to text; what is wrong is added to the faults."""
+    return {row.prompt_id: row.prompt_text for row in _prompt_rows(given, faults)}
+
+
+def _prompt_rows(given: Any, faults: list[InputFault]) -> list[PromptRow]:
+    """The prompts; what is wrong is added to the faults."""
     try:
         with PromptSource(given) as opened:
             opened.check()
-            return {row.prompt_id: row.prompt_text for row in opened.rows()}
+            return list(opened.rows())
     except InputError as error:
         faults += error.faults
-        return {}
+        return []
+
+
+def _asked(rows: Sequence[PromptRow]) -> dict[str, Any]:
+    """The question and the categories that the items bring along."""
+    said = rows[0].extra if rows else {}
+    question, categories = (str(said.get(name) or "") for name in ("question", "categories"))
+    found: dict[str, Any] = {"question": question} if question else {}
+    return found | ({"category": split_categories(categories)} if categories else {})
 
 
 def _people(
