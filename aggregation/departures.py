@@ -208,7 +208,7 @@ def spread_departure(
         scores, group, human, prompt, n_prompts, level: as in `order_departure`.
     """
     method = "standard deviation within prompts, pooled"
-    has_any = np.isfinite(scores).any(axis=0)
+    has_any: Mask = np.atleast_1d(np.isfinite(scores).any(axis=0))
     rows = np.isfinite(human) & np.isfinite(scores[:, has_any]).all(axis=1)
     groups, counts = prompt[rows], np.bincount(prompt[rows], minlength=n_prompts)
     used = counts > 1
@@ -220,8 +220,8 @@ def spread_departure(
     def squares(values: Floats) -> Floats:
         mine = values[rows]
         centred = mine - mean_by_prompt(mine, groups, n_prompts)[groups]
-        found: Floats = np.bincount(groups, weights=centred**2, minlength=n_prompts)
-        return found
+        sums = np.bincount(groups, weights=centred**2, minlength=n_prompts)
+        return sums.astype(np.float64)
 
     def deviation(sums: Floats) -> Estimate:
         return Estimate(

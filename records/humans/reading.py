@@ -119,8 +119,8 @@ class HumanReading:
             InputError: with every fault, where there is one.
         """
         if self.n_faults:
-            left = self.n_faults - len(self.faults)
-            more = [f"and {left:,} more"] if left else []
+            is_cut = self.n_faults > len(self.faults)
+            more = [f"{self.n_faults:,} faults in all"] if is_cut else []
             if any("must be a number" in one.message for one in self.faults):
                 more.append(TEXT_HINT)
             raise InputError(self.faults, hint="\n".join(more) or None)

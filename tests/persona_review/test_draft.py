@@ -18,7 +18,7 @@ from review_worlds import (
     write_files,
 )
 
-from areopagus import InputError, ReviewRun, load_persona, review_persona
+from areopagus import InputError, ReviewRun, areview_persona, load_persona, review_persona
 from areopagus.records.estimates import estimate_at, select
 from areopagus.testing import ProviderServer
 
@@ -274,6 +274,33 @@ def test_the_command_drafts_and_its_dry_run_says_what_it_will_cost(
     done = areopagus(*words, folder=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("Version 2 of antiquarian, drafted by drafter, agrees")
-    assert len(world.server.requests) == 81
+    asked = [one.model for one in world.server.requests]
+    assert asked.count("drafter") == 1
+    assert len(asked) > 1  # what an earlier draft of the same words was asked is not paid twice
     assert (tmp_path / "next" / "antiquarian.yaml").is_file()
     assert "drafter" in areopagus("report", "next", "--full", folder=tmp_path).stdout
+
+
+def test_what_a_cap_leaves_of_the_check_is_said(world: World, tmp_path: Path) -> None:
+    world.script.description = f"{MENDED} You ask twice."
+    try:
+        dear = world.review(tmp_path / "part", max_cost=0.03, seed=93)
+    finally:
+        world.script.description = MENDED
+    assert dear.exit_code == 4
+    apart = estimate_at(
+        dear.estimates, "draft", "difference", persona="antiquarian", criterion="composite",
+        detail="score",
+    )  # fmt: skip
+    assert apart is not None
+    assert 0 < apart.n < 8
+    assert f"on {apart.n} of 8 prompts held out" in dear.document().headline[0]
+
+
+async def test_the_asynchronous_twin_gives_the_same(world: World, drafted: ReviewRun) -> None:
+    with panel_of(world.folder, world.server) as panel:
+        again = await areview_persona(
+            world.folder / "run", world.folder / "humans.csv", panel=panel, scale=(1, 10),
+            model=drafter(world.server), out=drafted.path, **OPTIONS,  # type: ignore[arg-type]
+        )  # fmt: skip
+    assert again.document().headline == drafted.document().headline

@@ -305,7 +305,9 @@ def add_prompts(
         return pair_sums(judge, main.human, main.prompt, n_prompts=main.n_prompts).accuracy
 
     def shares(right: Floats, decided: Floats) -> Floats:
-        return np.divide(right, decided, out=np.full(len(right), np.nan), where=decided > 0)
+        found = np.full(len(right), np.nan)
+        np.divide(right, decided, out=found, where=decided > 0)
+        return found
 
     right, decided = sums(main.scores[:, p])
     own = shares(right, decided)
@@ -332,7 +334,8 @@ def add_prompts(
                 float(gap[here].mean()), n=int(here.sum()), unit="response",
                 method="score less the others' mean, less that over all prompts", reason=reason,
             )  # fmt: skip
-        out.add_all("prompts", figures, persona=persona, item=prompt_ids[code], **main.keys)
+        item = str(prompt_ids[code])
+        out.add_all("prompts", figures, persona=persona, item=item, **main.keys)
     return [code for code in order.tolist() if apart[code] < 0]
 
 

@@ -26,7 +26,7 @@ from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .departures import HARSH, LENIENT, LESS, MOST_PROMPTS
 from .draft import BETTER, NOT_BETTER, WORSE
-from .run import DEPARTURES_FILE
+from .response_table import DEPARTURES_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,6 +199,8 @@ class _Shown:
             WORSE: "agrees with people less than the present one",
             NOT_BETTER: "is not shown to agree with people better than the present one",
         }[found.verdict or NOT_BETTER]
+        if found.n != draft["n_held_out"]:
+            held = f"{found.n} of {held}"
         new = estimate_at(self.estimates, "draft", "new", **self._at(name, self.main))
         right = "" if new is None else f"right on {number(new.value)} of the pairs, "
         apart = estimate(found, is_signed=True)

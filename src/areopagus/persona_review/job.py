@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..aggregation.estimate import Estimate
+from ..async_runner import run_async
 from ..calibration.dataset import stand_ins_of, targets_of, with_unique_ids
 from ..calibration.matched import add_matched
 from ..calibration.panel_scores import ALONE, panel_of_run
@@ -51,7 +52,8 @@ from .departures import (
     departing,
     largest,
 )
-from .run import PANEL_FOLDER, ReviewRun, write_departures
+from .response_table import write_departures
+from .run import PANEL_FOLDER, ReviewRun
 from .wording import wording_of
 
 if TYPE_CHECKING:
@@ -104,6 +106,26 @@ def review_persona(
             scale=scale, on_progress=on_progress,
         )
     )  # fmt: skip
+
+
+@takes_options(ReviewConfig)
+async def areview_persona(
+    run: Run | JudgmentReading | str | Path,
+    human: HumanReading | HumanTable | str | Path,
+    *,
+    persona_folders: Sequence[str | Path] = (),
+    panel: Panel | None = None,
+    ledger: str | Path | Ledger | None = None,
+    scale: tuple[float, float] | None = None,
+    on_progress: OnProgress = None,
+    **options: Any,
+) -> ReviewRun:
+    """The asynchronous twin of `review_persona`."""
+    job = ReviewJob(
+        run, human, ReviewConfig.checked(**options), persona_folders=persona_folders,
+        panel=panel, ledger=ledger, scale=scale, on_progress=on_progress,
+    )  # fmt: skip
+    return await run_async(job.run())
 
 
 class ReviewJob(Job[ReviewRun]):

@@ -1,31 +1,18 @@
-"""The folder of a review of personas, and what stands in it beside run.json and the estimates."""
+"""The folder of a review of personas."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..records.run_folder import csv_table
-from ..records.spreadsheets import writable
 from ..run import JobRun, Run
+from .response_table import read_departures
 
 if TYPE_CHECKING:
     from ..reports.document import Document
 
 PANEL_FOLDER = "panel"
 """The draft's judgments on the prompts held out: a panel run."""
-
-DEPARTURES_FILE = "departures.csv"
-"""One row a response with one of the largest departures, with its texts, reasons and comments."""
-
-_NUMBERS = ("score", "others", "people", "gap")
-_LISTS = ("reasons", "comments")
-_COLUMNS = (
-    "persona", "response_id", "prompt_id", "respondent_id", "criterion", "kind", *_NUMBERS,
-    "prompt", "response", *_LISTS,
-)  # fmt: skip
 
 
 class ReviewRun(JobRun):
@@ -69,33 +56,3 @@ class ReviewRun(JobRun):
         troubled = sum(counts.get(s, 0) for s in ("refused", "unreadable", "failed"))
         is_missing = draft.get("status", "read") in ("refused", "unreadable", "failed")
         return 3 if troubled or is_missing else 0
-
-
-def write_departures(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes the responses with the largest departures.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    with csv_table(folder / DEPARTURES_FILE, _COLUMNS) as lines:
-        for row in rows:
-            lists = {name: json.dumps(row[name], ensure_ascii=False) for name in _LISTS}
-            numbers = {name: "" if row[name] != row[name] else row[name] for name in _NUMBERS}
-            given = {**row, **lists, **numbers}
-            lines.write([writable(given[name]) for name in _COLUMNS])
-
-
-def read_departures(folder: Path) -> list[dict[str, Any]]:
-    """The rows of `write_departures`; none where the file is missing."""
-    import pandas as pd
-
-    path = folder / DEPARTURES_FILE
-    if not path.is_file():
-        return []
-    found = []
-    for row in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
-        plain: dict[str, Any] = {str(name): value for name, value in row.items()}
-        plain |= {name: float(plain[name]) if plain[name] else None for name in _NUMBERS}
-        plain |= {name: json.loads(plain[name] or "[]") for name in _LISTS}
-        found.append(plain)
-    return found
