@@ -139,12 +139,17 @@ class Job(ABC, Generic[Result]):
         found: Any = result
         if self.run_type is not None:
             found = self.run_type(self.path)
-            if (n := getattr(self.config, "for_people", None)) is not None:
-                found.draw_for_people(n)
             if result is not None:
                 write_estimates(self.path, result)
-                found.take_checks()
-                found.write_report(figures=self._within is None)
+            try:
+                if (n := getattr(self.config, "for_people", None)) is not None:
+                    found.draw_for_people(n)
+                if result is not None:
+                    found.take_checks()
+            finally:
+                # What was paid for is reported, whatever is wrong with labels in the folder.
+                if result is not None:
+                    found.write_report(figures=self._within is None)
         made: Result = found
         return made
 
