@@ -150,7 +150,8 @@ class _Shown:
 
     def _shared(self) -> str:
         """What all have in common with people: where nobody departs, all may."""
-        right = [self._figure(name, self.main, "accuracy").value for name in self.personas]
+        found = [self._figure(name, self.main, "accuracy") for name in self.personas]
+        right = [one.value for one in found if one.is_defined] or [float("nan")]
         low, high = number(min(right)), number(max(right))
         told = low if low == high else f"{low} to {high}"
         who = "it orders" if len(right) == 1 else "each orders"
