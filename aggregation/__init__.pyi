@@ -3,9 +3,7 @@ from .agreement import gwet_ac2 as gwet_ac2
 from .agreement import krippendorff_alpha as krippendorff_alpha
 from .alt_test import alt_test as alt_test
 from .clustered import clustered_proportion as clustered_proportion
-from .concordance import durbin_w as durbin_w
 from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
-from .concordance import skillings_mack as skillings_mack
 from .conformal import conformal_width as conformal_width
 from .conformal import isotonic_map as isotonic_map
 from .decision_study import best_designs as best_designs
@@ -40,6 +38,7 @@ from .noise_floor import NoiseFloor as NoiseFloor
 from .noise_floor import noise_floor as noise_floor
 from .permutation import permutation_test as permutation_test
 from .prediction_powered import ppi_mean as ppi_mean
+from .prediction_powered import ppi_over_prompts as ppi_over_prompts
 from .proportions import mcnemar_test as mcnemar_test
 from .proportions import newcombe as newcombe
 from .proportions import rogan_gladen as rogan_gladen
@@ -47,6 +46,8 @@ from .proportions import wilson as wilson
 from .ranking import plackett_luce as plackett_luce
 from .ratings import ratings_of_table as ratings_of_table
 from .respondents import by_prompt_unit as by_prompt_unit
+from .rotations import durbin_w as durbin_w
+from .rotations import skillings_mack as skillings_mack
 from .severity import severity as severity
 from .severity import severity_parts as severity_parts
 from .sign_flips import hall_interval as hall_interval

@@ -265,7 +265,8 @@ class AltTest:
             random, passes; else "pass" for a winning rate of at least .5; else "fail" where the
             judge is shown to fall short of more than half of the raters by more than epsilon, or a
             judge exactly as good as a human would pass with a probability of at least .8; else
-            "not enough prompts". For scores whose power is not simulated, "fail" is all else.
+            "not enough prompts". For scores whose power is not simulated, "fail" is all else; for
+            "accuracy" with prompts as units it takes that a rater handed in as the judge passes.
         comparisons: one entry a rater, those with too few units too.
         references: "constant", "random" (the mean of several) and "human" (each rater in turn
             handed in as the judge of the others, averaged): what such judges get.
@@ -381,6 +382,17 @@ def alt_test(
     elif verdict == "fail" and power < ENOUGH_POWER and not _is_beaten(comparisons):
         verdict = "not enough prompts"
         reason = f"a judge exactly as good as a human would pass with probability {power:.2f} only"
+    elif (
+        verdict == "fail"
+        and score == "accuracy"
+        and codes is not None
+        and not _is_beaten(comparisons)
+        and "human" in beside
+        and beside["human"].winning_rate < PASSING_RATE
+    ):
+        verdict = "not enough prompts"
+        of_human = beside["human"].winning_rate
+        reason = f"a rater handed in as the judge of the others wins against {of_human:.2f} of them"
     return AltTest(
         rate, advantage, verdict, comparisons, epsilon, score, unit, references=beside,
         power=power, power_of_truth=truth, reason=reason,

@@ -16,7 +16,7 @@ from .jackknife import jackknife_error
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
-"""Counts of shape (…, 2, 2), rows the first labels, to a figure of shape (…)."""
+"""Counts of shape (…, K, K), rows the first labels, to a figure of shape (…)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,7 @@ def jackknife_of_tables(
     *,
     is_whole: bool = True,
     null: float | None = None,
+    level: float = 0.95,
 ) -> Estimate:
     """Returns a figure of summed tables with its delete-one-unit jackknife t interval.
 
@@ -132,12 +133,13 @@ def jackknife_of_tables(
     label stands. With G − 1 the interval of kappa then holds the truth in .93 of 60 units.
 
     Args:
-        tables: counts by unit, (units, 2, 2).
+        tables: counts by unit, (units, 2, 2), or any sums of shape (units, …).
         statistic: counts to the figure.
         name: what it is.
         unit: what a unit is.
         is_whole: whether the figure is defined over all units.
         null: a value that is tested by the same t.
+        level: nominal coverage.
     """
     n = len(tables)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -157,9 +159,9 @@ def jackknife_of_tables(
         reason = f"every {unit} counts alike: its spread cannot be told"
         return Estimate(value, n=n, unit=unit, method=name, reason=reason)
     degrees = variance_degrees(left_out)
-    reach = float(stdtrit(degrees, 0.975)) * error
-    method = f"{name}; 95% jackknife over {unit}s"
-    found = Estimate(value, value - reach, value + reach, n, unit, method, se=error)
+    reach = float(stdtrit(degrees, (1 + level) / 2)) * error
+    method = f"{name}; {level:.0%} jackknife over {unit}s"
+    found = Estimate(value, value - reach, value + reach, n, unit, method, level, se=error)
     if null is None:
         return found
     p = 2 * float(stdtr(degrees, -abs(value - null) / error))
@@ -177,7 +179,7 @@ def unit_tables(first: npt.ArrayLike, second: npt.ArrayLike, units: Sequence[Has
 
 def accuracy_of(tables: Floats) -> Floats:
     """Share on the diagonal."""
-    found: Floats = (tables[..., 0, 0] + tables[..., 1, 1]) / tables.sum(axis=(-1, -2))
+    found: Floats = np.trace(tables, axis1=-2, axis2=-1) / tables.sum(axis=(-1, -2))
     return found
 
 

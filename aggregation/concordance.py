@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc
 
 from .estimate import Estimate, undefined
 from .intervals import t_interval
 from .jackknife import cut_to_range, jackknife
 from .ratings import Ratings, constant_raters, prompt_tables
+from .rotations import IncompleteRankings, mid_ranks, rating_table
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -22,13 +22,11 @@ MOST_DRAWN = 20_000_000
 
 FEWEST_RESAMPLES, MOST_RESAMPLES = 199, 9999
 
+MOST_ROTATED = 2000
+"""Prompts rated in part that are used; of more, so many are drawn."""
 
-def mid_ranks(values: Floats) -> Floats:
-    """Returns mid-ranks along the last axis."""
-    from scipy import stats
-
-    ranked: Floats = stats.rankdata(values, axis=-1)
-    return ranked
+MOST_ROTATED_CELLS, ROTATED_RESAMPLES = 20_000_000, 1999
+"""Cells permuted at most there, and permutations."""
 
 
 def w_of_ranks(ranks: Floats) -> Floats:
@@ -67,7 +65,7 @@ def kendall_w_uncorrected(ranks: npt.ArrayLike) -> float:
     Raises:
         ValueError: not two-dimensional.
     """
-    table = _table(ranks)
+    table = rating_table(ranks)
     table = table[~np.isnan(table).any(axis=1)]
     n_raters, n_items = table.shape
     if n_raters < 2 or n_items < 2:
@@ -78,13 +76,39 @@ def kendall_w_uncorrected(ranks: npt.ArrayLike) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Concordance:
-    """Agreement of the complete raters of each prompt.
+class Rotation:
+    """Prompts of which most raters saw only part of the responses.
 
     Attributes:
-        w: mean tie-corrected W over prompts.
-        chance_w: its value when nobody agrees: the mean of 1/m.
-        mean_spearman: mean over prompts of r̄ = (mW − 1) / (m − 1); chance value 0.
+        n_prompts: how many.
+        n_balanced: of them in a balanced design (`balanced_design`).
+        n_apart: of them without W: no raters connect all the responses.
+        seen: fewest and most responses that a rater saw of a prompt.
+        responses: fewest and most responses of a prompt.
+        skillings_mack: the statistic added over prompts, with its permutation p.
+        degrees_of_freedom: added over prompts.
+    """
+
+    n_prompts: int
+    n_balanced: int
+    n_apart: int
+    seen: tuple[int, int]
+    responses: tuple[int, int]
+    skillings_mack: Estimate
+    degrees_of_freedom: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concordance:
+    """Agreement of the raters of each prompt: of those who rated all of it, where most did.
+
+    Attributes:
+        w: mean W over prompts: of complete raters Kendall's, tie-corrected; in a rotation that of
+            `IncompleteRankings`, which is Durbin's in a balanced design.
+        chance_w: its value when nobody agrees: the mean of W₀, which is 1/m of complete raters and
+            the mean over shuffled values in a rotation.
+        mean_spearman: mean over prompts of r̄ = (W − W₀) / (1 − W₀), which is (mW − 1) / (m − 1) of
+            complete raters; chance value 0.
         p: one-sided permutation p of r̄; every rater's values shuffled within prompts.
         icc_one, icc_mean: consistency of one rater, ICC(3,1), and of the mean of m̄ raters.
         icc_absolute: absolute agreement of one rater, ICC(2,1).
@@ -95,6 +119,7 @@ class Concordance:
         n_partial: raters left out of a prompt because they rated only part of it.
         w_by_prompt: (prompt code, W) of each prompt with a W.
         n_constant: raters left out of all of these because they gave one value throughout.
+        rotation: the prompts that were rated in part; None where there are none.
     """
 
     w: Estimate
@@ -111,6 +136,7 @@ class Concordance:
     n_partial: int
     w_by_prompt: tuple[tuple[int, float], ...]
     n_constant: int = 0
+    rotation: Rotation | None = None
 
 
 @dataclass(slots=True)
@@ -131,7 +157,9 @@ def concordance(
 ) -> Concordance:
     """Returns W with its chance level, r̄ with its permutation p, ICC and shared choices.
 
-    In each prompt only raters who rated all its responses count, and two are needed. The mean
+    In a prompt only raters who rated all its responses count, and two are needed. Where they are
+    fewer than half of those who rated two responses or more, raters saw different responses, as in
+    a rotation: there all of these count in W and r̄, and nobody in the rest. The mean
     squares of the ICC are pooled over prompts, so that differences between prompts are not in
     it. Prompts whose raters all tie everything have no W and are not in its mean. A rater who
     gives one value throughout orders nothing: left in, it would count in m as if it disagreed
@@ -144,14 +172,20 @@ def concordance(
     """
     sums = _Sums([], [], [], [], [], [], [])
     stacks: list[Floats] = []
+    rotated: dict[int, Floats] = {}
     n_partial = 0
     constant = constant_raters(ratings)
     if len(constant):
         ratings = ratings.select(~np.isin(ratings.rater, constant))
     for tables in prompt_tables(ratings):
         complete = tables.complete
-        n_partial += int((~complete).sum())
         counts = complete.sum(axis=1)
+        usable = ((~np.isnan(tables.values)).sum(axis=2) >= 2).sum(axis=1)
+        is_rotated = (usable >= 2) & (2 * counts < usable)
+        for at in np.flatnonzero(is_rotated).tolist():
+            rotated[int(tables.prompt[at])] = tables.values[at]
+        n_partial += int((~complete)[~is_rotated].sum())
+        counts = np.where(is_rotated, 0, counts)
         for m in np.unique(counts[counts >= 2]).tolist():
             chosen = np.flatnonzero(counts == m)
             # complete raters first, each prompt's in their order
@@ -166,24 +200,48 @@ def concordance(
             sums.top.append(_same_top(values))
             sums.order.append(_same_order(ranks))
             sums.squares.append(_mean_squares(values))
-    if not stacks:
-        return _nothing(n_partial, ratings.n_raters, len(constant))
-    prompt, w = np.concatenate(sums.prompt), np.concatenate(sums.w)
-    m, n = np.concatenate(sums.raters), np.concatenate(sums.items)
+    codes = sorted(rotated)
+    if len(codes) > MOST_ROTATED:
+        drawn_codes = np.random.default_rng(seed).choice(codes, MOST_ROTATED, replace=False)
+        codes = sorted(drawn_codes.tolist())
+    resamples = MOST_ROTATED_CELLS // max(sum(rotated[code].size for code in codes), 1)
+    resamples = int(np.clip(resamples, FEWEST_RESAMPLES, ROTATED_RESAMPLES))
+    parts = [_in_rotation(rotated[code], resamples, [seed, code]) for code in codes]
+    if not stacks and not any(part.rankings.is_defined for part in parts):
+        none = _nothing(n_partial, ratings.n_raters, len(constant))
+        return replace(none, rotation=_rotation(parts, len(rotated)) if parts else None)
+    prompt = np.array(codes, dtype=np.int64)
+    w, chance = (np.array([getattr(one, name) for one in parts]) for name in ("w", "chance"))
+    m, n, mean_m = np.zeros(0), np.zeros(0), math.nan
+    method = _method(bool(stacks), parts)
+    if stacks:
+        m, n = np.concatenate(sums.raters), np.concatenate(sums.items)
+        prompt = np.concatenate([*sums.prompt, prompt])
+        w, chance = np.concatenate([*sums.w, w]), np.concatenate([1 / m, chance])
+        mean_m = float(m.mean())
     defined = ~np.isnan(w)
-    r_bar = (m * w - 1) / (m - 1)
-    mean_m = float(m.mean())
-    icc = _icc(np.concatenate(sums.squares), m, n, mean_m, level)
+    r_bar = (w - chance) / (1 - chance)
+    formula = "(W − W₀)/(1 − W₀), W₀ by chance" if parts else "(mW − 1)/(m − 1)"
     p = undefined("W is undefined in every prompt", method="permutation within prompts")
     if not permute:
         p = undefined("not asked for", method="permutation within prompts")
     elif defined.any():
-        p = _permutation_p(stacks, float(r_bar[defined].mean()), int(defined.sum()), seed)
-    return Concordance(
-        w=_mean(w, "mean over prompts of Kendall's W, tie-corrected", level),
-        chance_w=float((1 / m[defined]).mean()) if defined.any() else math.nan,
-        mean_spearman=_mean(r_bar, "mean over prompts of r̄ = (mW − 1)/(m − 1)", level, -1.0),
+        p = _permutation_p(stacks, parts, float(r_bar[defined].mean()), int(defined.sum()), seed)
+    none = _nothing(n_partial, ratings.n_raters, len(constant))
+    found = replace(
+        none,
+        w=_mean(w, f"mean over prompts of {method}", level),
+        chance_w=float(chance[defined].mean()) if defined.any() else math.nan,
+        mean_spearman=_mean(r_bar, f"mean over prompts of r̄ = {formula}", level, -1.0),
         p=p,
+        w_by_prompt=tuple(zip(prompt[defined].tolist(), w[defined].tolist(), strict=True)),
+        rotation=_rotation(parts, len(rotated)) if parts else None,
+    )
+    if not stacks:
+        return found
+    icc = _icc(np.concatenate(sums.squares), m, n, mean_m, level)
+    return replace(
+        found,
         icc_one=icc[0],
         icc_mean=icc[1],
         icc_absolute=icc[2],
@@ -193,17 +251,100 @@ def concordance(
             np.concatenate(sums.order), "share of rater pairs with one order throughout", level
         ),
         mean_raters=mean_m,
-        n_partial=n_partial,
-        w_by_prompt=tuple(zip(prompt[defined].tolist(), w[defined].tolist(), strict=True)),
-        n_constant=len(constant),
     )
 
 
-def _permutation_p(stacks: list[Floats], observed: float, n: int, seed: int) -> Estimate:
+@dataclass(frozen=True, slots=True)
+class _InRotation:
+    """One prompt that was rated in part, with what it is where nobody agrees.
+
+    Attributes:
+        seen: shape (raters,), responses of each rater.
+        n_responses: of the prompt.
+        chance: mean of W over shuffled values.
+        drawn, drawn_w: shape (resamples,), statistic and W of shuffled values.
+    """
+
+    rankings: IncompleteRankings
+    seen: Integers
+    n_responses: int
+    chance: float
+    drawn: Floats
+    drawn_w: Floats
+
+    @property
+    def w(self) -> float:
+        return self.rankings.w
+
+
+def _in_rotation(values: Floats, resamples: int, seed: list[int]) -> _InRotation:
+    rankings = IncompleteRankings(values)
+    seen = (~np.isnan(values)).sum(axis=1)
+    none = np.zeros(0)
+    if not rankings.is_defined:
+        return _InRotation(rankings, seen, values.shape[1], math.nan, none, none)
+    drawn, drawn_w = rankings.drawn(np.random.default_rng(seed), resamples)
+    chance = math.nan if np.isnan(drawn_w).all() else float(np.nanmean(drawn_w))
+    return _InRotation(rankings, seen, values.shape[1], chance, drawn, drawn_w)
+
+
+def _rotation(parts: list[_InRotation], n_prompts: int) -> Rotation:
+    """Skillings-Mack over prompts, and what the design was."""
+    defined = [part for part in parts if part.rankings.is_defined]
+    seen = np.concatenate([part.seen for part in parts])
+    sizes = [part.n_responses for part in parts]
+    degrees = sum(part.rankings.degrees_of_freedom for part in defined)
+    method = f"Skillings-Mack, added over prompts, {degrees} degrees of freedom"
+    if n_prompts > len(parts):
+        method += f"; {len(parts):,} of {n_prompts:,} prompts, drawn"
+    test = undefined("in no prompt do raters connect the responses", method=method)
+    if defined:
+        resamples = len(defined[0].drawn)
+        statistic = sum(part.rankings.statistic for part in defined)
+        drawn = sum((part.drawn for part in defined), np.zeros(resamples))
+        reached = int((drawn >= statistic - 1e-9).sum())
+        test = Estimate(
+            statistic, n=len(defined), method=method, reason="a test statistic has no interval",
+            p=(1 + reached) / (1 + resamples),
+            p_method=f"permutation within raters, {resamples} resamples",
+        )  # fmt: skip
+    return Rotation(
+        n_prompts=len(parts),
+        n_balanced=sum(part.rankings.is_balanced for part in defined),
+        n_apart=len(parts) - len(defined),
+        seen=(int(seen[seen > 1].min()), int(seen.max())),
+        responses=(min(sizes), max(sizes)),
+        skillings_mack=test,
+        degrees_of_freedom=degrees,
+    )
+
+
+def _method(is_complete: bool, parts: list[_InRotation]) -> str:
+    """The names of the coefficients that were averaged."""
+    balanced = sum(part.rankings.is_balanced for part in parts if part.rankings.is_defined)
+    other = sum(part.rankings.is_defined for part in parts) - balanced
+    names = [
+        *(["Kendall's W, tie-corrected"] if is_complete else []),
+        *([f"Durbin's W ({balanced} prompts)"] if balanced else []),
+        *([f"W by Skillings-Mack ({other} prompts)"] if other else []),
+    ]
+    return ", ".join(names)
+
+
+def _permutation_p(
+    stacks: list[Floats], parts: list[_InRotation], observed: float, n: int, seed: int
+) -> Estimate:
     cells = sum(stack.size for stack in stacks)
-    resamples = int(np.clip(MOST_DRAWN // cells, FEWEST_RESAMPLES, MOST_RESAMPLES))
+    shared = [len(part.drawn) for part in parts if part.rankings.is_defined]
+    if shared:
+        resamples = shared[0]
+    else:
+        resamples = int(np.clip(MOST_DRAWN // cells, FEWEST_RESAMPLES, MOST_RESAMPLES))
     rng = np.random.default_rng(seed)
     totals = np.zeros(resamples)
+    for part in parts:
+        if not math.isnan(part.w):
+            totals += np.nan_to_num((part.drawn_w - part.chance) / (1 - part.chance))
     for stack in stacks:
         m = stack.shape[1]
         spread = ((stack - (stack.shape[2] + 1) / 2) ** 2).sum(axis=(1, 2)) > 1e-9
@@ -394,136 +535,3 @@ def _nothing(n_partial: int, n_varying: int, n_constant: int) -> Concordance:
         none, math.nan, none, none, none, none, none, none, math.nan, none, math.nan, n_partial,
         (), n_constant,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class SkillingsMack:
-    """The Skillings-Mack test of no difference between items, raters as blocks.
-
-    Attributes:
-        statistic: chi-square-like, nan when undefined.
-        degrees_of_freedom: items − 1 (items that some usable rater ranked).
-        p_chi_square: by the chi-square approximation.
-        p_permutation: (1 + k) / (B + 1) over permutations within raters.
-        resamples: B.
-        n_raters: raters with two or more items.
-    """
-
-    statistic: float
-    degrees_of_freedom: int
-    p_chi_square: float
-    p_permutation: float
-    resamples: int
-    n_raters: int
-
-
-def skillings_mack(
-    ratings: npt.ArrayLike,
-    *,
-    resamples: int = 9999,
-    rng: np.random.Generator | int | None = 0,
-) -> SkillingsMack:
-    """Returns the Skillings-Mack test for raters who each rated only some of the items.
-
-    A = Σ_j sqrt(12 / (k_j + 1)) (rank − (k_j + 1) / 2), missing cells 0;  statistic = A' Σ⁻ A
-    k_j: items of rater j;  Σ_ii = Σ of (k_j − 1) over raters who rated i;  Σ_ih = −(raters who
-    rated both). It has no correction for ties, so with ties trust the permutation p.
-
-    Args:
-        ratings: shape (raters, items), nan where not rated; raters with one item are left out.
-        resamples: permutations of each rater's values among the items that rater rated.
-        rng: generator or seed.
-
-    Returns:
-        nan statistic and p when fewer than two raters or items are usable, or when the items
-        fall into sets that no rater connects.
-
-    Raises:
-        ValueError: not two-dimensional.
-
-    Source: Skillings & Mack (1981), Technometrics 23, 171–177.
-    """
-    table = _table(ratings)
-    table = table[(~np.isnan(table)).sum(axis=1) >= 2]
-    table = table[:, (~np.isnan(table)).any(axis=0)] if table.size else table[:, :0]
-    n_raters, n_items = table.shape
-    seen = ~np.isnan(table)
-    together = seen.T.astype(np.float64) @ seen.astype(np.float64)
-    np.fill_diagonal(together, 0.0)
-    covariance = np.diag(together.sum(axis=1)) - together
-    connected = n_items >= 2 and np.linalg.matrix_rank(covariance) == n_items - 1
-    if n_raters < 2 or not connected:
-        return SkillingsMack(math.nan, max(n_items - 1, 0), math.nan, math.nan, resamples, n_raters)
-    scores = np.zeros(table.shape)
-    for row in range(n_raters):
-        rank = mid_ranks(table[row, seen[row]])
-        scores[row, seen[row]] = math.sqrt(12 / (rank.size + 1)) * (rank - (rank.size + 1) / 2)
-    inverse = np.linalg.pinv(covariance, hermitian=True)
-    adjusted = scores.sum(axis=0)
-    statistic = float(adjusted @ inverse @ adjusted)
-    generator = np.random.default_rng(rng)
-    reached = 0
-    for start in range(0, resamples, 1000):
-        count = min(1000, resamples - start)
-        sums = np.zeros((count, n_items))
-        for row in range(n_raters):
-            mine = np.broadcast_to(scores[row, seen[row]], (count, int(seen[row].sum())))
-            sums[:, seen[row]] += generator.permuted(mine, axis=1)
-        drawn = np.einsum("bi,ij,bj->b", sums, inverse, sums)
-        reached += int((drawn >= statistic - 1e-9).sum())
-    return SkillingsMack(
-        statistic=statistic,
-        degrees_of_freedom=n_items - 1,
-        p_chi_square=float(chdtrc(n_items - 1, statistic)),
-        p_permutation=(1 + reached) / (resamples + 1),
-        resamples=resamples,
-        n_raters=n_raters,
-    )
-
-
-def durbin_w(ratings: npt.ArrayLike) -> float:
-    """Returns Kendall's W of a balanced incomplete design.
-
-    W = (12 Σ_i R_i² − 3 n r² (k + 1)²) / (λ² n (n² − 1))      R_i: sum of the ranks of item i
-    n items; each rater ranks k of them; each item is ranked r times; each pair of items meets in
-    the blocks of λ raters. 1 where the raters' orders are those of one common order, 0 where rank
-    sums are equal; with k = n it is Kendall's W. Ties get mid-ranks, without a correction.
-
-    Args:
-        ratings: shape (raters, items), nan where a rater did not rate.
-
-    Returns:
-        In [0, 1]; nan where the design is not balanced (block sizes, ratings of an item or
-        meetings of pairs differ): Skillings-Mack then tests, and no W is defined.
-
-    Raises:
-        ValueError: not two-dimensional.
-
-    Source: Durbin (1951), British Journal of Statistical Psychology 4, 85–90.
-    """
-    table = _table(ratings)
-    seen = np.isfinite(table)
-    table, seen = table[seen.any(axis=1)], seen[seen.any(axis=1)]
-    n = table.shape[1]
-    if not len(table) or n < 2:
-        return math.nan
-    together = seen.T.astype(np.int64) @ seen.astype(np.int64)
-    block_sizes, times = seen.sum(axis=1), np.diag(together)
-    meetings = together[~np.eye(n, dtype=bool)]
-    if any(len(set(counts.tolist())) > 1 for counts in (block_sizes, times, meetings)):
-        return math.nan
-    k, r, shared = int(block_sizes[0]), int(times[0]), int(meetings[0])
-    if not shared:
-        return math.nan
-    sums = np.zeros(n)
-    for row, mine in zip(table, seen, strict=True):
-        sums[mine] += mid_ranks(row[mine])
-    top = 12 * float(sums @ sums) - 3 * n * r**2 * (k + 1) ** 2
-    return float(top / (shared**2 * n * (n**2 - 1)))
-
-
-def _table(ratings: npt.ArrayLike) -> Floats:
-    table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"ratings must be (raters, items), got shape {table.shape}")
-    return table

@@ -299,8 +299,8 @@ def paired_differences(
         for a, b in pairs
     ]
     alpha = 1 - level
-    here = _decided([[one.this_panel for one in row] for row in found], alpha)
-    there = _decided([[one.such_judges for one in row] for row in found], alpha)
+    here = decided([[one.this_panel for one in row] for row in found], alpha)
+    there = decided([[one.such_judges for one in row] for row in found], alpha)
     smallest = margin or SMALLEST_WORTH_TELLING
 
     def needed(one: Difference, tests: int) -> int | None:
@@ -322,8 +322,14 @@ def paired_differences(
     ]
 
 
-def _decided(table: list[list[Estimate]], alpha: float) -> list[list[Estimate]]:
-    """p adjusted by Holm, the first column over its rows and the others together; verdicts."""
+def decided(table: list[list[Estimate]], alpha: float) -> list[list[Estimate]]:
+    """Returns differences with Holm's p and the verdict of each.
+
+    Args:
+        table: shape (pairs, columns): the first column is adjusted over the pairs, the others over
+            pairs and columns together.
+        alpha: from which adjusted p on sides are not told apart.
+    """
     made = [list(row) for row in table]
     width = len(made[0]) if made else 0
     for columns, what in ((range(1), "pairs"), (range(1, width), "pairs and criteria")):

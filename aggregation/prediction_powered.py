@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .pair_counting import Labels, group_codes
 
-MOST_FOLDS = 10
-"""Groups are left out one by one up to this many, above it in this many folds."""
+MIN_OTHERS = 2
+"""Prompts without ratings from which on there is something to predict."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -26,9 +26,10 @@ class PredictionPoweredMean:
     Attributes:
         mean: with its interval.
         weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean. With
-            groups the mean over pairs of those of the folds.
+            groups the mean over pairs of those fitted without their group.
         labelled_only: the plain interval of the labelled values, to see what was gained.
         n_labelled, n_unlabelled: values used.
+        df: degrees of freedom of the interval; inf for the normal one, nan where there is none.
     """
 
     mean: Estimate
@@ -36,6 +37,7 @@ class PredictionPoweredMean:
     labelled_only: Estimate
     n_labelled: int
     n_unlabelled: int
+    df: float
 
 
 def ppi_mean(
@@ -55,17 +57,17 @@ def ppi_mean(
 
     Without groups: normal interval with plug-in variances, the published form; it treats
     responses as independent, which within prompts they are not (coverage .74 with 9 prompts of 5).
-    With groups: lambda of a group is fitted without its fold of groups, so that an interval is not
-    narrower for having been fitted to what it is made of:
+    With groups: lambda of a group is fitted without that group, so that an interval is not narrower
+    for having been fitted to what it is made of:
 
-        theta = mean(y - lambda_k (f - mean(f_unlabelled))),  k the fold of each pair
+        theta = mean(y - lambda_k (f - mean(f_unlabelled))),  k the group of each pair
 
     variances from group totals with G / (G - 1), t with Satterthwaite's degrees of freedom; a group
     that occurs on both sides is one group. Both hold for labelled groups that are a random sample.
-    Measured coverage at 95%: .961, .953, .949 with 9, 26, 100 labelled prompts of 5, against .72,
-    .71, .71 without groups (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error
-    .007, .014). The interval is narrower than that of the labelled alone in .15, .48, .93 of worlds
-    with 9 prompts where panel and people correlate by 0, .3, .7, and in .13, .69, 1.00 with 26 (600
+    Measured coverage at 95%: .945, .950, .959 with 9, 26, 100 labelled prompts of 5, against .73,
+    .72, .71 without groups (benchmarks/simulate_calibration.py, 1,000 worlds, Monte Carlo error
+    .007, .014). The interval is narrower than that of the labelled alone in .15, .47, .94 of worlds
+    with 9 prompts where panel and people correlate by 0, .3, .7, and in .11, .72, 1.00 with 26 (600
     worlds, error .02); fitted to the same pairs it had been so in .78 at 9 prompts and .3.
 
     Args:
@@ -109,13 +111,89 @@ def ppi_mean(
         weight = _weight(y, f, u)
         value = float(weight * u.mean() + (y - weight * f).mean())
         variance = (y - weight * f).var() / n + weight**2 * u.var() / N
-        interval = _interval(value, variance, np.inf, n, "response", "PPI++, normal", level)
+        df = np.inf
+        interval = _interval(value, variance, df, n, "response", "PPI++, normal", level)
         plain = _interval(float(y.mean()), y.var(ddof=1) / n, n - 1, n, "response", "t", level)
     else:
-        weights = _weights_out_of_fold(y, f, u, code)
+        weights = _weights_without_own_group(y, f, u, code)
         weight = float(weights.mean())
-        interval, plain = _clustered(y, f, u, weights, code, code_u, level)
-    return PredictionPoweredMean(interval, weight, plain, n, N)
+        interval, plain, df = _clustered(y, f, u, weights, code, code_u, level)
+    df = df if interval.has_interval else np.nan
+    return PredictionPoweredMean(interval, weight, plain, n, N, df)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOverPrompts:
+    """People's mean over prompts, most of which the panel alone has judged.
+
+    Attributes:
+        mean: with interval and the test of 0; n rated of n_planned prompts.
+        people_alone: that of the rated prompts without the panel.
+        weight: lambda, how far the panel is listened to; nan where it has no part.
+    """
+
+    mean: Estimate
+    people_alone: Estimate
+    weight: float
+
+
+def ppi_over_prompts(
+    people: npt.ArrayLike, panel: npt.ArrayLike, *, level: float = 0.95
+) -> MeanOverPrompts:
+    """Returns people's mean over prompts, of scores or of paired differences.
+
+    A value a prompt, which is the unit: `ppi_mean` with every prompt a group. The panel need not be
+    right, nor on people's scale: what it misses on the rated prompts is put right, and where it
+    knows nothing its weight goes to 0. It holds where the rated prompts are a random sample.
+
+    Measured: benchmarks/simulate_corrected_differences.py, see docs/measurement.md.
+
+    Args:
+        people: shape (prompts,), people's mean or difference; nan where nobody rated.
+        panel: shape (prompts,), the panel's; prompts where it is nan play no part.
+        level: nominal coverage.
+
+    Returns:
+        Undefined, with the reason, below six rated prompts. Where fewer than two prompts are left
+        to predict, people's own mean stands.
+
+    Raises:
+        ValueError: shapes that differ, or a level outside (0, 1).
+
+    Source: Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv 2311.01453.
+    """
+    y, f = np.asarray(people, dtype=np.float64), np.asarray(panel, dtype=np.float64)
+    if y.ndim != 1 or y.shape != f.shape:
+        raise ValueError(f"needs two vectors of one length, got {y.shape} and {f.shape}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    is_rated, is_there = np.isfinite(y) & np.isfinite(f), np.isfinite(f)
+    n, total = int(is_rated.sum()), int(is_there.sum())
+    if n < MIN_UNITS:
+        few = f"people rated {n} of these prompts: {MIN_UNITS} are needed"
+        none = Estimate(np.nan, n=n, n_planned=total, level=level, reason=few)
+        return MeanOverPrompts(none, none, np.nan)
+    values = y[is_rated]
+    plain = _interval(values.mean(), values.var(ddof=1) / n, n - 1, n, "prompt", "t", level)
+    plain = _tested(replace(plain, n_planned=total, method="people's own mean; t"), n - 1)
+    if total - n < MIN_OTHERS:
+        return MeanOverPrompts(plain, plain, np.nan)
+    prompts = np.arange(len(y))
+    rest = is_there & ~is_rated
+    fit = ppi_mean(
+        values, f[is_rated], f[rest], groups=prompts[is_rated], unlabelled_groups=prompts[rest],
+        level=level,
+    )  # fmt: skip
+    mean = replace(fit.mean, n_planned=total, method="prediction-powered; Satterthwaite t")
+    return MeanOverPrompts(_tested(mean, fit.df), plain, fit.weight)
+
+
+def _tested(found: Estimate, df: float) -> Estimate:
+    """The estimate with the two-sided t test of 0 that goes with its interval."""
+    if not found.has_interval:
+        return found
+    p = 2 * float(stats.t.sf(abs(found.value) / found.se, df))
+    return replace(found, p=p, p_method=f"t of {df:.0f} degrees of freedom, two-sided")
 
 
 def _weight(y: Floats, f: Floats, u: Floats) -> float:
@@ -127,15 +205,31 @@ def _weight(y: Floats, f: Floats, u: Floats) -> float:
     return float(np.clip(covariance / ((1 + len(y) / len(u)) * spread), 0.0, 1.0))
 
 
-def _weights_out_of_fold(y: Floats, f: Floats, u: Floats, code: Integers) -> Floats:
-    """Returns lambda for each pair, fitted without the pairs of its fold of groups."""
+def _weights_without_own_group(y: Floats, f: Floats, u: Floats, code: Integers) -> Floats:
+    """Returns lambda for each pair, fitted without the pairs of its group.
+
+    `_weight` of the others, from sums less those of the group.
+    """
     place = np.unique(code, return_inverse=True)[1].reshape(-1)
-    fold = place % MOST_FOLDS
-    weights = np.zeros(len(y))
-    for one in np.unique(fold).tolist():
-        rest = fold != one
-        if rest.sum() > 1:
-            weights[~rest] = _weight(y[rest], f[rest], u)
+    centre = np.concatenate([f, u]).mean()
+    a, b, c = (
+        y - y.mean(),
+        f - centre,
+        u - centre,
+    )  # small numbers lose no digits in sums of squares
+
+    def others(values: Floats) -> Floats:
+        rest: Floats = values.sum() - np.bincount(place, values)
+        return rest
+
+    n, N = others(np.ones(len(y))), len(u)
+    known = np.maximum(n, 1)
+    covariance = others(a * b) / known - others(a) * others(b) / known**2
+    total = n + N
+    spread = others(b**2) + (c**2).sum() - (others(b) + c.sum()) ** 2 / total
+    usable = (n > 1) & (spread > 1e-12 * ((b**2).sum() + (c**2).sum()))
+    scale = (1 + n / N) * np.where(usable, spread, 1.0) / (total - 1)
+    weights: Floats = np.where(usable, np.clip(covariance / scale, 0.0, 1.0), 0.0)[place]
     return weights
 
 
@@ -154,7 +248,7 @@ def _clustered(
     code: Integers,
     code_u: Integers,
     level: float,
-) -> tuple[Estimate, Estimate]:
+) -> tuple[Estimate, Estimate, float]:
     size = int(max(code.max(), code_u.max())) + 1
     rest = y - weights * (f - u.mean())
     value = float(rest.mean())
@@ -175,14 +269,14 @@ def _clustered(
     reason = None
     if G < MIN_UNITS:
         reason = f"fewer than {MIN_UNITS} labelled groups"
-    elif G_u < 2:
+    elif G_u < MIN_OTHERS:
         reason = "fewer than two unlabelled groups"
     if reason is None:
-        return interval, plain
+        return interval, plain, df
     bare = Estimate(value, np.nan, np.nan, G, "prompt", interval.method, level, reason)
     if G < MIN_UNITS:
         plain = Estimate(plain.value, np.nan, np.nan, G, "prompt", "t", level, reason)
-    return bare, plain
+    return bare, plain, df
 
 
 def _interval(
@@ -190,5 +284,6 @@ def _interval(
 ) -> Estimate:
     if not variance > 1e-24 * max(1.0, value**2) or np.isnan(df):
         return Estimate(value, np.nan, np.nan, n, unit, method, level, "the values do not vary")
-    half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
-    return Estimate(value, value - half, value + half, n, unit, method, level)
+    se = float(np.sqrt(variance))
+    half = float(stats.t.ppf((1 + level) / 2, df)) * se
+    return Estimate(value, value - half, value + half, n, unit, method, level, se=se)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,23 @@ beyond that a design is too uneven for the figures that need the table."""
 
 
 @dataclass(frozen=True, slots=True)
+class Rankings:
+    """Rankings, one a rater and prompt, as they were given.
+
+    Attributes:
+        n: how many.
+        n_incomplete: of fewer responses than others ranked under the prompt.
+        n_gapped: whose ranks skip numbers that no tie accounts for (1, 2, 4), or begin above 1.
+        n_beyond: with a rank above the number of responses of the prompt.
+    """
+
+    n: int
+    n_incomplete: int
+    n_gapped: int
+    n_beyond: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ratings:
     """The ratings of one criterion and kind, oriented so that higher is better.
 
@@ -30,6 +47,8 @@ class Ratings:
         response: shape (N,), codes into the dataset's responses.
         prompt: shape (N,), codes of prompts.
         value: shape (N,).
+        rankings: of ranks, how many rankings there are and what is unusual about them; None of
+            scores, and of a selection.
     Sorted by prompt, rater and response; one rating a rater and response.
     """
 
@@ -39,6 +58,7 @@ class Ratings:
     response: Integers
     prompt: Integers
     value: Floats
+    rankings: Rankings | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -126,6 +146,64 @@ def make_ratings(
     keep = ~is_repeat
     made = Ratings(criterion, kind, rater[keep], response[keep], prompt[keep], value[keep])
     return made, int(is_repeat.sum())
+
+
+def ranked_among_all(ratings: Ratings) -> Ratings:
+    """Returns ranks so that means over raters who ranked different responses can be compared.
+
+    A rater who ranks k of the n responses of a prompt gives the best of them rank 1, whatever was
+    not shown. The rank to be expected among all n is rank (n + 1) / (k + 1), with mid-ranks for
+    ties; it stands in every prompt with an incomplete or a gapped ranking (1, 2, 4: an order of
+    three). Prompts whose rankings are complete keep their ranks as given.
+
+    Agreement with the true order of six responses, of which raters see two to six
+    (benchmarks/simulate_rankings.py, 200 worlds of ten prompts, Monte Carlo error .006): raw ranks
+    .590 and .691 with 5 and 10 raters, these .614 and .710, Plackett-Luce a prompt (these ranks
+    where it has no maximum) .604 and .705.
+    """
+    if ratings.kind != "rank" or not len(ratings):
+        return ratings
+    changes = np.ones(len(ratings), dtype=bool)
+    changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)
+    starts = np.flatnonzero(changes)
+    cell = np.cumsum(changes) - 1
+    size = np.diff(np.append(starts, len(ratings)))
+    _, _, of_prompt = _local(ratings.prompt, ratings.response)
+    n = of_prompt[ratings.prompt[starts]]
+    least, middle, dense = _ranks_in_cells(cell, -ratings.value, starts, size)
+    most = 2 * middle - least
+    given = -ratings.value
+    is_plain = np.zeros(len(starts), dtype=bool)
+    for own in (least, middle, dense, most):
+        is_plain |= np.logical_and.reduceat(np.abs(given - own) < 1e-9, starts)
+    incomplete, gapped = size < n, ~is_plain
+    counts = Rankings(
+        len(starts), int(incomplete.sum()), int(gapped.sum()),
+        int((np.maximum.reduceat(given, starts) > n).sum()),
+    )  # fmt: skip
+    is_odd = np.zeros(len(of_prompt), dtype=bool)
+    is_odd[ratings.prompt[starts[incomplete | gapped]]] = True
+    among_all = middle * ((n + 1) / (size + 1))[cell]
+    value = np.where(is_odd[ratings.prompt], -among_all, ratings.value)
+    return replace(ratings, value=value, rankings=counts)
+
+
+def _ranks_in_cells(
+    cell: Integers, value: Floats, starts: Integers, size: Integers
+) -> tuple[Floats, Floats, Floats]:
+    """Returns the lowest, the middle and the dense rank of each value within its cell."""
+    order = np.lexsort((value, cell))
+    ordered, owner = value[order], cell[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (owner[1:] != owner[:-1]) | (ordered[1:] != ordered[:-1])
+    first = np.flatnonzero(is_new)
+    run = np.cumsum(is_new) - 1
+    length = np.diff(np.append(first, len(order)))
+    low = (first - starts[owner[first]])[run] + 1
+    dense = run - run[starts][owner] + 1
+    found = np.empty((3, len(order)))
+    found[:, order] = low, low + (length[run] - 1) / 2, dense
+    return found[0], found[1], found[2]
 
 
 def ratings_of_table(table: npt.ArrayLike, prompt: npt.ArrayLike | None = None) -> Ratings:

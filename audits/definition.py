@@ -16,7 +16,13 @@ from typing import (
     Self,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from .answers_table import ColumnKind
 from .dataset import Text
@@ -29,6 +35,23 @@ _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class People(_Part):
+    """The reading that people can check, in the words in which they are asked."""
+
+    of: Name = Field(description="the column of the answers that holds it")
+    question: str = Field(default="What does the answer say?", description="what they are asked")
+    categories: Mapping[str, str] = Field(
+        default={},
+        description='value to what it means, or ""; left out: those of an agreement on the column, '
+        "else people write a number",
+    )
+    rates: Mapping[Name, tuple[str, ...]] = Field(
+        default={},
+        description="outcome, read from another column, to the categories that it is the share of; "
+        "outcomes of the column itself with `values` need no mention",
+    )
 
 
 class Outcome(_Part):
@@ -368,8 +391,8 @@ class Definition(_Part):
     )
     named: Mapping[Name, str] = Field(default={}, description="column to what reports call it")
     agreement: Mapping[Name, Agreement] = {}
-    people: str = Field(
-        default="", description="the column that people fill in who check the readings"
+    people: People | str = Field(
+        default="", description="the reading that people can check; or its column alone"
     )
     tables: tuple[TableView, ...] = Field(
         default=(), description="of the estimates that its class makes"
@@ -401,6 +424,13 @@ class Definition(_Part):
     def table_views(self) -> tuple[TableView, ...]:
         """The tables of what the class estimates, one by one."""
         return tuple(one for table in self.tables for one in table.one_by_one)
+
+    @property
+    def for_people(self) -> People | None:
+        """The reading that people can check; None where there is none."""
+        if isinstance(self.people, str):
+            return People(of=self.people) if self.people else None
+        return self.people
 
     @property
     def unit_word(self) -> str:
@@ -442,7 +472,10 @@ class Definition(_Part):
             columns = (*of, *contrast.factor, *contrast.reference, *contrast.match)
             columns += (*contrast.average, *contrast.by)
             used |= dict.fromkeys(columns, f"contrasts.{name}")
-        used |= {self.people: "people"} if self.people else {}
+        if (people := self.for_people) is not None:
+            used |= {people.of: "people"}
+            if unnamed := sorted(set(people.rates) - set(self.outcomes)):
+                raise ValueError(f"people.rates: no outcome is called {', '.join(unnamed)}")
         if unknown := [
             f"{where}: no column is called {c!r}" for c, where in used.items() if c not in known
         ]:

@@ -154,7 +154,6 @@ class _Sections:
         yield from _section("models", asked, tests)
         if found.takes_judges and not self.when:
             yield from _section("agreement", "Agreement of the two judges", self._agreement())
-        yield from _section("people", "Checked by people", self._people())
 
     def appendix(self) -> Iterator[Section]:
         """What became of the askings, and the paper."""
@@ -518,19 +517,6 @@ class _Sections:
         ]
         if said:
             yield Paragraph(f"Answers judged: {', '.join(said)}.")
-
-    def _people(self) -> list[Part]:
-        return self._table(
-            "people", {"factor": "people with"},
-            [
-                Measure("same", "same", digits=3), Measure("same", "answers", field="n"),
-                Measure("kappa", "Cohen's kappa", digits=3),
-            ],
-            "What people read in the answers drawn for them, with what the audit has read in them, "
-            "and with each other. 95% interval over answers.",
-            named={"factor": {"audit": "the audit's readings", "people": "each other"}},
-            label="People", is_short=True,
-        )  # fmt: skip
 
     # What the audit's class estimates
 

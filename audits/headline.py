@@ -391,7 +391,7 @@ def _whose(row: Mapping[Any, Any]) -> str:
 
 
 def trust(view: AuditView) -> Iterator[tuple[str, str]]:
-    """Coverage, readings, direction, units and people."""
+    """Coverage, readings, direction and units."""
     planned = view.counts.get("planned", 0)
     if planned:
         others = [
@@ -407,8 +407,6 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
         yield "units", f"intervals and tests are over {units(n, view.unit)}{_rule(view)}"
-    if planned:
-        yield "people", _people(view)
 
 
 def _least_answered(view: AuditView) -> Iterator[str]:
@@ -505,17 +503,6 @@ def _directions(view: AuditView) -> Iterator[str]:
                 where = "above" if sign > 0 else "below"
                 told = f"{same} of {units(len(mine), 'model')}"
                 yield f"{names.get(group, group)} {where} in {told}, shown in {len(shown)}"
-
-
-def _people(view: AuditView) -> str:
-    same = view.figure("people", "same", factor="audit")
-    if same is None:
-        return "no reading was checked by people"
-    said = f"people read the same in {number(100 * same.value, 0)}% of {units(same.n, 'answer')}"
-    among = view.figure("people", "same", factor="people")
-    if among is not None:
-        said += f"; two people in {number(100 * among.value, 0)}% of {among.n:,}"
-    return said
 
 
 def _n_units(view: AuditView) -> int:

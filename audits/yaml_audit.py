@@ -21,7 +21,7 @@ from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..yaml_files import read_document
 from .answer_forms import one_of, read_number, read_option, whole_number
 from .audit import Audit, AuditItem, AuditOptions, Cell, Reading
-from .definition import DEFINITION_FILE, Agreement, Definition, Read
+from .definition import DEFINITION_FILE, Agreement, Definition, People, Read
 
 _JUDGE = """\
 You see a question that a model was asked, and its answer. Say what the answer settles on; whether
@@ -67,7 +67,7 @@ class YamlAudit(Audit[YamlOptions]):
                 "unit_name": definition.unit_name or "case",
                 "asked_together": "case",
                 "takes_judges": True,
-                "people": "answer",
+                "people": People(of="answer", categories=dict.fromkeys(read.options, "")),
                 "contrasts": contrasts,
                 "agreement": definition.agreement or (agreement if read.options else {}),
             }

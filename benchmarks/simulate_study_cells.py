@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 from simulate_worlds import TRUTH_PROMPTS, World, dataset, share, world
 
-from areopagus.aggregation.concordance import concordance, mid_ranks
+from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
+from areopagus.aggregation.rotations import mid_ranks
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.panel_people import add_one_person, add_pair_types
 from areopagus.calibration.paper import add_paper

@@ -27,7 +27,8 @@ from areopagus.aggregation import (
     permutation_test,
     ratings_of_table,
 )
-from areopagus.aggregation.concordance import mid_ranks, w_of_ranks
+from areopagus.aggregation.concordance import w_of_ranks
+from areopagus.aggregation.rotations import mid_ranks
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000

@@ -142,7 +142,7 @@ class Differences:
         figures = found[named[0]]
         first = short(self.baseline)
         if len(self.others) > 1:
-            told = [f"{short(side)} ({_with_holm(found[side]['difference'])})" for side in named]
+            told = [f"{short(side)} ({with_holm(found[side]['difference'])})" for side in named]
             more = len(sides) - len(named)
             told += [f"{more} more"] if more else []
             verb = "is" if len(sides) == 1 else "are"
@@ -152,7 +152,7 @@ class Differences:
             return f"{pair} score the same on every one of {units(one.n, 'prompt')}."
         is_inside = _is_inside(figures)
         verb = "differ by less than the margin" if is_inside else "are not told apart"
-        told_one = f"{pair} {verb}: {_with_holm(one)} points over {units(one.n, 'prompt')}"
+        told_one = f"{pair} {verb}: {with_holm(one)} points over {units(one.n, 'prompt')}"
         needed = figures.get("prompts needed")
         if needed is not None and needed.value > one.n and not is_inside:
             told_one += f"; to tell {_smallest(figures)} apart takes {count(needed.value)}"
@@ -523,7 +523,7 @@ def _upright(found: Estimate) -> Estimate:
     return replace(found, value=-found.value, low=-found.high, high=-found.low)
 
 
-def _with_holm(one: Estimate) -> str:
+def with_holm(one: Estimate) -> str:
     """The difference; where its own interval leaves 0 out, why that is not enough."""
     shown = estimate(one, is_signed=True)
     if not one.has_interval or one.covers(0.0):

@@ -443,7 +443,7 @@ def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> No
         ("run", "310 scored of 320 planned"),
         ("compared", "alder scores higher"),
         ("tested", "degrades under"),
-        ("found", "Cannot tell on overall"),
+        ("found", "Near people on evidential grounding"),
     ):
         page = shown[name][-1]["data"]["text/html"]
         assert wanted in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,7 +14,26 @@ from numpy.typing import NDArray
 from .table import Coded, HumanTable
 
 Scale = tuple[float, float] | Mapping[str, tuple[float, float]]
-"""Lowest and highest score: one for all criteria, or by criterion."""
+"""Lowest and highest score: one for all criteria, or by criterion, `REST` for all others."""
+
+REST = "rest"
+
+
+def read_scale(text: str) -> tuple[float, float]:
+    """Returns lowest and highest score from "LOW:HIGH".
+
+    Raises:
+        ValueError: with a sentence, for anything else.
+    """
+    low, colon, high = text.partition(":")
+    try:
+        ends = (float(low), float(high)) if colon else None
+    except ValueError:
+        ends = None
+    if ends is None or not -math.inf < ends[0] < ends[1] < math.inf:
+        raise ValueError("must be LOW:HIGH, such as 1:10")
+    return ends
+
 
 SHOWN = 1000
 """So many of each kind are spelled out, and so many rows of each; all are counted."""
@@ -211,9 +231,26 @@ def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
         table: the ratings.
         scale: see `Scale`; None checks ranks only.
     """
-    by_criterion = scale if isinstance(scale, Mapping) else {}
-    usual = scale if isinstance(scale, tuple) else (-np.inf, np.inf)
-    limits = [by_criterion.get(name, usual) for name in table.criterion.names]
-    low, high = np.array(limits, dtype=float).reshape(-1, 2)[table.criterion.codes].T
+    low, high = limits_of(table, scale).T
     is_off = (table.value < low) | (table.value > high)
     return np.where(table.is_rank, table.value < 1, is_off)
+
+
+def limits_of(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
+    """Returns the lowest and highest score of each rating's criterion, shape (ratings, 2).
+
+    Infinite where the scale does not name the criterion.
+    """
+    unknown = (-np.inf, np.inf)
+    limits = [scale_of(scale, name) or unknown for name in table.criterion.names]
+    found: NDArray[Any] = np.array(limits, dtype=float).reshape(-1, 2)[table.criterion.codes]
+    return found
+
+
+def scale_of(scale: Scale | None, criterion: str) -> tuple[float, float] | None:
+    """Returns the lowest and highest score of a criterion; None where nobody stated them."""
+    if scale is None:
+        return None
+    if isinstance(scale, Mapping):
+        return scale.get(criterion, scale.get(REST))
+    return (scale[0], scale[1])

@@ -10,13 +10,17 @@ from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
 from ..readers.rows import Excluded, Row
 from ..types import OVERALL
+from .answers import read_label, read_order, read_winner
 from .columns import HumanColumns
-from .plan import Plan, RatingColumn
+from .misfits import rows_said
+from .missing import EMPTY, ID_WORDS, Missing, MissingCodes
+from .plan import Plan, no_such_criterion
+from .pools import within_pool
+from .shapes import PAIR, RatingColumn
 from .side_tables import APPROVED, SourceMap
 from .table import (
     TEXT_COLUMNS,
     HumanTable,
-    Kind,
     LabelTable,
     PreferenceTable,
     TableBuilder,
@@ -26,6 +30,9 @@ SHOWN_LINES = 100
 """Of each reason, so many rows are named; all are counted."""
 
 KEPT_FAULTS = 1000
+
+TEXTS_NAMED = 20
+"""So many different texts of a column that are no numbers are named, each with its rows."""
 
 _FREE_TEXT = frozenset({"comment", "time"})
 
@@ -38,9 +45,9 @@ class RatingReader:
     Attributes:
         table, calibration: the ratings of the study, and of calibration items.
         labels, preferences: judgments of these kinds.
-        n_rows, n_missing: rows, excluded ones included; empty cells of ratings.
+        n_rows: rows, excluded ones included.
         n_composed: ratings that take prompt and source for their response.
-        faults, n_faults: the first of them, and all.
+        n_faults: all faults. Cells that are no numbers are one a column and text.
         excluded: reason to (count, first rows); of rows, or of single ratings ("rating: …").
         attributes: judge to its persona and model, for stored judgments.
     """
@@ -50,6 +57,7 @@ class RatingReader:
         path: str,
         plan: Plan,
         column_map: HumanColumns,
+        codes: MissingCodes,
         *,
         source_map: SourceMap | None = None,
         roster: Mapping[str, str] | None = None,
@@ -60,6 +68,7 @@ class RatingReader:
             path: the file's name for messages.
             plan: which column holds what.
             column_map: for codes and kinds.
+            codes: what stands for no rating.
             source_map: unblinds labels, where given.
             roster: rater to status; raters whose status is not APPROVED are left out, counted.
         """
@@ -67,21 +76,32 @@ class RatingReader:
         self.calibration = TableBuilder(HumanTable)
         self.labels = TableBuilder(LabelTable)
         self.preferences = TableBuilder(PreferenceTable)
-        self.n_rows = self.n_missing = self.n_composed = self.n_faults = 0
-        self.faults: list[InputFault] = []
+        self.n_rows = self.n_composed = self.n_faults = 0
+        self._n_told = 0
+        self._last: tuple[int, str | None, str] | None = None
+        self._kept: list[tuple[int, InputFault]] = []
         self.excluded: dict[str, tuple[int, list[int]]] = {}
         self.attributes: dict[str, dict[str, str]] = {}
         self._path = path
         self._plan = plan
-        self._described = [(n, plan.columns[n]) for n in TEXT_COLUMNS if n in plan.columns]
+        described = (*TEXT_COLUMNS, *(name for name in PAIR if name != "winner"))
+        self._described = [(n, plan.columns[n]) for n in described if n in plan.columns]
         self._criterion = plan.columns.get("criterion")
-        self._codes = {text.strip().lower(): number for text, number in column_map.codes.items()}
+        self._values = column_map.numbers_of_codes()
+        self._codes = codes
+        self._missing: dict[tuple[str, str], tuple[int, list[int]]] = {}
+        self._unnamed_labels: dict[str, tuple[int, list[int]]] = {}
+        self._no_numbers: dict[tuple[str, str], tuple[int, list[int]]] = {}
+        self._other_criteria: dict[str, None] = {}
+        self._criteria = None if plan.criteria is None else dict.fromkeys(plan.criteria, 0)
         self._rater_from_row = column_map.rater_from_row
         self._standard = {text.lower() for text in column_map.standard_item_types}
         self._source_map = source_map
         self._roster = roster or {}
         # A few different texts make up a million cells: each is checked once.
         self._ids: dict[str, str | None] = {}
+        # Labels and preferences, of which a rater gives one.
+        self._given: set[tuple[Any, ...]] = set()
         self._numbers: dict[str, float | None] = {}
 
     def read(self, rows: Iterable[Row | Excluded]) -> None:
@@ -92,27 +112,51 @@ class RatingReader:
                 self._exclude(row.line, row.reason)
             else:
                 self._read_row(row.line, row.values)
+        self._tell_texts()
+        self._tell_labels()
+        for name, n in (self._criteria or {}).items():
+            if not n:
+                self._keep(0, no_such_criterion(self._path, name, self._other_criteria))
+
+    @property
+    def faults(self) -> list[InputFault]:
+        """The first faults, in the order of rows."""
+        return [fault for _, fault in sorted(self._kept, key=lambda one: one[0])]
+
+    def missing(self) -> tuple[Missing, ...]:
+        """Returns the judgments that are not there."""
+        return tuple(
+            Missing(code, criterion, n, tuple(lines))
+            for (criterion, code), (n, lines) in self._missing.items()
+        )
 
     def _read_row(self, line: int, values: Mapping[str, Any]) -> None:
-        plan, before = self._plan, self.n_faults
+        plan, before = self._plan, self._n_told
         texts: dict[str, str | None] = dict(plan.constants)
         for ours, theirs in self._described:
             if ours != "criterion":
-                read = _text if ours in _FREE_TEXT else self._id
-                texts[ours] = self._cell(line, theirs, values, read)
+                texts[ours] = self._cell(line, theirs, values, _reads(ours, self._id))
         if self._rater_from_row:
             texts["rater_id"] = f"row {self.n_rows}"
         if plan.for_judges and self._is_not_scored(line, values, texts):
             return
-        is_sound = self.n_faults == before
+        pool = None
+        if plan.pool is not None:
+            pool = self._cell(line, plan.pool, values, self._id)
+            if pool is None and self._n_told == before:
+                self._fault(line, "must not be empty: it says who counts as one", plan.pool)
+            if not plan.says("rater_id"):
+                texts["rater_id"] = f"row {self.n_rows}"
+        is_sound = self._n_told == before
         seconds = None
-        if "duration_s" in plan.columns:
-            seconds = self._cell(line, plan.columns["duration_s"], values, self._number)
+        column = plan.columns.get("duration_s")
+        if column is not None and self._codes.code_of(values.get(column)) is None:
+            seconds = self._cell(line, column, values, self._number)
         if not is_sound:
             return
         for rating in plan.ratings:
             if rating.column in values:
-                self._read_rating(line, values, texts, rating, seconds)
+                self._read_rating(line, values, texts, rating, seconds, pool)
 
     def _read_rating(
         self,
@@ -121,35 +165,84 @@ class RatingReader:
         row_texts: Mapping[str, str | None],
         rating: RatingColumn,
         seconds: float | None,
+        pool: str | None,
     ) -> None:
-        before = self.n_faults
+        """Reads a cell of judgments: one rating or label, an order of responses, or a winner."""
+        before = self._n_told
         texts = {**row_texts, **rating.fixed}
-        value = self._cell(line, rating.column, values, self._number)
-        if self.n_faults > before:
-            return
-        if value is None:
-            self.n_missing += 1
-            return
         if "criterion" not in texts:
             column = self._criterion
             said = None if column is None else self._cell(line, column, values, self._id)
             texts["criterion"] = said or OVERALL
-        kind = self._kind(line, values, rating)
-        rater = texts.get("rater_id")
-        if rater is None:
-            self._fault(line, "must not be empty", self._plan.columns.get("rater_id", "rater_id"))
-        # Most rows name their response; the rest takes a label or a source to resolve.
-        elif texts.get("response_id") is None or texts.get("blinded_label") is not None:
-            self._resolve(line, texts)
-        if self.n_faults > before:
+            if self._n_told > before or not self._is_wanted(line, texts["criterion"]):
+                return
+        cell, kind = values[rating.column], rating.kind
+        value: float | str | None = None
+        is_value = rating.names is None and kind != "winner"
+        if is_value:
+            kind = self._kind(line, values, rating)
+        is_number = kind in ("score", "rank") and is_value
+        code = self._codes.code_of(cell, is_number=is_number)
+        if code == EMPTY and rating.place is not None:
+            return  # a tie above it, or a shorter order: no judgment is missing
+        if code is not None:
+            _count(self._missing, (texts["criterion"] or OVERALL, code), line)
             return
-        status = self._roster.get(rater or "", APPROVED)
-        if status != APPROVED:
-            self._exclude(line, f"rating: the roster says {status}")
+        if is_number:
+            try:
+                value = self._number(cell)
+            except ValueError as error:
+                _count(self._no_numbers, (rating.column, str(error)), line)
+                return
+        elif is_value:
+            told = self._n_told
+            value = self._cell(line, rating.column, values, read_label)
+            if self._n_told > told:
+                return
+        if is_value and value is None:
+            _count(self._missing, (texts["criterion"] or OVERALL, EMPTY), line)
+            return
+        for ours, theirs in rating.cells.items():
+            texts[ours] = self._cell(line, theirs, values, _reads(ours, self._id))
+        if texts.get("rater_id") is None:
+            self._fault(line, "must not be empty", self._plan.columns.get("rater_id", "rater_id"))
+        elif rating.names is None:
+            self._resolve(line, texts)
+        if self._n_told > before:
+            return
+        status = self._roster.get(texts.get("rater_id") or "", APPROVED)
+        if rating.kind == "winner":
+            self._read_preference(line, texts, rating, cell, status)
+        elif rating.names is not None:
+            self._read_order(line, texts, rating, cell, status, seconds, pool)
+        else:
+            self._add(line, texts, kind, value, status, seconds, pool)
+
+    def _add(
+        self,
+        line: int,
+        texts: dict[str, str | None],
+        kind: str,
+        value: Any,
+        status: str,
+        seconds: float | None,
+        pool: str | None,
+    ) -> None:
+        """Adds a rating or label of a response that is known."""
+        if self._is_left_out(line, status):
             return
         item_type = texts.get("item_type")
         is_standard = item_type is None or item_type.lower() in self._standard
+        if kind == "label":
+            names = ("rater_id", "prompt_id", "response_id", "criterion")
+            if not is_standard:
+                self._exclude(line, "label: of a calibration item")
+            elif self._is_first(line, "label", *(texts.get(name) for name in names)):
+                self.labels.add({**texts, "label": value}, line=line)
+            return
         builder = self.table if is_standard else self.calibration
+        if pool is not None:
+            texts["rater_id"] = within_pool(pool, texts["rater_id"] or "")
         builder.add(
             texts,
             line=line,
@@ -158,18 +251,102 @@ class RatingReader:
             duration_s=math.nan if seconds is None else seconds,
         )
 
-    def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> Kind:
+    def _read_order(
+        self,
+        line: int,
+        texts: Mapping[str, str | None],
+        rating: RatingColumn,
+        cell: Any,
+        status: str,
+        seconds: float | None,
+        pool: str | None,
+    ) -> None:
+        """Reads a cell that names responses: those of one place, or all in their order."""
+        try:
+            groups = read_order(cell)
+            if rating.place is not None and len(groups) > 1:
+                raise ValueError(f"must name the responses of one place, got {str(cell)[:40]!r}")
+        except ValueError as error:
+            self._fault(line, str(error), rating.column)
+            return
+        place = 1.0 if rating.place is None else rating.place
+        for group in groups:
+            for name in group:
+                named: dict[str, str | None] = {**texts, rating.names or "response_id": name}
+                before = self._n_told
+                self._resolve(line, named)
+                if self._n_told == before:
+                    self._add(line, named, "rank", place, status, seconds, pool)
+            place += len(group)
+
+    def _read_preference(
+        self,
+        line: int,
+        texts: Mapping[str, str | None],
+        rating: RatingColumn,
+        cell: Any,
+        status: str,
+    ) -> None:
+        """Reads which of two responses a rater prefers."""
+        before = self._n_told
+        n_composed = self.n_composed
+        sides: list[dict[str, str | None]] = []
+        for side in "ab":
+            names = [texts.get(f"{kind}_{side}") for kind in ("response", "source")]
+            said = next((name for name in names if name is not None), None)
+            if said is None:
+                column = self._plan.columns.get(f"response_{side}")
+                column = column or self._plan.columns.get(f"source_{side}", "")
+                self._fault(line, "must not be empty", column)
+                continue
+            ours = rating.names or "response_id"
+            sides.append({**texts, ours: said})
+            self._resolve(line, sides[-1])
+        self.n_composed = n_composed + (self.n_composed > n_composed)  # a pair is one judgment
+        if self._n_told > before or self._is_left_out(line, status):
+            return
+        a, b = sides
+        keys = ("response_id", "source", "model", "blinded_label")
+        if a["response_id"] == b["response_id"]:
+            self._fault(line, f"compares {a['response_id']!r} with itself", rating.column)
+            return
+        try:
+            won = read_winner(cell, *([one.get(key) for key in keys] for one in (a, b)))
+        except ValueError as error:
+            self._fault(line, str(error), rating.column)
+            return
+        pair = tuple(sorted(str(one["response_id"]) for one in sides))
+        who = (texts.get("rater_id"), texts.get("prompt_id"), texts.get("criterion"))
+        if self._is_first(line, "preference", *who, *pair):
+            responses = {"response_a": a["response_id"], "response_b": b["response_id"]}
+            self.preferences.add({**texts, **responses}, line=line, won_a=won)
+
+    def _is_first(self, line: int, what: str, *key: Any) -> bool:
+        """Returns whether a rater has not judged this before; a repeat is left out, counted."""
+        if (what, *key) in self._given:
+            self._exclude(line, f"{what}: repeats an earlier one of the same rater")
+            return False
+        self._given.add((what, *key))
+        return True
+
+    def _is_left_out(self, line: int, status: str) -> bool:
+        if status != APPROVED:
+            self._exclude(line, f"rating: the roster says {status}")
+        return status != APPROVED
+
+    def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> str:
         column = self._plan.columns.get("kind")
         said = "" if column is None else str(values.get(column) or "").strip().lower()
-        if said in ("score", "rank"):
-            return "rank" if said == "rank" else "score"
-        if said:
-            self._fault(line, f"must be score or rank, got {said[:40]!r}", column)
-        return rating.kind
+        if said and said not in ("score", "rank", "label"):
+            message = f"must be score, rank or label, got {said[:40]!r}"
+            self._fault(line, message, column)
+        return said or rating.kind
 
     def _resolve(self, line: int, texts: dict[str, str | None]) -> None:
         """Finds the response of a rating; a fault where that cannot be done."""
         label, stated = texts.get("blinded_label"), texts.get("response_id")
+        if label is None and stated is not None:
+            return  # as in most files
         if label is not None and self._source_map is not None:
             rater, prompt = texts.get("rater_id"), texts.get("prompt_id")
             known = self._source_map.resolve(rater, prompt, label) or {}
@@ -187,8 +364,10 @@ class RatingReader:
                     texts[name] = text
         if texts.get("response_id") is not None:
             return
-        if label is not None:
-            self._fault(line, f"label {label!r} names no response without a source map")
+        if label is not None and self._source_map is None:
+            # True of every row with the label: told once, by `_tell_labels`.
+            _count(self._unnamed_labels, label, line)
+            self._n_told += 1
             return
         writer = texts.get("source")
         if writer is None and not self._plan.for_judges:
@@ -226,16 +405,55 @@ class RatingReader:
             self._exclude(line, status)
         return status != "scored"
 
+    def _is_wanted(self, line: int, criterion: str | None) -> bool:
+        """Whether a row's criterion is among those asked for, where any were."""
+        if self._criteria is None or criterion is None:
+            return True
+        if criterion in self._criteria:
+            self._criteria[criterion] += 1
+            return True
+        self._other_criteria.setdefault(criterion, None)
+        self._exclude(line, "rating: of another criterion than was asked for")
+        return False
+
+    def _tell_labels(self) -> None:
+        """Makes faults of blinded labels that nothing resolves, one a label."""
+        for label, (n, lines) in self._unnamed_labels.items():
+            more = f", in {rows_said(lines, n)}" if n > 1 else ""
+            message = f"label {label!r} names no response without a source map (or a map's key)"
+            self._fault(lines[0], f"{message}{more}")
+
+    def _tell_texts(self) -> None:
+        """Makes faults of the cells of ratings that are no numbers, one a column and text."""
+        told: dict[str, int] = {}
+        left: dict[str, tuple[int, int, int]] = {}
+        for (column, message), (n, lines) in self._no_numbers.items():
+            told[column] = told.get(column, 0) + 1
+            if told[column] > TEXTS_NAMED:
+                texts, cells, line = left.get(column, (0, 0, lines[0]))
+                left[column] = (texts + 1, cells + n, line)
+                continue
+            more = f", in {rows_said(lines, n)}" if n > 1 else ""
+            self._fault(lines[0], f"{message}{more}", column)
+        for column, (texts, cells, line) in left.items():
+            self._fault(
+                line, f"must be a number: {cells:,} more cells hold {texts:,} other texts", column
+            )
+
     def _exclude(self, line: int, reason: str) -> None:
-        n, lines = self.excluded.get(reason, (0, []))
-        if len(lines) < SHOWN_LINES:
-            lines.append(line)
-        self.excluded[reason] = (n + 1, lines)
+        _count(self.excluded, reason, line)
 
     def _fault(self, line: int, message: str, column: str | None = None) -> None:
+        self._n_told += 1
+        # A row with several ratings has one rater: what is wrong with it is told once.
+        if (line, column, message) != self._last:
+            self._last = (line, column, message)
+            self._keep(line, InputFault(f"{self._path}:{line}", message, field=column))
+
+    def _keep(self, line: int, fault: InputFault) -> None:
         self.n_faults += 1
-        if len(self.faults) < KEPT_FAULTS:
-            self.faults.append(InputFault(f"{self._path}:{line}", message, field=column))
+        if len(self._kept) < KEPT_FAULTS:
+            self._kept.append((line, fault))
 
     def _cell(
         self,
@@ -255,16 +473,27 @@ class RatingReader:
         if type(cell) is not str:
             return read_id(cell)
         if cell not in self._ids:
-            self._ids[cell] = read_id(cell)
+            self._ids[cell] = None if cell.strip() in ID_WORDS else read_id(cell)
         return self._ids[cell]
 
     def _number(self, cell: Any) -> float | None:
         if type(cell) is not str:
             return read_number(cell)
         if cell not in self._numbers:
-            known = self._codes.get(cell.strip().lower())
+            known = self._values.get(cell.strip().lower())
             self._numbers[cell] = read_number(cell) if known is None else known
         return self._numbers[cell]
+
+
+def _count(counts: dict[Any, tuple[int, list[int]]], key: Any, line: int) -> None:
+    n, lines = counts.get(key, (0, []))
+    if len(lines) < SHOWN_LINES:
+        lines.append(line)
+    counts[key] = (n + 1, lines)
+
+
+def _reads(ours: str, read_id: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    return _text if ours in _FREE_TEXT else read_id
 
 
 def _text(cell: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import InputError, InputFault
 from ..readers.dispatch import read_rows
 from ..readers.rows import Row
+from .answers import bare_label
 from .columns import known_columns, read_ids
 
 APPROVED = "APPROVED"
@@ -60,16 +61,28 @@ class SourceMap:
     """
 
     def __init__(self, entries: Mapping[Key, dict[str, str]]) -> None:
-        self._entries = dict(entries)
+        self._entries = {
+            (rater, prompt, bare_label(label).lower()): found
+            for (rater, prompt, label), found in entries.items()
+        }
+
+    def labels(self) -> frozenset[str]:
+        """Returns the labels that it knows, in lower case, "a" for "Response A"."""
+        return frozenset(label for _, _, label in self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def resolve(self, rater: str | None, prompt: str | None, label: str) -> dict[str, str] | None:
         """Returns the texts that belong to the label, or None where the map does not know it."""
-        for key in ((rater, prompt, label), (None, prompt, label), (rater, None, label)):
-            found = self._entries.get(key)
+        bare = bare_label(label).lower()
+        for who, where in ((rater, prompt), (None, prompt), (rater, None), (None, None)):
+            found = self._entries.get((who, where, bare))
             if found is not None:
+                # A key for all prompts names its responses by the prompt.
+                named = found.get("response_id", "")
+                if "{prompt_id}" in named and prompt is not None:
+                    return {**found, "response_id": named.replace("{prompt_id}", prompt)}
                 return found
         return None
 
@@ -79,6 +92,7 @@ def read_source_map(given: str | Path | Iterable[Mapping[str, Any]]) -> SourceMa
 
     Columns: blinded_label and response_id, with rater_id and prompt_id where they matter; also
     source, model, item_type, domain (and their names elsewhere: judge_id, true_id, true_source).
+    Without response_id, source or model names the response of a prompt.
 
     Raises:
         InputError: with every fault: missing columns or cells, one label for two responses.
@@ -95,12 +109,16 @@ def read_source_map(given: str | Path | Iterable[Mapping[str, Any]]) -> SourceMa
     wanted = ("rater_id", "prompt_id", "blinded_label", *_RESOLVED)
     for line, ids in read_ids(rows, wanted, name, faults):
         where = f"{name}:{line}"
-        lacking = [ours for ours in ("blinded_label", "response_id") if ours not in ids]
+        is_named = any(ours in ids for ours in ("response_id", "source", "model"))
+        lacking = [] if "blinded_label" in ids else ["blinded_label"]
+        lacking += [] if is_named else ["response_id"]
         if lacking:
             faults += [InputFault(where, "must not be empty", field=ours) for ours in lacking]
             continue
         key = (ids.get("rater_id"), ids.get("prompt_id"), ids["blinded_label"])
-        if key in entries and entries[key]["response_id"] != ids["response_id"]:
+        if key in entries and any(
+            entries[key].get(ours) != ids.get(ours) for ours in ("response_id", "source", "model")
+        ):
             message = f"the label stands for another response at {name}:{lines[key]}"
             faults.append(InputFault(where, message, field="blinded_label"))
             continue
@@ -111,3 +129,20 @@ def read_source_map(given: str | Path | Iterable[Mapping[str, Any]]) -> SourceMa
     if not entries:
         raise InputError([InputFault(name, "holds no labels")])
     return SourceMap(entries)
+
+
+def read_key(key: Mapping[str, str] | str) -> SourceMap:
+    """Returns the key of a column map, as a source map.
+
+    Args:
+        key: a file (see `read_source_map`); or label to its respondent, or to a response id, which
+            holds "{prompt_id}" where there is more than one prompt.
+    """
+    if isinstance(key, str):
+        return read_source_map(key)
+    return SourceMap(
+        {
+            (None, None, label): {"response_id" if "{prompt_id}" in name else "source": name}
+            for label, name in key.items()
+        }
+    )

@@ -257,6 +257,9 @@ class TableBuilder(Generic[Table]):
         for name, column in self._numbers.items():
             column.append(numbers[name])
 
+    def __len__(self) -> int:
+        return len(next(iter(self._codes.values())))
+
     def build(self) -> Table:
         """Returns the table."""
         made: dict[str, Any] = {

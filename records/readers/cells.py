@@ -34,6 +34,7 @@ def read_id(value: Any) -> str | None:
     """
     if is_missing(value):
         return None
+    value = getattr(value, "label", value)  # of a code with a label (`statistical`)
     if isinstance(value, str):
         if len(value) > ID_LIMIT_CHARS:
             raise ValueError(f"must have at most {ID_LIMIT_CHARS} characters, got {len(value):,}")

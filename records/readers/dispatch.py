@@ -17,6 +17,7 @@ from ..spreadsheets import writable
 from .parquet import read_parquet
 from .rows import Cells, FaultSink, Row, checked_header, named_rows, read_limits
 from .saved_dataset import is_saved_dataset, read_saved_dataset
+from .statistical import read_statistical
 from .text import read_delimited, read_json, read_json_lines
 from .xlsx import read_sheet
 
@@ -44,6 +45,8 @@ _FORMATS: dict[str, TableFormat] = {
     "json": TableFormat((".json",), read_json),
     "parquet": TableFormat((".parquet", ".pq"), read_parquet, is_text=False),
     "xlsx": TableFormat((".xlsx",), read_sheet, is_cells=True, is_text=False),
+    "sav": TableFormat((".sav", ".zsav"), read_statistical, is_text=False),
+    "dta": TableFormat((".dta",), read_statistical, is_text=False),
 }
 """A new format of files is a reader and a line here."""
 

@@ -1,3 +1,4 @@
+from .any_report import check_readings as check_readings
 from .attacks import AttackRun as AttackRun
 from .attacks import RescoreRun as RescoreRun
 from .attacks import aattack as aattack

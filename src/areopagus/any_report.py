@@ -53,6 +53,26 @@ def _kind(folder: Path) -> str:
     return str(read_run_file(folder).get("kind", "panel"))
 
 
+def check_readings(job: str | Path, *labels: str | Path) -> JobRun:
+    """Takes people's labels of texts that a job has put into categories into its results.
+
+    The job's folder then says how far people agree with its readings and with each other, and what
+    its rates are by people's labels, beside what they were (table `checks` of its estimates).
+
+    Args:
+        job: the folder of an audit, a stress test or a construction of prompts, made with
+            `for_people`: its for_people.csv holds the texts that were drawn.
+        labels: that sheet with its last column filled in, one file a person; or tables with
+            item_id, rater_id and label.
+
+    Raises:
+        InputError: a folder without such readings, or labels that cannot be read, are none of the
+            categories or are of other texts.
+        StoreError: the folder cannot be written.
+    """
+    return run_of(job).check_readings(*labels)
+
+
 def write_any_report(
     folder: str | Path, *, out: str | Path | None = None, figures: bool = True
 ) -> Path:

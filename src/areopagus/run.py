@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .comparison import Comparison
+    from .records.readings import Readings
     from .reports.document import Document
 
 TEXT_FILE = "report.txt"
@@ -92,6 +93,92 @@ class JobRun(Shown, ABC):
                 "again: it goes on where it stopped, and nothing is paid twice.",
             )
         write_estimates(self.path, found)
+
+    # Readings that people check
+
+    def readings(self) -> Readings | None:
+        """What models, or rules, have put into categories in it; None where nothing was.
+
+        Raises:
+            InputError: a table of the folder cannot be read.
+        """
+        return None
+
+    def draw_for_people(self, n: int) -> Path:
+        """Draws so many texts for people to label, and returns the sheet's path.
+
+        Raises:
+            InputError: nothing was put into categories here.
+            StoreError: the folder cannot be written.
+        """
+        from .records.readings import draw_sheet
+
+        return draw_sheet(self.path, self._require_readings(), n, self._seed)
+
+    def check_readings(self, *labels: str | Path) -> Self:
+        """Takes what people say of the sheet's texts into the estimates and the report.
+
+        The labels are kept in the folder, in the place of earlier ones.
+
+        Args:
+            labels: files of labels; see `records.readings.read_labels`.
+
+        Raises:
+            InputError: nothing was put into categories here, or labels that cannot be read.
+            StoreError: the folder cannot be written.
+        """
+        from .records.readings import read_labels, write_labels
+
+        readings = self._require_readings()
+        self.require_estimates()
+        write_labels(self.path, read_labels(labels, readings))
+        self.take_checks()
+        self.write_report()
+        return self
+
+    def take_checks(self) -> None:
+        """Makes the table `checks` of the labels that the folder keeps; none without them."""
+        from .records.readings import drawn_items, kept_labels
+
+        readings = self.readings()
+        given = None if readings is None else kept_labels(self.path, readings)
+        if readings is None or given is None:
+            return
+        import pandas as pd
+
+        from .checked import check_estimates, without_checks
+
+        doing(ESTIMATING)
+        checks = check_estimates(readings, given, drawn_items(self.path)).frame()
+        rows = [without_checks(self.estimates), checks]
+        write_estimates(self.path, pd.concat(rows, ignore_index=True))
+
+    def checked(self, document: Document) -> Document:
+        """The document, with what people say of the readings, or that nobody asked them."""
+        from .checked import with_checks
+
+        return with_checks(document, self.estimates, self.path, self._seed)
+
+    def checks_document(self) -> Document:
+        """What is shown of people's checks alone.
+
+        Raises:
+            InputError: the job has not come so far.
+        """
+        from .checked import checks_document
+
+        return checks_document(self.estimates, self._seed, self.document().title)
+
+    @property
+    def _seed(self) -> int:
+        return int(self.record.get("config", {}).get("seed", 0))
+
+    def _require_readings(self) -> Readings:
+        found = self.readings()
+        if found is None:
+            fault = "has no reading that people could check: nothing is put into categories here"
+            raise InputError([InputFault(str(self.path), fault)])
+        return found
 
     @abstractmethod
     def document(self) -> Document:

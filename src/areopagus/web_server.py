@@ -46,6 +46,13 @@ HEADERS: Final = {
 }
 """What every answer carries, unless it has a header of that name already."""
 
+BODY_S: Final = 30.0
+"""Seconds in which a request's body must have come whole, and its head likewise."""
+
+LINGER_S: Final = 2.0
+"""Seconds in which a body that nobody wants is still taken in and thrown away, so that the other
+side can read why."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -103,6 +110,41 @@ def outermost(
         return response
 
     return answered
+
+
+async def body_of(request: web.Request) -> bytes:
+    """The body of a request: at most as large as the application takes, and in time.
+
+    Raises:
+        HTTPRequestEntityTooLarge: it is larger than the application takes.
+        HTTPRequestTimeout: it has not come whole within `BODY_S`.
+        HTTPBadRequest: it broke off.
+    """
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await request.read()
+    except TimeoutError:
+        raise web.HTTPRequestTimeout(reason="the body has not come in time") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise web.HTTPBadRequest(reason="the body cannot be read") from None
+
+
+def _refused_unread(request: web.BaseRequest) -> web.Response | None:
+    """The answer to a request whose body is not looked at: packed, or too large by its own word.
+
+    A packed body of a kilobyte can hold a gigabyte; no page of ours sends one.
+    """
+    packed = request.headers.get("Content-Encoding", "").strip().lower()
+    if packed not in ("", "identity"):
+        answer = json_answer({"error": "packed bodies are not taken"}, 415)
+    elif (request.content_length or 0) > request.client_max_size:
+        answer = json_answer({"error": "the body is too large"}, 413)
+    else:
+        return None
+    # No handler was chosen: the application's signals do not come.
+    answer.headers.update(HEADERS)
+    answer.force_close()
+    return answer
 
 
 def refuse_other_sites(request: web.Request, what: str) -> None:
@@ -165,6 +207,10 @@ def connections(server: web.Server, log: logging.Logger) -> Callable[[], Connect
     handle = server.request_handler
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
+        refused = _refused_unread(request)
+        if refused is not None:
+            log.info("- %s (not read) %d", request.method, refused.status)
+            return refused
         try:
             return await handle(request)
         except web.HTTPException as error:
@@ -174,7 +220,11 @@ def connections(server: web.Server, log: logging.Logger) -> Callable[[], Connect
 
     server.request_handler = answered
     # aiohttp's own access log would hold whole request lines, its own log whole requests.
-    options: Mapping[str, Any] = {"access_log": None, "own_log": log}
+    # Half a head is waited for as long as a connection may idle.
+    options: Mapping[str, Any] = {
+        "access_log": None, "own_log": log, "auto_decompress": False,
+        "keepalive_timeout": BODY_S, "lingering_time": LINGER_S,
+    }  # fmt: skip
     return lambda: Connection(server, loop=asyncio.get_running_loop(), **options)
 
 

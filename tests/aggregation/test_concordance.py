@@ -17,11 +17,10 @@ from areopagus.aggregation.concordance import (
     concordance,
     icc_across,
     kendall_w_uncorrected,
-    mid_ranks,
-    skillings_mack,
     w_of_ranks,
 )
 from areopagus.aggregation.ratings import Ratings, ratings_of_table
+from areopagus.aggregation.rotations import mid_ranks, skillings_mack
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan
@@ -239,3 +238,85 @@ def test_icc_across_prompts_takes_raters_who_rated_all_and_vary() -> None:
     assert icc_across(_one_response_a_prompt(lacking)) == icc_across(_one_response_a_prompt(table))
     alone = icc_across(_one_response_a_prompt(lacking[:, [0, 4]]))[0]
     assert alone.reason == "fewer than two raters rated every response"
+
+
+def partial(values: np.ndarray, rng: np.random.Generator, seen: int) -> np.ndarray:
+    """The same with only so many items a rater, drawn."""
+    table = np.full(values.shape, NAN)
+    for row in range(len(values)):
+        mine = rng.permutation(values.shape[1])[:seen]
+        table[row, mine] = values[row, mine]
+    return table
+
+
+def test_w_of_incomplete_rankings_is_durbins_where_balanced_and_kendalls_where_complete() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        table = np.full((7, 7), NAN)
+        for rater, line in enumerate(FANO):
+            table[rater, list(line)] = rng.permutation(3)
+        assert skillings_mack(table, resamples=9).w == pytest.approx(durbin_w(table))
+        whole = rng.normal(size=(4, 5))
+        assert skillings_mack(whole, resamples=9).w == pytest.approx(kendall_w(whole))
+
+
+def test_w_of_incomplete_rankings_is_1_only_where_all_follow_one_order() -> None:
+    rng = np.random.default_rng(5)
+    order = np.arange(6.0)
+    for _ in range(50):
+        agreed = partial(np.tile(order, (8, 1)), rng, 4)
+        found = skillings_mack(agreed, resamples=9)
+        # the fitted order is the common one in nearly every drawn design, and W is never above 1
+        assert 0.95 < found.w <= 1 + 1e-9
+        turned = agreed.copy()
+        turned[0] = -turned[0]
+        assert skillings_mack(turned, resamples=9).w < found.w
+
+
+def test_w_of_a_rotation_is_about_its_chance_value_where_nobody_agrees() -> None:
+    # Balanced, three of seven, one meeting a pair: E T = n - 1 = 6 of the largest 1 * 48 / 4 = 12.
+    rng = np.random.default_rng(6)
+    values, p = [], []
+    for _ in range(60):
+        ratings = np.full((7, 14), NAN)
+        for rater, line in enumerate(FANO):
+            for start in (0, 7):
+                ratings[rater, np.array(line) + start] = rng.permutation(3)
+        found = concordance(ratings_of_table(ratings, prompt=np.repeat([0, 1], 7)))
+        assert found.chance_w == pytest.approx(0.5, abs=0.02)
+        values.append(found.w.value)
+        p.append(found.p.value)
+    assert np.mean(values) == pytest.approx(0.5, abs=0.05)
+    assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def test_a_rotation_is_named_and_its_balanced_prompts_are_counted() -> None:
+    rng = np.random.default_rng(7)
+    quality = rng.normal(size=(3, 7))
+    table = np.full((7, 21), NAN)
+    for rater, line in enumerate(FANO):
+        for prompt in range(3):
+            mine = np.array(line) if prompt < 2 else rng.permutation(7)[:4]
+            table[rater, 7 * prompt + mine] = quality[prompt, mine]
+    found = concordance(ratings_of_table(table, prompt=np.repeat([0, 1, 2], 7)))
+    rotation = found.rotation
+    assert rotation is not None
+    assert (rotation.n_prompts, rotation.n_balanced, rotation.seen) == (3, 2, (3, 4))
+    assert found.w.value == pytest.approx(1, abs=0.01)
+    assert "Durbin's W (2 prompts), W by Skillings-Mack (1 prompts)" in found.w.method
+    assert rotation.skillings_mack.p < 0.01
+    assert found.p.value < 0.01
+    assert not found.icc_one.is_defined
+
+
+def test_one_gap_in_a_complete_table_leaves_w_with_the_complete_raters() -> None:
+    rng = np.random.default_rng(8)
+    table = rng.normal(size=(5, 12))
+    whole = concordance(ratings_of_table(table, prompt=np.repeat([0, 1], 6)))
+    table[0, 0] = NAN
+    found = concordance(ratings_of_table(table, prompt=np.repeat([0, 1], 6)))
+    assert whole.rotation is None
+    assert found.rotation is None
+    assert found.n_partial == 1
+    first = kendall_w(table[1:, :6])
+    assert dict(found.w_by_prompt) == pytest.approx({0: first, 1: kendall_w(table[:, 6:])})

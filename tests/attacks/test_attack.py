@@ -263,7 +263,7 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     assert run.text.startswith("DEMONSTRATION")
     assert max(map(len, run.text.splitlines())) <= 80
     summary = render_text(run.document())
-    assert len(summary) <= 25 - 3  # with those that say where the rest is
+    assert len(summary) <= 25
     assert run.panel_run.counts["scored"] == figure(run.estimates, "counts", "judgments").n
     # Every family is on the page, whose figures are those of the estimates.
     page = (run.path / "report.html").read_text(encoding="utf-8")

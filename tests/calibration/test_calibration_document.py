@@ -121,7 +121,7 @@ def test_the_head_has_its_grounds_in_order_and_the_picture_stands_first(
 ) -> None:
     document = planted_report.document()
     assert [word for word, _ in document.trust] == [
-        "design", "people", "panel", "corrected", "cautions"
+        "design", "people", "panel", "corrected", "scale use", "cautions"
     ]  # fmt: skip
     told = dict(document.trust)
     assert told["design"] == "5 raters x 24 prompts x 6 responses, crossed, one rating each"
@@ -190,10 +190,15 @@ def test_charts_are_drawn_where_the_data_allow(
     planted_report: Calibration, ranks_report: Calibration, tmp_path: Path
 ) -> None:
     folder = planted_report.write(tmp_path / "one").path / "figures"
-    names = ("ceiling", "agreement", "severity", "judges", "designs", "reliability", "alt_test")
+    names = (
+        "ceiling", "agreement", "severity", "facets", "judges", "designs", "reliability",
+        "alt_test",
+    )  # fmt: skip
     assert {path.name for path in folder.iterdir()} == {
         f"{name}.{suffix}" for name in names for suffix in ("png", "svg")
     }
     assert all(path.stat().st_size > 2000 for path in folder.iterdir())
     ranks = ranks_report.write(tmp_path / "two").path / "figures"
-    assert {path.stem for path in ranks.iterdir()} == set(names) - {"severity", "reliability"}
+    assert {path.stem for path in ranks.iterdir()} == set(names) - {
+        "severity", "facets", "reliability",
+    }  # fmt: skip

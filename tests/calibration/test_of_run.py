@@ -6,10 +6,12 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from areopagus import Panel
 from areopagus.calibration import calibrate, people_sentence
+from areopagus.records.humans import read_humans
 
 
 def rows(*names: str) -> list[dict[str, str]]:
@@ -119,3 +121,24 @@ def test_prompts_of_one_text_are_one_unit_of_a_calibration(tmp_path: Path) -> No
     assert merged["low"].notna().any()
     told = "14 prompt ids, of which 14 share a text with another: they are analysed as 7 prompts."
     assert [told in " ".join(one.text.split()) for one in found] == [False, True]
+
+
+def test_a_file_with_a_column_a_respondent_says_the_same_as_one_with_response_ids(
+    runs: Path, tmp_path: Path
+) -> None:
+    lines = ["rater,prompt_id,r0,r1,r2"]
+    for line in range(24):
+        who, name = "abc"[line // 8], line % 8
+        given = [2 + 2 * k + (who == "b") + (k == name % 3) for k in range(3)]
+        lines.append(f"{who},q{name},{','.join(map(str, given))}")
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(lines) + "\n")
+    reading = read_humans(path)
+    assert reading.table.response_id.used()[0] == "q0/r0"  # which the run calls q0/0
+    by_respondent, by_id = (
+        calibrate(runs / "pilot", human).estimates for human in (reading, runs / "humans.csv")
+    )
+    for measure in ("n_responses", "tau", "icc_one"):
+        values = [f[f.measure == measure].value.to_numpy() for f in (by_respondent, by_id)]
+        assert len(values[0]) > 0
+        np.testing.assert_array_equal(*values)

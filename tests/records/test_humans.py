@@ -63,21 +63,23 @@ def test_a_long_file(tmp_path: Path) -> None:
     assert reading.table.duration_s[0] == 30
     assert np.isnan(reading.table.duration_s[1])
     assert reading.table.comment.texts().tolist() == ["good", None, None]
-    assert reading.columns_ignored == ()
+    assert reading.columns_unread == ()
 
 
 def test_a_wide_file(tmp_path: Path) -> None:
     path = write(
         tmp_path / "h.csv",
-        ["rater_id", "prompt_id", "response_id", "clarity", "depth", "favourite"],
-        ["a", "p1", "r1", 7, 5, "yes"],
-        ["b", "p1", "r1", 6, "", "no"],
+        ["rater_id", "prompt_id", "response_id", "clarity", "depth", "favourite", "remark"],
+        ["a", "p1", "r1", 7, 5, "yes", "long"],
+        ["b", "p1", "r1", 6, "", "no", "short"],
     )
     reading = read_humans(path)
     assert entries(reading) == EXPECTED
     assert reading.n_missing == 1
-    assert reading.columns_sampled == ("clarity", "depth")
-    assert reading.columns_ignored == ("favourite",)
+    assert reading.columns_sampled == ("clarity", "depth", "favourite")
+    assert reading.labels.label.texts().tolist() == ["yes", "no"]
+    (unread,) = reading.columns_unread
+    assert (unread.column, unread.reason) == ("remark", "text, 2 different: 'long', 'short'")
     assert len(read_humans(path, criteria=["depth"]).table) == 1
 
 
@@ -153,8 +155,9 @@ def test_blinded_labels_are_resolved_for_each_rater_and_prompt(tmp_path: Path) -
     with pytest.raises(InputError, match="label 'Z'"):
         reading.require_sound()
     without = read_humans(path)
-    assert (len(without.table), without.n_faults) == (0, 3)
+    assert (len(without.table), without.n_faults) == (0, 2)
     assert "names no response without a source map" in without.faults[0].message
+    assert without.faults[0].message.endswith("in rows 2, 3")
 
 
 def test_a_source_map_that_contradicts_itself_or_the_file_is_a_fault(tmp_path: Path) -> None:
@@ -429,12 +432,12 @@ def test_faults_of_rows_are_kept_with_their_places(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text(
         "rater_id,prompt_id,response_id,score\n"
-        "a,p1,r1,n/a\n,p1,r1,3\na,p1,,3\na,p1,r1\na,p1,r2,\na,p1,r3,4\n"
+        "a,p1,r1,good\n,p1,r1,3\na,p1,,3\na,p1,r1\na,p1,r2,\na,p1,r3,4\n"
     )
     reading = read_humans(path)
     assert [str(fault) for fault in reading.faults] == [
         f"{path}:5: must have 4 cells as the header has, got 3",
-        f"{path}:2: score: must be a number, got the text 'n/a'",
+        f"{path}:2: score: must be a number, got the text 'good'",
         f"{path}:3: rater_id: must not be empty",
         f"{path}:4: response_id: must not be empty",
     ]
@@ -468,7 +471,7 @@ def test_kinds_by_row_and_their_faults(tmp_path: Path) -> None:
     )
     reading = read_humans(path)
     assert [entry[4] for entry in entries(reading)] == ["rank", "score"]
-    assert "must be score or rank" in reading.faults[0].message
+    assert "must be score, rank or label" in reading.faults[0].message
 
 
 def test_files_in_which_nothing_can_be_understood(tmp_path: Path) -> None:

@@ -231,6 +231,24 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], told:
     assert told in faults_of(**{**given, "out": tmp_path / "s", **change})
 
 
+def test_reasons_are_for_criteria_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"`justify`: must be among conceptual_clarity.*'charm'"):
+        build_study([study_rows()], raters=2, out=tmp_path / "s", all_models=["p7"],
+                    settings={"justify": ("charm", "overall")})  # fmt: skip
+
+
+def test_where_only_models_answered_it_is_said_once_what_to_give(tmp_path: Path) -> None:
+    rows = study_rows(prompts=4, humans=0, models=4, calibration=False)
+    with pytest.raises(InputError) as caught:
+        build_study([rows], raters=2, out=tmp_path / "study")
+    (fault,) = caught.value.faults
+    assert "give `humans` 0 and `per_packet` 4 for a study of models alone" in str(fault)
+    built = build_study(
+        [rows], raters=2, out=tmp_path / "study", settings={"humans": 0, "per_packet": 4}
+    )
+    assert (built.n_packets, built.n_responses) == (8, 16)
+
+
 def test_a_text_twice_on_a_page_and_two_weak_ones_are_refused(tmp_path: Path) -> None:
     rows = study_rows(prompts=1, calibration=False)
     rows[5]["response_text"] = f"**{rows[0]['response_text']}**"

@@ -17,6 +17,7 @@ from areopagus.errors import InputError
 from areopagus.records import ResponseSource
 from areopagus.records.estimates import estimate_at, estimate_of, estimates_by, select
 from areopagus.records.humans import read_humans
+from areopagus.records.humans.match import off_scale
 from areopagus.reports.text import render_text
 from areopagus.study import (
     BuiltStudy,
@@ -110,6 +111,25 @@ def test_calibrate_reads_the_table_as_it_is(whole: Collected) -> None:
     assert (last["verdict"], last["value"]) == ("p6-w", 1.0)
 
 
+def test_the_scale_is_known_from_the_study_and_a_stated_one_goes_before_it(
+    whole: Collected, tmp_path: Path
+) -> None:
+    table = whole.found.table
+    assert read_humans(table).scale == (1.0, 10.0)
+    assert read_humans(table, scale=(1, 5)).scale == (1, 5)
+    report = agreement(table)
+    assert "no scale is known" not in report.text
+    # A score off the scale is found without anybody stating it.
+    copied = Path(shutil.copytree(table.parent, tmp_path / "collected"))
+    text = (copied / "ratings.csv").read_text()
+    (copied / "ratings.csv").write_text(text.replace(",score,7,", ",score,17,", 1))
+    reading = read_humans(copied / "ratings.csv")
+    assert int(off_scale(reading.table, reading.scale).sum()) == 1
+    # Elsewhere, and beside a run of something else, nobody knows.
+    (copied / "ratings.csv").rename(copied / "other.csv")
+    assert read_humans(copied / "other.csv").scale is None
+
+
 def test_nothing_is_said_of_good_raters(whole: Collected) -> None:
     found = whole.found
     assert (found.flags, found.notices) == ({}, ())
@@ -150,8 +170,32 @@ def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
     assert "incomplete: 0 of 8 pages" in told["rater-06"]
     summary = render_text(found.document())
     assert "40 of 48 pages scored whole." in summary
-    assert len(summary) <= 25
+    assert summary.index(next(one for one in summary if one.startswith("Next:"))) <= 25
     assert max(map(len, render_text(found.document(), full=True))) <= 80
+
+
+def test_scripted_raters_are_not_all_called_too_fast(built: BuiltStudy) -> None:
+    rate(built.folder, seconds=2, raters=("r01", "r02", "r03", "r04"))
+    rate(built.folder, seconds=600, raters=("r05",))
+    rate(built.folder, seconds=0, raters=("r06",))  # a script that measures no time
+    found = collect_study(built.folder)
+    assert found.flags == {}
+    (notice,) = found.notices
+    assert notice.startswith("4 of 5 raters were faster than can be read on most of their pages")
+    minutes = found.estimates.query("measure == 'minutes' and rater == 'rater-06'")
+    assert list(minutes["reason"]) == ["nothing of this was saved"]
+    assert {row["duration_s"] for row in found.rows if row["rater_id"] == "rater-06"} == {""}
+
+
+def test_a_rater_far_faster_than_the_others_is_named_though_readers_could_be(
+    built: BuiltStudy,
+) -> None:
+    # Pages of some 75 words: 60 s are 75 words a minute, 10 s are 450.
+    rate(built.folder, seconds=60, raters=("r01", "r02", "r03", "r04"))
+    rate(built.folder, seconds=20, raters=("r05",))
+    rate(built.folder, seconds=10, raters=("r06",))
+    found = collect_study(built.folder)
+    assert found.flags == {"rater-06": ["6.0 times as fast as the others"]}
 
 
 def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> None:
@@ -173,7 +217,7 @@ def test_a_page_scored_in_part_keeps_its_scores_and_gets_no_places(built: BuiltS
     assert len(page) == 29
     assert {row["kind"] for row in page} == {"score"}
     assert any("1 pages are scored in part" in notice for notice in found.notices)
-    assert any("5 raters have given no score" in notice for notice in found.notices)
+    assert any("no score was given by 5 raters: " in notice for notice in found.notices)
 
 
 def test_without_ratings_or_the_organisers_folder_nothing_is_unblinded(built: BuiltStudy) -> None:

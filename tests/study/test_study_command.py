@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from processes import Command, until
-from study_data import read_csv, secrets_of
+from study_data import read_csv, secrets_of, study_rows, write_csv
 
 from areopagus.cli.study import study
 from areopagus.errors import InputError
@@ -106,7 +106,7 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
     prompts = EXAMPLE.parent / "prompts.csv"
     found = run("build", prompts, "--task", "write", "--raters", 2, "--minutes", 20, "--words", 250,
                 "--out", tmp_path / "w")  # fmt: skip
-    assert "2 writers, 4 prompts" in found.output
+    assert "2 writers, 8 prompts" in found.output
     made = read_study(tmp_path / "w")
     assert (made.kind, made.minutes, made.words) == ("writing", 20, 250)
     with pytest.raises(InputError) as caught:
@@ -116,6 +116,40 @@ def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
     assert all(name in told for name in ("--rubric", "--keep-form", "--weak"))
     with pytest.raises(InputError, match="--minutes"):
         run("build", prompts, "--raters", 2, "--minutes", 5, "--out", tmp_path / "z")
+
+
+def test_where_only_models_answered_the_options_are_named(tmp_path: Path) -> None:
+    rows = study_rows(prompts=2, humans=0, models=4, calibration=False)
+    file = write_csv(tmp_path / "models.csv", rows)
+    with pytest.raises(InputError) as caught:
+        run("build", file, "--raters", 2, "--out", tmp_path / "s")
+    assert "--humans: must be 0 where no response is by a person" in str(caught.value)
+    assert "give --humans 0 and --per-packet 4" in str(caught.value)
+    found = run("build", file, "--raters", 2, "--humans", 0, "--per-packet", 4,
+                "--out", tmp_path / "s")  # fmt: skip
+    assert "2 raters, 2 prompts" in found.output
+
+
+def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> None:
+    prompts = EXAMPLE.parent / "prompts.csv"
+    found = run("build", prompts, "--task", "label", "--raters", 3, "--question", "Is it fair?",
+                "--category", "yes", "--category", "no=not at all",
+                "--out", tmp_path / "l")  # fmt: skip
+    assert "3 raters, 8 prompts (0 calibration items), 16 pages" in found.output
+    made = read_study(tmp_path / "l")
+    assert [(one.name, one.shown) for one in made.categories] == [
+        ("yes", "yes"), ("no", "not at all")
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="--question: does not go with --task rate"):
+        run("build", prompts, "--raters", 2, "--question", "x", "--out", tmp_path / "z")
+    run("build", EXAMPLE / "responses.csv", "--raters", 2, "--per-packet", 4, "--humans", 2,
+        "--rank", "--justify", "overall", "--justify-chars", 40,
+        "--out", tmp_path / "r")  # fmt: skip
+    made = read_study(tmp_path / "r")
+    assert (made.rank, made.justify, made.justify_chars) == (True, ("overall",), 40)
+    assert "your own order" in made.instructions
+    told = " ".join(run("export", tmp_path / "r", "--as", "csv").output.split())
+    assert "Only `study serve` asks for raters' own order, and for reasons by criterion." in told
 
 
 def test_settings_are_taken_and_instructions_come_from_a_file(tmp_path: Path) -> None:

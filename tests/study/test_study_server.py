@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import logging
@@ -10,6 +11,8 @@ import os
 import re
 import signal
 import sqlite3
+import time
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -21,6 +24,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from study_data import MODELS_PROMPT, secrets_of, study_rows
 from study_process import StudyServer
 
+from areopagus import web_server
 from areopagus.errors import InputError, StoreError
 from areopagus.study import (
     BuiltStudy,
@@ -31,6 +35,7 @@ from areopagus.study import (
     open_app,
     serve_study,
 )
+from areopagus.study import app as study_app
 from areopagus.study.serving import run_app
 from areopagus.web_server import HEADERS
 
@@ -153,6 +158,52 @@ async def test_a_page_is_done_only_with_all_scores(rater: Rater) -> None:
     status, reply = await rater.save(1, scores=full(page, names), done=True)
     assert (status, reply["done"]) == (200, True)
     assert reply["study"]["pages"][0]["state"] == "done"
+
+
+async def test_an_order_and_reasons_that_are_asked_for_are_held_to(tmp_path: Path) -> None:
+    rows = study_rows(prompts=1, calibration=False)
+    built = build_study(
+        [rows], raters=2, out=tmp_path / "s",
+        settings={"per_packet": 3, "humans": 1, "rank": True,
+                  "justify": ("overall", "conceptual_clarity"), "justify_chars": 10},
+    )  # fmt: skip
+    app = open_app(built.folder)
+    async with TestClient(TestServer(app.application())) as client:
+        rater = Rater(client, secrets_of(built.folder)["rater-01"])
+        study = await rater.get("/api/study")
+        assert (study["rank"], study["justify_chars"]) == (True, 10)
+        assert study["justify"] == ["overall", "conceptual_clarity"]
+        names = await dimensions(rater)
+        page = await rater.get("/api/pages/1")
+        assert (page["places"], page["feedback"]) == ({}, {})
+        assert page["reasons"] == {"conceptual_clarity": ""}
+        whole = {"scores": full(page, names), "done": True}
+        status, reply = await rater.save(1, **whole, reasons={"conceptual_clarity": "  short   "})
+        assert status == 422
+        assert reply["faults"] == [
+            "places: are missing",
+            "reasons.overall: must have at least 10 characters",
+            "reasons.conceptual_clarity: must have at least 10 characters",
+        ]
+        for places in ({"A": 1, "B": 2}, {"A": 1, "B": 2, "C": 2, "D": 4}, {"A": 1, "B": 1, "C": 2},
+                       {"A": 0, "B": 2, "C": 3}):  # fmt: skip
+            assert (await rater.save(1, places=places))[0] == 422, places
+        assert (await rater.save(1, reasons={"charm": "not asked for"}))[0] == 422
+        given = {"comment": "C says the most", "reasons": {"conceptual_clarity": "B is confused"},
+                 "places": {"A": 1, "B": 3, "C": 1}}  # fmt: skip
+        assert (await rater.save(1, **whole, **given))[0] == 200
+        page = await rater.get("/api/pages/1")
+        assert {name: page[name] for name in given} == given
+    app.close()
+
+
+async def test_an_order_that_nobody_asked_for_is_refused(rater: Rater) -> None:
+    page = await rater.get("/api/pages/1")
+    places = {one["label"]: 1 + at for at, one in enumerate(page["responses"])}
+    assert (await rater.save(1, places=places))[0] == 422
+    assert (await rater.save(1, feedback={"offensive": "", "other": ""}))[0] == 422
+    assert (await rater.save(1, feedback={"offensive": ""}))[0] == 200
+    assert (await rater.get("/api/pages/1"))["feedback"] == {"offensive": ""}
 
 
 NO_RATINGS: list[dict[str, Any]] = [
@@ -468,26 +519,101 @@ async def test_what_is_refused_unread_is_neither_echoed_nor_logged(
             assert secret not in caplog.text, name
 
 
-async def test_a_body_that_is_not_packed_as_it_says_is_a_400(
-    built: BuiltStudy, caplog: pytest.LogCaptureFixture
+def a_save(secret: str, headers: bytes, body: bytes = b"", *, length: int | None = None) -> bytes:
+    """The bytes of a request that saves the first page."""
+    announced = len(body) if length is None else length
+    return (
+        b"PUT /api/pages/1 HTTP/1.1\r\n" + END + b"Authorization: Bearer " + secret.encode()
+        + b"\r\nContent-Type: application/json\r\n" + headers
+        + b"Content-Length: %d\r\n\r\n" % announced + body
+    )  # fmt: skip
+
+
+async def test_a_packed_body_is_refused_unread(
+    built: BuiltStudy, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = secrets_of(built.folder)["rater-01"].encode()
+    secret = secrets_of(built.folder)["rater-01"]
+    # 64 MiB in 64 KiB: whoever unpacks it is seen.
+    packed = gzip.compress(bytes(1 << 26))
+    monkeypatch.setattr(zlib, "decompressobj", None)
     async with running(built) as port:
-        for coding, body in ((b"gzip", b"abcde"), (b"deflate", b"abcde"), (b"gzip", b"")):
+        for coding, body in ((b"gzip", packed), (b"deflate", b"abc"), (b"br", b""), (b"GZip", b"")):
             caplog.clear()
             with caplog.at_level(logging.DEBUG):
                 status, headers, answer = await sent(
-                    port,
-                    b"PUT /api/pages/1 HTTP/1.1\r\n" + END + b"Authorization: Bearer " + secret
-                    + b"\r\nContent-Type: application/json\r\nContent-Encoding: " + coding
-                    + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body,
-                )  # fmt: skip
-            assert status == (400 if body else 422)
+                    port, a_save(secret, b"Content-Encoding: " + coding + b"\r\n", body)
+                )
+            assert (status, answer) == (415, {"error": "packed bodies are not taken"})
             assert HEADERS.items() <= headers.items()
-            if body:
-                assert answer == {"error": "the body cannot be read"}
-            assert all(record.exc_info is None for record in caplog.records)
-            assert "defect" not in caplog.text
+            assert "- PUT (not read) 415" in caplog.text
+        # It is refused before it has come, and no link is needed to be told.
+        status, _, _ = await sent(port, a_save("x", b"Content-Encoding: gzip\r\n", length=1 << 19))
+        assert status == 415
+        status, _, _ = await sent(port, a_save(secret, b"Content-Encoding: identity\r\n", b"{}"))
+        assert status == 422
+
+
+async def test_a_body_too_large_is_refused_by_its_word_and_by_its_length(built: BuiltStudy) -> None:
+    secret = secrets_of(built.folder)["rater-01"]
+    most = study_app.MOST_BODY_BYTES
+    async with running(built) as port:
+        status, headers, answer = await sent(port, a_save(secret, b"", b"{", length=most + 1))
+        assert (status, answer) == (413, {"error": "the body is too large"})
+        assert HEADERS.items() <= headers.items()
+        # Of a body in pieces nobody knows the length before.
+        piece = b"%x\r\n" % 65536 + b" " * 65536 + b"\r\n"
+        head = a_save(secret, b"Transfer-Encoding: chunked\r\n").replace(
+            b"Content-Length: 0\r\n", b""
+        )
+        status, _, _ = await sent(port, head + piece * (2 + most // 65536))
+        assert status == 413
+
+
+async def test_half_a_request_is_given_up_and_others_are_served_meanwhile(
+    built: BuiltStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_server, "BODY_S", 0.5)
+    monkeypatch.setattr(web_server, "LINGER_S", 0.2)
+    secret = secrets_of(built.folder)["rater-01"]
+    halves = {
+        "body": a_save(secret, b"", b"{", length=500),
+        "head": b"PUT /api/pages/1 HTTP/1.1\r\nHost: x\r\nAuthorizat",
+        "nothing": b"",
+    }
+    async with running(built) as port:
+        began = time.monotonic()
+        waiting: dict[str, asyncio.Task[bytes]] = {}
+        for name, half in halves.items():
+            reader, writing = await asyncio.open_connection("127.0.0.1", port)
+            writing.write(half)
+            waiting[name] = asyncio.create_task(_all_of(reader, writing, half[-1:]))
+        status, _, _ = await sent(port, a_save(secret, b"", b"{}"))
+        assert status == 422
+        answers = {name: await asyncio.wait_for(task, 10) for name, task in waiting.items()}
+        assert time.monotonic() - began > 0.4
+    assert answers["body"].startswith(b"HTTP/1.1 408 ")
+    assert b'{"error": "the body has not come in time"}' in answers["body"]
+    assert answers["head"] == answers["nothing"] == b""
+
+
+async def _all_of(
+    reader: asyncio.StreamReader, writing: asyncio.StreamWriter, byte: bytes
+) -> bytes:
+    """What the server sends until it closes; a byte is sent to it now and then meanwhile."""
+    found = bytearray()
+    while True:
+        try:
+            writing.write(byte)
+            part = await asyncio.wait_for(reader.read(1000), 0.1)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            part = b""
+        if not part:
+            break
+        found += part
+    writing.close()
+    return bytes(found)
 
 
 async def test_a_rater_who_breaks_off_a_save_is_no_defect(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,34 +22,43 @@ def _fits(file: HumanFile) -> bool:
 
 
 def _open(file: HumanFile) -> Opened:
-    return Opened(_answers(file), _HOUSEKEEPING)
+    words: set[str] = set()
+    return Opened(_answers(file, words), _HOUSEKEEPING, words=words)
 
 
-def _answers(file: HumanFile) -> Iterator[Row | Excluded]:
+def _answers(file: HumanFile, words: set[str]) -> Iterator[Row | Excluded]:
     """Returns a flat row for each person who answered a record.
 
-    A ranking question gives a row for each ranked response: the option is the response.
+    A ranking is an order of its options, in a row without the record's own response.
     """
     for line, record in file.rows():
         context = _context(record)
         answers = _nested(record) if isinstance(record.get("responses"), dict) else _flat(record)
-        by_user: dict[Any, dict[str, Any]] = {}
+        # A question that a person answered twice makes a second row of theirs.
+        by_user: dict[tuple[Any, int], dict[str, Any]] = {}
         n_answers = 0
         for user, question, value, status in answers:
             n_answers += 1
             if status is not None and str(status) != "submitted":
                 yield Excluded(line, f"the answer is {status}, not submitted")
                 continue
-            by_user.setdefault(user, {})[question] = value
+            n = next(n for n in itertools.count() if question not in by_user.get((user, n), ()))
+            by_user.setdefault((user, n), {})[question] = value
         if not n_answers:
             yield Excluded(line, "the record has no answer")
-        for user, found in by_user.items():
+        for (user, _), found in by_user.items():
             person = {**context, "rater_id": user}
             rankings = {name: value for name, value in found.items() if _is_ranking(value)}
-            for ranking in rankings.values():
-                for one in ranking:
-                    yield Row(line, {**person, "response_id": one["value"], "rank": one["rank"]})
-            single = {name: value for name, value in found.items() if name not in rankings}
+            if rankings:
+                orders = {name: _order(value) for name, value in rankings.items()}
+                shown = {name: cell for name, cell in person.items() if name != "response_id"}
+                yield Row(line, {**shown, **orders})
+            single = {
+                name: " + ".join(map(str, value)) if isinstance(value, list) else value
+                for name, value in found.items()
+                if name not in rankings
+            }
+            words.update(name for name, value in single.items() if isinstance(value, str))
             if single:
                 yield Row(line, {**person, **single})
 
@@ -57,6 +67,14 @@ def _is_ranking(value: Any) -> bool:
     return bool(value) and isinstance(value, list) and all(
         isinstance(part, dict) and {"value", "rank"} <= part.keys() for part in value
     )  # fmt: skip
+
+
+def _order(ranking: Any) -> list[list[str]]:
+    """Returns the groups of a ranking, the best first."""
+    groups: dict[Any, list[str]] = {}
+    for one in sorted(ranking, key=lambda one: float(one["rank"])):
+        groups.setdefault(one["rank"], []).append(str(one["value"]))
+    return [*groups.values()]
 
 
 def _context(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,4 +130,4 @@ def _listed(cell: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-ARGILLA = Layout("argilla", _fits, _open)
+ARGILLA = Layout("argilla", _fits, _open, "answers as QUESTION.responses, or nested responses")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +61,9 @@ class Opened:
         rater: the column that says who answered, where the tool has one of its own for that.
         header: the file's columns, for messages, where the rows have others as well.
         is_survey: whether columns stand for questions, which no guess can connect to responses.
+        labels: columns that hold labels, known once their rows are read.
+        titles: column to what its file says of it, which may be a name that is known (SPSS, Stata).
+        words: columns whose answers are words: labels where they are few and repeated.
     """
 
     rows: Iterator[Row | Excluded]
@@ -68,6 +71,9 @@ class Opened:
     rater: str | None = None
     header: tuple[str, ...] | None = None
     is_survey: bool = False
+    labels: set[str] = field(default_factory=set)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    words: set[str] = field(default_factory=set)
 
     def peek(self) -> list[Row]:
         """Returns some first rows that count; `rows` still brings them."""
@@ -83,8 +89,10 @@ class Layout(NamedTuple):
         name: what users call it.
         fits: whether a file has it, by its first row or record.
         open: the file's rows.
+        known_by: what of the file shows it, in words.
     """
 
     name: str
     fits: Callable[[HumanFile], bool]
     open: Callable[[HumanFile], Opened]
+    known_by: str = ""

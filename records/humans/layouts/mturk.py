@@ -50,4 +50,9 @@ def _task_answers(cell: Any) -> dict[str, Any]:
     return found
 
 
-MTURK = Layout("mturk", lambda file: file.has("hitid", "assignmentid", "workerid"), _open)
+MTURK = Layout(
+    "mturk",
+    lambda file: file.has("hitid", "assignmentid", "workerid"),
+    _open,
+    "columns HITId, AssignmentId and WorkerId",
+)

@@ -11,11 +11,15 @@ from pathlib import Path
 from ....errors import InputError, InputFault
 from ...readers.dispatch import read_cells, read_rows
 from ...readers.rows import Row
+from ...readers.statistical import SUFFIXES, variable_labels
+from .arena import ARENA
 from .argilla import ARGILLA
+from .joined import joined
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
 from .mturk import MTURK
-from .surveys import LIMESURVEY, QUALTRICS
+from .prolific import PROLIFIC
+from .surveys import GOOGLE_FORMS, LIMESURVEY, QUALTRICS
 
 
 def _open_table(file: HumanFile) -> Opened:
@@ -28,12 +32,19 @@ def _open_table(file: HumanFile) -> Opened:
     return Opened(file.rows())
 
 
-ROWS = Layout("rows", lambda file: True, _open_table)
+ROWS = Layout(
+    "rows", lambda file: True, _open_table, "a plain table, without the columns of any tool"
+)
 SCRUB = Layout(
-    "scrub", lambda file: file.has("judge_id", "true_id", "true_source", "item_type"), _open_table
+    "scrub",
+    lambda file: file.has("judge_id", "true_id", "true_source", "item_type"),
+    _open_table,
+    "columns judge_id, true_id, true_source and item_type",
 )
 
-_KNOWN: tuple[Layout, ...] = (LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, ARGILLA, SCRUB, ROWS)
+_KNOWN: tuple[Layout, ...] = (
+    LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, PROLIFIC, ARGILLA, ARENA, GOOGLE_FORMS, SCRUB, ROWS,
+)  # fmt: skip
 """The first that fits a file is taken; the last one fits all."""
 
 LAYOUTS = ("auto", *(layout.name for layout in reversed(_KNOWN)))
@@ -46,7 +57,8 @@ def open_human_file(
     has_header: bool = True,
     format: str | None = None,  # noqa: A002
     faults: list[InputFault],
-) -> tuple[str, Opened]:
+    join: tuple[Path, str] | None = None,
+) -> tuple[Layout, Opened]:
     """Returns the layout of a file (never "auto") and its rows, flattened.
 
     Args:
@@ -55,18 +67,33 @@ def open_human_file(
         has_header: whether the first row names the columns; else they are "1", "2", ….
         format: the file's format where its suffix does not say it.
         faults: takes the faults of format.
+        join: a table of items and the column by which it is joined (see `joined`).
 
     Raises:
         InputError: for a file that cannot be opened, or that is a roster and not answers.
     """
     if not has_header:
-        return "rows", Opened(_numbered(path, format, faults))
+        return ROWS, Opened(_numbered(path, format, faults))
     first = next(iter(read_rows(path, format=format, faults=[])), None)
     file = HumanFile(path, format, faults, {} if first is None else first.values)
     chosen = next(
         one for one in _KNOWN if (one.fits(file) if layout == "auto" else one.name == layout)
     )
-    return chosen.name, chosen.open(file)
+    opened = chosen.open(file)
+    if path.name.lower().endswith(SUFFIXES):
+        opened.titles = variable_labels(path)
+    if join is not None:
+        opened.rows = joined(opened.rows, path, *join, faults)
+    return chosen, opened
+
+
+def other_layouts(path: Path, chosen: Layout, *, format: str | None = None) -> tuple[str, ...]:  # noqa: A002
+    """Returns the names of the other tools' layouts that a file has the columns of."""
+    first = next(iter(read_rows(path, format=format, faults=[])), None)
+    file = HumanFile(path, format, [], {} if first is None else first.values)
+    return tuple(
+        one.name for one in _KNOWN if one is not ROWS and one is not chosen and one.fits(file)
+    )
 
 
 def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002

@@ -1,11 +1,13 @@
-"""Qualtrics and LimeSurvey: one row a person, one column a question.
+"""Qualtrics, LimeSurvey and Google Forms: one row a person, one column a question.
 
-Qualtrics has three header rows; LimeSurvey names columns by codes ("G2Q1[SQ001]. How clear?").
+Qualtrics has three header rows; LimeSurvey names columns by codes ("G2Q1[SQ001]. How clear?"),
+Google Forms by the questions themselves ("Response 3 [Clarity]").
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from ...readers.rows import Cells, Excluded, Row, checked_header, named_rows
@@ -54,7 +56,12 @@ def _qualtrics_answers(file: HumanFile) -> Iterator[Row | Excluded]:
             yield Row(line, values)
 
 
-QUALTRICS = Layout("qualtrics", _qualtrics_fits, _qualtrics_open)
+QUALTRICS = Layout(
+    "qualtrics",
+    _qualtrics_fits,
+    _qualtrics_open,
+    "columns ResponseId and StartDate or RecordedDate",
+)
 
 
 _LIMESURVEY_HOUSEKEEPING = frozenset(
@@ -94,4 +101,40 @@ def _code(name: str) -> str:
     return name.partition(". ")[0]
 
 
-LIMESURVEY = Layout("limesurvey", _limesurvey_fits, _limesurvey_open)
+LIMESURVEY = Layout(
+    "limesurvey", _limesurvey_fits, _limesurvey_open, "columns submitdate and lastpage"
+)
+
+
+_FORMS_RATER = re.compile(
+    r"e-?mail( address)?|username|(your )?(prolific|participant|rater|worker|annotator)\b.*|"
+    r"(your )?(full )?name",
+    re.IGNORECASE,
+)
+_EACH_ROW = "(row)"
+
+
+def _forms_fits(file: HumanFile) -> bool:
+    titles = [name.strip().lower() for name in file.first]
+    if titles[:1] != ["timestamp"] or file.lower_names() & {"prompt_id", "response_id"}:
+        return False
+    return any(title.endswith(("]", "?")) or _FORMS_RATER.fullmatch(title) for title in titles[1:])
+
+
+def _forms_open(file: HumanFile) -> Opened:
+    rater = next((name for name in file.first if _FORMS_RATER.fullmatch(name.strip())), None)
+    rows = file.rows() if rater is not None else _forms_rows(file)
+    return Opened(
+        iter(rows), frozenset(), rater or _EACH_ROW, header=tuple(file.first), is_survey=True
+    )
+
+
+def _forms_rows(file: HumanFile) -> Iterator[Row]:
+    """Returns the rows of a form that asked nobody for a name: each is another person."""
+    for line, values in file.rows():
+        yield Row(line, {**values, _EACH_ROW: f"row {line}"})
+
+
+GOOGLE_FORMS = Layout(
+    "google-forms", _forms_fits, _forms_open, "a first column Timestamp, and questions as columns"
+)

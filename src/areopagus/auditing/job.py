@@ -104,11 +104,8 @@ class AuditJob(Job[AuditRun]):
         self.options = read_options(self.audit, options or {})
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
-        wants_people = config.readings is not None or config.for_people is not None
-        if wants_people and not self.definition.people:
+        if config.for_people is not None and self.definition.for_people is None:
             raise InputError(f"{self.definition.name}: names no column that people could check")
-        if config.readings is not None and not Path(config.readings).is_file():
-            raise InputError([InputFault(str(config.readings), "is not a file", "readings")])
         if config.responses is not None and config.target:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")
         self.judges: tuple[Backend, ...] = judges_from(config.judges, self.audit)
@@ -252,14 +249,6 @@ class AuditJob(Job[AuditRun]):
         self.audit.write_tables(answers, self.options)
         doing(ESTIMATING)
         found = estimated(self.audit, self.options, answers)
-        if self.definition.people:
-            from ..audits.people import people_estimates, write_for_people
-
-            chosen = self.chosen
-            if chosen.for_people is not None:
-                write_for_people(self.definition, answers, chosen.for_people, chosen.seed)
-            if chosen.readings is not None:
-                found.extend(people_estimates(self.definition, answers, chosen.readings))
         self.result["limitations"] = list(self.audit.limitations(found.frame(), self.options))
         return found
 

@@ -12,6 +12,7 @@ from ..audits.definition import Definition
 from ..audits.registry import audit_names, find_audit, read_options, renamed
 from ..errors import InputError
 from ..records.estimates import Estimates
+from ..records.readings import MachineReading, Rate, Readings
 from ..reports.document import Column, Document, Entry, Records, View
 from ..run import JobRun
 from .classify import case_of, question_hash
@@ -92,7 +93,15 @@ class AuditRun(JobRun):
                 "limitations": audit.limitations(self.estimates, options),
             }
             record = {**record, "result": result}
-        return document(definition, record, self.estimates, records=self._records(definition))
+        shown = document(definition, record, self.estimates, records=self._records(definition))
+        return self.checked(shown)
+
+    def readings(self) -> Readings | None:
+        """The column that the definition says people can check, of every answer with a value."""
+        definition = self.definition
+        if definition.for_people is None or not (self.path / ANSWERS_FILE).is_file():
+            return None
+        return audit_readings(definition, self.answers)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version."""
@@ -153,6 +162,41 @@ class AuditRun(JobRun):
                 file=ANSWERS_FILE,
             ),
         )  # fmt: skip
+
+
+def audit_readings(definition: Definition, answers: AnswersTable) -> Readings | None:
+    """What an audit has read in its answers, for people to check; None where it names nothing."""
+    people = definition.for_people
+    if people is None:
+        return None
+    of = people.of
+    categories = people.categories or next(
+        (dict.fromkeys(one.levels, "") for one in definition.agreement.values() if one.of == of), {}
+    )
+    rates = [
+        Rate(one.title, frozenset(people.rates.get(name, one.values)))
+        for name, one in definition.outcomes.items()
+        if name in people.rates or (one.of == of and one.values and not one.among)
+    ]
+    for shares in definition.shares.values():
+        if shares.of == of:
+            rates += [Rate(title, frozenset([level])) for level, title in shares.levels.items()]
+
+    def rows() -> Iterator[MachineReading]:
+        from ..audits.estimate import merged_units
+
+        frame = answers.frame(("item_id", definition.unit), with_prompts=True)
+        clusters = merged_units(frame, definition.unit)
+        texts = answers.rows("prompt_text", "response_text", "target", of)
+        for cluster, row in zip(clusters, texts, strict=True):
+            if row[of] is not None and row["response_text"]:
+                shown = (row["prompt_text"], row["response_text"])
+                yield MachineReading(shown, str(row[of]), cluster, row["target"])
+
+    return Readings(
+        people.question, categories, ("prompt_text", "response_text"), definition.unit_word,
+        "respondent", tuple(rates), rows,
+    )  # fmt: skip
 
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:

@@ -5,6 +5,6 @@ from .calibration import CalibrationRun as CalibrationRun
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
 from .later_run import Applied as Applied
-from .later_run import SavedCalibration as SavedCalibration
 from .later_run import apply as apply
-from .later_run import load as load
+from .saved import SavedCalibration as SavedCalibration
+from .saved import load as load

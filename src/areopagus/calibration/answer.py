@@ -11,7 +11,9 @@ from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
+from . import preferences_answer as preferences
 from .corrections import ADOPTED
+from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
 from .people import BELOW_CHANCE, EVERY
@@ -34,6 +36,9 @@ CANNOT_TELL: Final = "cannot tell on"
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
+
+NEARLY_CROSSED: Final = 0.9
+"""Share of a crossed design's ratings from which those that are missing are told as gaps in it."""
 
 MOST_NAMED: Final = 2
 """Criteria of one verdict that the first sentence names; more are counted."""
@@ -113,6 +118,8 @@ class Answer:
     def headline(self) -> Iterator[str]:
         """Says on what the panel may stand in for one more person, and on what it may not."""
         found = self.by_verdict()
+        for verdict, names in self.labels_by_verdict().items():
+            found.setdefault(verdict, []).extend(names)
         if not found:
             yield "Nothing can be compared: people and panel share no criterion."
             return
@@ -133,6 +140,8 @@ class Answer:
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
             found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+        for verdict, name in preferences.verdicts(self.estimates):
+            found.setdefault(verdict, []).append(name)
         return found
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -154,7 +163,12 @@ class Answer:
         yield from self._coverage()
         yield from self._people(self.main)
         yield from self._panel()
-        yield from self._corrected()
+        yield from preferences.trust(self.estimates)
+        yield from self._labels()
+        if not self.has_labels_only:
+            yield from self._corrected()
+        if told := scale_use(self.estimates):
+            yield "scale use", told
         cautions = list(self._cautions())
         if (left := len(cautions) - MOST_CAUTIONS) > 0:
             cautions = [*cautions[:MOST_CAUTIONS], f"{left} more in the report."]
@@ -174,14 +188,25 @@ class Answer:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         else:
             size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
+        compared = preferences.design(self.estimates)
         if not n_ratings:
-            told = "no ratings"
-        elif n_ratings == n["rater"] * n["response"]:
+            n_labels = self.n("matched", "n_labels")
+            labelled = units(n_labels, "label") if n_labels else ""
+            told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
+        elif n_ratings == (n_crossed := n["rater"] * n["response"]):
             told = "crossed, one rating each"
+        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
+            told = f"crossed but for {units(n_crossed - n_ratings, 'rating')} of {count(n_crossed)}"
+        elif rotation := self.rotation(one):
+            told = f"in rotation: {rotation}"
         else:
             told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
         alone = "; order is that across prompts" if self.is_across else ""
-        size = f"{units(n['rater'], 'rater')} x {size}, {told}"
+        if compared and n_ratings:
+            told += f"; {compared}"
+        pool = self.record.get("matched", {}).get("pool")
+        who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
@@ -198,7 +223,8 @@ class Answer:
             parts.append(f"{count(judged.get('scored', 0))} of {units(n, 'judgment')} scored")
         if both.n != both.n_planned:
             planned = units(both.n_planned or 0, "response")
-            parts.append(f"{count(both.n)} of {planned} rated and scored")
+            called = "labelled" if self.has_labels_only else "rated"
+            parts.append(f"{count(both.n)} of {planned} {called} and scored")
         unbalanced, moved = (self.of("matched", name) for name in ("n_unbalanced", "moved"))
         if unbalanced is not None and moved is not None:
             plain = self.of("panel", "tau_of_plain_means", **self.main) if self.main else None
@@ -226,8 +252,30 @@ class Answer:
         told = f"alpha {estimate(alpha)}{self._on(keys)}"
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
-            told += f": the mean of {m.value:.3g} is worth {number(worth.value)}"
+            told += f": the mean of {m.value:.2g} is worth {number(worth.value)}"
+        w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
+        if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
+            told += f"; W {estimate(w)}, by chance {number(chance.value)}"
         yield "people", told
+
+    def rotation(self, keys: Keys) -> str:
+        """What a rater saw of a prompt, where it was but part of the responses; else nothing."""
+        n = {
+            name: self.n("people", name, **keys)
+            for name in ("n_rotated", "n_balanced", "seen_least", "seen_most", "responses_least",
+                         "responses_most")
+        }  # fmt: skip
+        if not n["n_rotated"]:
+            return ""
+        seen, of = (
+            f"{n[f'{name}_least']}"
+            + (f" to {n[f'{name}_most']}" if n[f"{name}_most"] > n[f"{name}_least"] else "")
+            for name in ("seen", "responses")
+        )
+        balanced = "balanced"
+        if n["n_balanced"] < n["n_rotated"]:
+            balanced = f"{n['n_balanced']} balanced" if n["n_balanced"] else "not balanced"
+        return f"{seen} of {of} responses a rater in {units(n['n_rotated'], 'prompt')}, {balanced}"
 
     def _on(self, keys: Keys) -> str:
         """ " on clarity", where there are several criteria."""
@@ -263,8 +311,9 @@ class Answer:
             if way != plain
         ]  # fmt: skip
         if earned:
-            told = f"{', '.join(earned)}: better on prompts not used to fit it"
-            yield "corrected", f"{told}; areopagus apply CALIBRATION RUN"
+            yield "corrected", f"{', '.join(earned)}: better on prompts not used to fit it"
+        elif not self.main:
+            return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
             yield "corrected", f"nothing: {said(why.reason)}"
         elif self.groups("maps", "group"):
@@ -281,8 +330,128 @@ class Answer:
             if measure in found and found[measure].verdict == ADOPTED
         ]
 
+    # Labels
+
+    @property
+    def has_labels_only(self) -> bool:
+        """Whether people gave labels, and neither ratings nor preferences."""
+        n = {name: self.n("matched", f"n_{name}s") for name in ("label", "rating", "preference")}
+        return n["label"] > 0 and n["rating"] == n["preference"] == 0
+
+    def label_named(self, keys: Keys) -> str:
+        """The criterion of labels in words; marked where there are ratings too."""
+        name = words(str(keys["criterion"]))
+        return name if self.has_labels_only else f"{name} (labels)"
+
+    def labels_by_verdict(self) -> dict[str, list[str]]:
+        """The criteria of labels, in words, by the verdicts of `by_verdict`."""
+        found: dict[str, list[str]] = {}
+        for keys, figures in self.groups("labels", "criterion"):
+            found.setdefault(self.label_verdict(keys, figures), []).append(self.label_named(keys))
+        return found
+
+    def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        """What can be said of the panel on one criterion of labels."""
+        kappa = figures["kappa"]
+        if not kappa.is_defined:
+            return "undefined"
+        if not kappa.has_interval and kappa.n < MIN_UNITS:
+            return "few"
+        if self._is_noise(keys):
+            return "noise"
+        if not (kappa.low if kappa.has_interval else kappa.value) > 0:
+            return "none"
+        one = self.of("label one person", "difference", criterion=keys["criterion"])
+        return (one.verdict if one is not None else None) or "agrees"
+
+    def _is_noise(self, keys: Keys) -> bool:
+        alpha = self.of("label people", "alpha", criterion=keys["criterion"])
+        if alpha is None or not alpha.is_defined:
+            return False
+        return not (alpha.low if alpha.has_interval else alpha.value) > 0
+
+    def _labels(self) -> Iterator[tuple[str, str]]:
+        """The first criterion of labels: people, panel, and what the rate becomes."""
+        found = self.groups("labels", "criterion")
+        if not found:
+            return
+        keys, figures = found[0]
+        on = f" on {self.label_named(keys)}" if len(found) > 1 or not self.has_labels_only else ""
+        of = "" if self.has_labels_only else "labels, "
+        kappa, n_panel = figures["kappa"], figures.get("n_panel")
+        if n_panel is not None and n_panel.n != n_panel.n_planned:
+            n_missing = (n_panel.n_planned or 0) - n_panel.n
+            of_all = units(n_panel.n_planned or 0, "response")
+            told = f"no label of the panel on {count(n_missing)} of {of_all}{on}"
+            both = self.of("matched", "n_both")
+            if both is None or n_missing != (both.n_planned or 0) - both.n:  # else it is said
+                yield f"{of}coverage", told
+        yield from self._label_people(keys, f"{of}people", on)
+        if kappa.is_defined:  # else a caution says why
+            told = f"kappa {estimate(kappa)}, accuracy {estimate(figures['accuracy'])}{on}"
+            name = {"criterion": keys["criterion"]}
+            one, apart = (self.of("label one person", n, **name) for n in ("of_one", "difference"))
+            if one is not None and apart is not None and one.is_defined and apart.is_defined:
+                told += (
+                    f"; kappa of one more person {number(one.value)}, difference "
+                    f"{estimate(apart, is_signed=True)}"
+                )
+            yield f"{of}panel", told
+        rates = self.groups("label rates", "group", criterion=keys["criterion"])
+        if not rates:
+            return
+        # of two labels one is enough: the one that a high score, or a yes, stands for
+        which, rate = rates[-1]
+        told = f"{which['group']}: {estimate(rate['raw'])} by the panel"
+        corrected = rate["corrected"]
+        if not corrected.is_defined:
+            yield f"{of}rate", f"{told}; not corrected: {said(corrected.reason)}"
+            return
+        checked = rate["n_checked"]
+        chance = ", if they are a random sample" if corrected.verdict == "if random" else ""
+        told += (
+            f", {estimate(corrected)} corrected by people's labels of {count(checked.n)} of "
+            f"{count(checked.n_planned or 0)} responses{chance}"
+        )
+        yield f"{of}rate", told
+
+    def _label_people(self, keys: Keys, name: str, on: str) -> Iterator[tuple[str, str]]:
+        found = dict(self.groups("label people", "criterion", criterion=keys["criterion"])[0][1])
+        alpha = found.get("alpha")
+        if alpha is None or not alpha.is_defined:
+            yield name, f"agreement undefined{on}: {said(alpha.reason if alpha else None)}"
+            return
+        same = found["agreement"]
+        yield name, f"alpha {estimate(alpha)}{on}; two say the same on {number(same.value)}"
+
+    def _label_cautions(self) -> Iterator[str]:
+        found = self.labels_by_verdict()
+        if "noise" in found:
+            yield (
+                f"People's labels are not shown to agree better than chance on "
+                f"{listed(found['noise'], 2)}: nothing can be calibrated against that."
+            )
+        if "undecided" in found:
+            yield (
+                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
+                "person, and may have less than half of a person's kappa: label more prompts."
+            )
+        if "few" in found:
+            yield (
+                f"Too few prompts labelled on {listed(found['few'], 3)}: an interval needs "
+                f"{MIN_UNITS}."
+            )
+        if "undefined" in found:
+            reasons = dict.fromkeys(
+                said(figures["kappa"].reason)
+                for _, figures in self.groups("labels", "criterion")
+                if not figures["kappa"].is_defined
+            )
+            yield f"No kappa on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
+        yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
             if self._verdict(keys, figures) == "noise":
@@ -292,6 +461,7 @@ class Answer:
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
+        yield from preferences.cautions(self.estimates)
         found = self.by_verdict()
         if "undecided" in found:
             yield (
@@ -307,7 +477,8 @@ class Answer:
                 for _, figures in self.criteria("panel")
                 if not figures["tau"].is_defined
             )
-            yield f"No tau on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+            reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
+            yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
         beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
         if beyond is not None and beyond.verdict is not None:
             yield (
@@ -326,13 +497,15 @@ class Answer:
                 yield f"{verdict.capitalize()}: {listed(names, 3)}."
         if named := self._raters_called():
             yield f"Raters: {named}."
-        if self.has_few_prompts and "few" not in found:
-            yield "Few prompts: some intervals are too short, and good judges may be named."
+        if self.has_few_prompts and "few" not in found and not self.has_labels_only:
+            yield "Few prompts: some intervals are too short."
 
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""
         measure = "within" if verdict == SOURCE_ONLY else "accuracy"
         rows = select(self.estimates, "judges", factor="judge", measure=measure, verdict=verdict)
+        if not self.main:
+            rows = select(self.estimates, "preferences of judges", measure=measure, verdict=verdict)
         return [str(name) for name in rows["group"]]
 
     def _raters_called(self) -> str:
@@ -354,10 +527,8 @@ class Answer:
 
     def people_headline(self) -> Iterator[str]:
         """Says on what people agree better than chance."""
-        shared: list[str] = []
-        apart: list[str] = []
-        against: list[str] = []
-        unknown: list[str] = []
+        told: dict[str, list[str]] = {"shared": [], "apart": [], "against": [], "unknown": []}
+        shared, apart, against, unknown = told.values()
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
@@ -368,6 +539,16 @@ class Answer:
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
+        for verdict, name in preferences.people_verdicts(self.estimates):
+            told[verdict].append(name)
+        for keys, figures in self.groups("label people", "criterion"):
+            alpha, verdict = figures["alpha"], "unknown"
+            if alpha.verdict == BELOW_CHANCE:
+                verdict = "against"
+            elif alpha.is_defined and (alpha.has_interval or alpha.n >= MIN_UNITS):
+                low = alpha.low if alpha.has_interval else alpha.value
+                verdict = "shared" if low > 0 else "apart"
+            told[verdict].append(self.label_named(keys))
         if against:
             yield (
                 f"People agree less than chance would have them on {listed(against)}: ratings "
@@ -381,15 +562,25 @@ class Answer:
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
         if not (shared or apart or against or unknown):
-            yield "Nothing can be said: nobody's ratings count."
+            yield "Nothing can be said: nobody's judgments count."
 
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""
         yield from self._design()
         for keys, _ in self.criteria("people")[:1]:
             yield from self._people(keys)
+        yield from preferences.trust(self.estimates)
+        labels = self.groups("label people", "criterion")
+        for keys, _ in labels[:1]:
+            alone = len(labels) == 1 and self.has_labels_only
+            name = "people" if self.has_labels_only else "labels"
+            yield from self._label_people(
+                keys, name, "" if alone else f" on {self.label_named(keys)}"
+            )
         if named := self._raters_called():
             yield "raters", named
+        if told := scale_use(self.estimates):
+            yield "scale use", told
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

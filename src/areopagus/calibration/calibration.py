@@ -6,12 +6,14 @@ later runs are compared with:
 run.json               what was compared, with what settings, and what was left out
 estimates.parquet      every figure; estimates.csv the same
 judge_scores.parquet   the judges' scores of the calibrated responses, for the test of drift
+people_scores.parquet  people's ratings on the panel's criterion, to correct results with
 report.html            what is shown of it; report.txt the same as text, figures/ its charts
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
+from ..records.humans.match import Scale
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
 from ..shown import Shown
@@ -32,11 +35,14 @@ from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document
+from .facets import add_many_facets
 from .judges import add_judges
+from .labels import add_label_people, add_labels, cuts_of
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
 from .people import add_calibration_items, add_people, require_agreement
+from .preferences import add_preferences
 from .reading import (
     Inferred,
     Texts,
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from ..run import Run
 
 JUDGE_SCORES_FILE = "judge_scores.parquet"
+PEOPLE_SCORES_FILE = "people_scores.parquet"
 
 _HINT = (
     "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, or a file of "
@@ -106,9 +113,13 @@ class Calibration(Agreement):
     Attributes:
         judge_scores: the judges' scores of the calibrated responses: response_id, prompt_id,
             text_sha256 (null where texts are not known), judge, score.
+        people_scores: every response of the run: response_id, respondent, text_sha256, rater,
+            score; a row a rating on what map and levels are fitted to, and one without rater and
+            score where nobody rated the response. Empty where people gave ranks only.
     """
 
     judge_scores: pd.DataFrame
+    people_scores: pd.DataFrame
 
     def document(self) -> Document:
         """What is shown, made of record and estimates alone."""
@@ -132,6 +143,8 @@ class Calibration(Agreement):
         write_estimates(path, self.estimates)
         with replaced(path / JUDGE_SCORES_FILE) as part:
             self.judge_scores.to_parquet(part, index=False)
+        with replaced(path / PEOPLE_SCORES_FILE) as part:
+            self.people_scores.to_parquet(part, index=False)
         # The page of the run that was calibrated says what was found, from run.json alone.
         raters = estimate_at(self.estimates, "matched", "n_raters")
         record = {
@@ -185,6 +198,23 @@ class CalibrationRun(JobRun):
             where = str(self.path / JUDGE_SCORES_FILE)
             raise InputError([InputFault(where, f"cannot be read: {error}")]) from error
 
+    @property
+    def people_scores(self) -> pd.DataFrame | None:
+        """As `Calibration.people_scores`; None of a folder that was written without them.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        import pandas as pd
+
+        path = self.path / PEOPLE_SCORES_FILE
+        if not path.is_file():
+            return None
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+
 
 def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]:
     """The place, the record and the estimates of a calibration or an agreement.
@@ -228,7 +258,7 @@ def calibrate(
     responses: Any = None,
     inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Calibration:
     """Returns what people's ratings say about a panel.
@@ -243,7 +273,8 @@ def calibrate(
             table of `areopagus humans comments`, or ratings in any layout; compared with people's
             ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
-        scale: lowest and highest score, where neither side says.
+        scale: lowest and highest score that people could give, where the reading does not say;
+            or that by criterion, "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -252,6 +283,7 @@ def calibrate(
             range.
     """
     config = CalibrateConfig.checked(**options)
+    cuts = cuts_of(config.cut)
     doing(READING)
     texts = texts_of(responses, run)
     dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
@@ -266,18 +298,26 @@ def calibrate(
     doing("comparing people with people")
     matched = add_matched(out, dataset, reading, target)
     add_people(out, dataset, target=target, **chance)
+    add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
     require_agreement(out.frame())
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
+    add_labels(out, dataset, cuts=cuts, rated=config.rated, epsilon=config.epsilon, **chance)
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
+    doing("placing people and judges on one ruler")
+    limits = identity.get("scale")
+    panel_scale = (limits[0], limits[1]) if limits else None
+    add_many_facets(out, dataset, panel_scale=panel_scale, **chance)
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     doing("fitting corrections")
     note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
     doing("comparing the panel with one person")
-    add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    if dataset.ratings:
+        add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     doing("computing the paper's figures")
     add_calibration_items(out, dataset)
     add_paper(out, dataset, inferred=of_comments, **chance)
@@ -291,7 +331,10 @@ def calibrate(
         "families": {model: family_of(model, families) for model in models},
         "map_note": note,
     }
-    return Calibration(record, out.frame(), _judge_scores(dataset, target, texts))
+    return Calibration(
+        record, out.frame(), _judge_scores(dataset, target, texts),
+        _people_scores(dataset, levels, texts),
+    )  # fmt: skip
 
 
 @takes_options(AgreementConfig)
@@ -299,14 +342,15 @@ def calibrate(
 def agreement(
     human: HumanReading | HumanTable | str | Path,
     *,
-    scale: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     **options: Any,
 ) -> Agreement:
     """Returns how far people agree with each other.
 
     Args:
         human: people's ratings: a reading, a table, or a file in any layout.
-        scale: lowest and highest score, where the reading does not say.
+        scale: lowest and highest score, where the reading does not say; or that by criterion,
+            "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
@@ -319,6 +363,9 @@ def agreement(
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
     add_people(out, dataset, level=config.level, seed=config.seed)
+    add_label_people(out, dataset, level=config.level)
+    add_preferences(out, dataset, level=config.level)
+    add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
@@ -333,10 +380,17 @@ def _record(
         "state": "complete",
         "versions": versions(),
         "config": config.model_dump(mode="json"),
-        "scale": list(dataset.scale) if dataset.scale else None,
+        "scale": _scale_json(dataset.scale),
         "matched": matched,
         "limitations": [list(one) for one in limitations(dataset)],
     }
+
+
+def _scale_json(scale: Scale | None) -> list[float] | dict[str, list[float]] | None:
+    """People's scale: [lowest, highest], or that by criterion ("rest" for all others)."""
+    if isinstance(scale, Mapping):
+        return {name: list(ends) for name, ends in scale.items()}
+    return list(scale) if scale is not None else None
 
 
 def _described(target: Target | None) -> dict[str, str | None] | None:
@@ -366,3 +420,27 @@ def _judge_scores(dataset: Dataset, target: Target | None, texts: Texts) -> pd.D
     made = {name: np.array(given, dtype=object)[place] for name, given in columns_of.items()}
     made |= {"judge": judges[judge], "score": np.round(table[place, judge], 6)}
     return pd.DataFrame(made, columns=columns)
+
+
+def _people_scores(dataset: Dataset, levels: Target | None, texts: Texts) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["response_id", "respondent", "text_sha256", "rater", "score"]
+    if levels is None:
+        return pd.DataFrame(columns=columns)
+    ids, ratings = dataset.responses.ids, levels.ratings
+    is_rated = np.zeros(len(ids), dtype=bool)
+    is_rated[ratings.response] = True
+    others = np.flatnonzero(~is_rated).tolist()
+    rows = [*ratings.response.tolist(), *others]
+    raters = [dataset.rater_ids[code] for code in ratings.rater.tolist()]
+    return pd.DataFrame(
+        {
+            "response_id": [ids[row] for row in rows],
+            "respondent": [dataset.responses.respondent[row] for row in rows],
+            "text_sha256": [texts.sha256.get(ids[row]) for row in rows],
+            "rater": [*raters, *([None] * len(others))],
+            "score": [*ratings.value.tolist(), *([math.nan] * len(others))],
+        },
+        columns=columns,
+    )

@@ -17,7 +17,7 @@ from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
-from .panel_people import NONE_RATED
+from .panel_people import none_rated
 from .responses import HUMAN, MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -85,8 +85,8 @@ def add_corrections(
         seed: of folds and sign flips.
     """
     if target is None or dataset.panel is None or not target.both.any():
-        _add_none(out, NONE_RATED, ("weights", "agreement"))
-        _add_none(out, NONE_RATED)
+        _add_none(out, none_rated(dataset), ("weights", "agreement"))
+        _add_none(out, none_rated(dataset))
         return None
     _add_weights(out, dataset, target, seed)
     if levels is None and target.ratings.kind == "score":
@@ -181,7 +181,7 @@ def _add_map(
         _add_none(out, few, ("maps", "error"))
         return None, None
     code = code.astype(np.int64)
-    predicted = _out_of_fold(x, y, code, dataset.scale, seed)
+    predicted = _out_of_fold(x, y, code, target.scale, seed)
     losses = {
         name: mean_by_prompt((values - y) ** 2, code, len(prompts))
         for name, values in predicted.items()
@@ -233,12 +233,12 @@ def _add_map(
             figures["gain"] = _gain(test, _NAMED[simple], n, adjusted=holm[test.p])
             figures["gain_over_mean"] = _gain(over_mean[name], "people's mean", n)
         out.add_all("maps", figures, group=name, **keys)
-    for place, (at, value) in enumerate(zip(*_knots(adopted, x, y, dataset.scale), strict=True)):
+    for place, (at, value) in enumerate(zip(*_knots(adopted, x, y, target.scale), strict=True)):
         out.add_all("map knots", {"x": at, "y": value}, group=adopted, item=str(place + 1), **keys)
     if adopted == "as is" or len(prompts) <= MOST_FOLDS:
         return predicted[adopted][None], note
     others = [
-        _out_of_fold(x, y, code, dataset.scale, seed + draw)[adopted]
+        _out_of_fold(x, y, code, target.scale, seed + draw)[adopted]
         for draw in range(1, FOLD_DRAWS)
     ]
     return np.stack([predicted[adopted], *others]), note

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
-from ..formats import count, number, said, units, words
+from ..formats import count, listed_all, number, p_value, said, units, words
 from ..records.design import order_of, stored_design
 from ..records.estimates import select
 from ..reports.document import (
@@ -25,10 +25,12 @@ from ..reports.document import (
     Section,
     Table,
 )
-from . import tables
+from . import preferences_answer, tables
 from .answer import FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
+from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
+from .label_document import label_people, labels_in_detail, labels_in_short
 from .people import EVERY, ITEMS
 from .tables import CalibrationTable
 
@@ -67,11 +69,16 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
+            ("labels", "Labels", labels_in_short(shown, _SO), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
+            ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
+            ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
             ("one-person", "Panel against one more person", shown.one_person(), "detail"),
+            ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("judges", "Judges, personas, models, axes", shown.judges(), "detail"),
             ("how-many", "How many judges", shown.how_many(), "detail"),
             ("corrections", "Corrections, out of fold", shown.corrections(), "detail"),
@@ -94,9 +101,12 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
         trust=list(shown.people_trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.people_by_criterion(), "summary"),
+            ("labels", "Labels of people", label_people(shown), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
+            ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
+            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
@@ -127,6 +137,7 @@ class _Shown(Answer):
 
     def ends(self) -> Iterator[_Parts]:
         """What every document ends with."""
+        yield "worths", "Worths of the responses of a prompt", self.worths(), "appendix"
         yield "limitations", "What cannot be said with these data", self._limits(), "detail"
         yield "paper", "The paper's definitions and figures", self._paper(), "appendix"
         yield "method", "How it was computed", self._method(), "appendix"
@@ -139,7 +150,42 @@ class _Shown(Answer):
     # People
 
     def by_criterion(self) -> Iterator[Part]:
-        """The picture and the table of the summary."""
+        """The picture and the table of the summary; of preferences the same by accuracy."""
+        yield from self._by_criterion()
+        found = [
+            (name, _SO.get(verdict, verdict), figures)
+            for name, figures in preferences_answer.criteria(self.estimates)
+            if (verdict := preferences_answer.verdict(figures)) is not None
+        ]
+        if not found:
+            return
+        yield _forest(
+            "preferences", "Panel and people on pairs", [name for name, _, _ in found],
+            {
+                "one more person": [one.get("accuracy_of_one") for _, _, one in found],
+                "panel": [one.get("accuracy_of_panel") for _, _, one in found],
+                "ceiling": [one.get("ceiling") for _, _, one in found],
+            },
+            "Accuracy on single people's preferences, with intervals over prompts; the dashed "
+            "line is chance, the ceiling the most that a judge could reach.",
+            axis="accuracy", reference=0.5, hollow=("one more person",),
+        )  # fmt: skip
+        yield Table(
+            "Accuracy on people's preferences between two responses, ties one half, on pairs of "
+            "two raters or more.",
+            "By criterion, of pairs",
+            [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
+             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+            [
+                [name, *(
+                    None if figures.get(one) is None else figures[one].value
+                    for one in ("accuracy_of_panel", "accuracy_of_one")
+                ), figures.get("accuracy_difference"), so]
+                for name, so, figures in found
+            ],
+        )  # fmt: skip
+
+    def _by_criterion(self) -> Iterator[Part]:
         found = []
         for keys, figures in self.criteria("panel"):
             panel, one, ceiling, apart = (
@@ -175,6 +221,29 @@ class _Shown(Answer):
         """The summary of people alone."""
         yield from self._agreement_chart()
         yield from self.table(tables.PEOPLE_IN_SHORT)
+        yield from self._preferences_chart()
+        yield from self.table(tables.PREFERENCES_IN_SHORT)
+
+    def _preferences_chart(self) -> Iterator[Part]:
+        found = preferences_answer.criteria(self.estimates)
+        if found:
+            yield _forest(
+                "equal", "Equal preferences by criterion", [name for name, _ in found],
+                {"beyond chance": [figures["kappa"] for _, figures in found]},
+                "Equal preferences of two raters beyond chance, with intervals over prompts.",
+                axis="kappa", reference=0.0,
+            )  # fmt: skip
+
+    def preferences(self) -> Iterator[Part]:
+        """What people prefer of two responses, and the panel, its judges and respondents."""
+        yield from self.table(tables.PREFERENCES)
+        yield from self.table(tables.PREFERENCES_PANEL)
+        yield from self.table(tables.PREFERENCES_JUDGES)
+        yield from self.table(tables.WORTHS)
+
+    def worths(self) -> Iterator[Part]:
+        """The worths of responses within their prompt."""
+        yield from self.table(tables.WORTHS_OF_RESPONSES)
 
     def _agreement_chart(self) -> Iterator[Part]:
         found = [row for row in self.criteria("people") if "n_raters" in row[1]]
@@ -196,13 +265,16 @@ class _Shown(Answer):
         told = self.record["matched"]
         n = {
             name: self.n("matched", f"n_{name}s")
-            for name in ("rater", "prompt", "response", "rating", "judge", "persona", "model",
-                         "repeat")
+            for name in ("rater", "prompt", "response", "rating", "preference", "label", "judge",
+                         "persona", "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
-        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", "rating"))
+        given = [name for name in ("rating", "preference", "label") if n[name]] or ["rating"]
+        of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *given))
         points = [("People:", f"{of_people}.")]
-        if self.of("matched", "n_judges") is not None:
+        if n["judge"] and not n["persona"]:
+            points.append(("Panel:", f"{counted['judge']}, which gave labels."))
+        elif self.of("matched", "n_judges") is not None:
             design = f"{counted['persona']} × {counted['model']}, {counted['repeat']}"
             statuses = ", ".join(
                 f"{count(found['n_judgments'].value)} {words(str(keys['group']))}"
@@ -210,25 +282,34 @@ class _Shown(Answer):
                 if found["n_judgments"].value
             )
             points.append(("Panel:", f"{counted['judge']} ({design}); judgments: {statuses}."))
-            for name, label in (("n_scored", "With a panel score:"), ("n_rated", "Rated:"),
-                                ("n_both", "Rated and scored:")):  # fmt: skip
+            rated = "Labelled" if self.has_labels_only else "Rated"
+            for name, label in (("n_scored", "With a panel score:"), ("n_rated", f"{rated}:"),
+                                ("n_both", f"{rated} and scored:")):  # fmt: skip
                 if found := self.of("matched", name):
                     of = units(found.n_planned or 0, "judged response")
                     points.append((label, f"{count(found.n)} of {of}."))
-        for name, one, many in (
-            ("n_item_ratings", "rating of a calibration item, kept apart",
-             "ratings of calibration items, kept apart"),
-            ("n_missing", "empty rating cell", "empty rating cells"),
-        ):  # fmt: skip
-            if n_these := self.n("matched", name):
-                points.append(("", f"{units(n_these, one, many)}."))
+        if n_items := self.n("matched", "n_item_ratings"):
+            one, many = "rating of a calibration item", "ratings of calibration items"
+            points.append(("", f"{units(n_items, one, many)}, kept apart."))
+        if n_missing := self.n("matched", "n_missing"):
+            codes = [
+                f"{count(self.n('matched', 'n_missing_by_code', group=code))} × {code} ({rows})"
+                for code, rows in told.get("missing", ())
+            ]
+            points.append((f"{units(n_missing, 'missing rating')}:", f"{', '.join(codes)}."))
+        if n_apart := self.n("matched", "n_preferences_left_out"):
+            one, many = "preference with a response", "preferences with responses"
+            points.append(
+                ("", f"{units(n_apart, one, many)} that the run does not have, left out.")
+            )
         for sentence, places in told["misfits"]:
             points.append((f"{sentence}:", f"{'; '.join(_first(places, 20))}."))
         if told["unrated"]:
             n_unrated = self.n("matched", "n_unrated")
             left = n_unrated - len(told["unrated"][:8])
             names = ", ".join(told["unrated"][:8]) + (f" and {left:,} more" if left > 0 else "")
-            points.append((f"{units(n_unrated, 'judged response')} nobody rated:", f"{names}."))
+            done = "labelled" if self.has_labels_only else "rated"
+            points.append((f"{units(n_unrated, 'judged response')} nobody {done}:", f"{names}."))
         for reason, rows in told["left_out"]:
             n_rows = self.n("matched", "n_left_out", group=reason)
             points.append(("Left out on reading:", f"{count(n_rows)}: {reason} ({rows})."))
@@ -236,8 +317,11 @@ class _Shown(Answer):
 
     def people(self) -> Iterator[Part]:
         """How far people agree with each other."""
+        if self.has_labels_only:
+            return
         if not len(select(self.estimates, "people")):
-            yield Paragraph("Undefined: nobody's ratings count.")
+            if not preferences_answer.criteria(self.estimates):
+                yield Paragraph("Undefined: nobody's ratings count.")
             return
         if self.record["kind"] == "calibration":
             yield from self._agreement_chart()
@@ -251,7 +335,7 @@ class _Shown(Answer):
         points = [
             (f"{self.named(keys)}:", text)
             for keys, found in self.criteria("people")
-            for text in _oddities(found)
+            for text in (*self._rotated(keys, found), *_oddities(found))
         ]
         if points:
             yield Points(points)
@@ -261,6 +345,23 @@ class _Shown(Answer):
                 "prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
                 "choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
             )  # fmt: skip
+
+    def _rotated(self, keys: Mapping[str, Any], found: Mapping[str, Estimate]) -> Iterator[str]:
+        """The design of a rotation, which W is its own, and the test that goes with it."""
+        test = found.get("skillings_mack")
+        if test is None:
+            return
+        named = found["w"].method.partition(" of ")[2].partition(";")[0]
+        told = f"in rotation, {self.rotation(keys)}: {named}."
+        if test.is_defined:
+            degrees = int(found["degrees_of_freedom"].value)
+            told += (
+                f" Skillings-Mack {number(test.value)}, {degrees} degrees of freedom, permutation "
+                f"p {p_value(test.p)}."
+            )
+        yield told
+        if n := int(found["n_apart"].value):
+            yield f"no W, as raters do not connect the responses: {units(n, 'prompt')}."
 
     def raters(self) -> Iterator[Part]:
         """Who is harsh or lenient, and who says nothing."""
@@ -299,8 +400,11 @@ class _Shown(Answer):
 
     def panel(self) -> Iterator[Part]:
         """The panel against the mean of the raters."""
+        if self.has_labels_only:
+            return
         if not self.main:
-            yield Paragraph("Undefined: people and panel share no criterion.")
+            if not preferences_answer.criteria(self.estimates):
+                yield Paragraph("Undefined: people and panel share no criterion.")
             return
         yield from self.table(tables.PANEL, where=self.where)
         if preferred := self.of("pair types", "source_only", group="cross"):
@@ -406,6 +510,8 @@ class _Shown(Answer):
 
     def corrections(self) -> Iterator[Part]:
         """What is earned out of fold."""
+        if self.has_labels_only:
+            return
         points = []
         for table, measure, label, plain in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
@@ -507,10 +613,6 @@ class _Shown(Answer):
 
     def _paper(self) -> Iterator[Part]:
         """The paper's definitions and figures."""
-        yield Paragraph(
-            "Computed as the SCRuB paper does, to be held against its figures (in brackets) and "
-            "for nothing else."
-        )
         rows: list[list[Scalar]] = []
         for keys, figures in self.groups("paper", "criterion", "detail", "respondent", "group"):
             mean = f"mean {keys['detail']}, {keys['respondent']}"
@@ -520,6 +622,10 @@ class _Shown(Answer):
                     note = said(found.reason) if not found.is_defined else ""
                     rows.append([f"{label}{place}", self.named(keys), found, found.n, note])
         if rows:
+            yield Paragraph(
+                "Computed as the SCRuB paper does, to be held against its figures (in brackets) "
+                "and for nothing else."
+            )
             yield Table(
                 "The paper's definitions.",
                 "The paper's figures",
@@ -564,6 +670,21 @@ def _oddities(found: Mapping[str, Estimate]) -> Iterator[str]:
     if n.get("n_partial"):
         cells = units(n["n_partial"], "rater x prompt cell")
         yield f"incomplete, in tau and alpha, not in W and ICC: {cells}."
+    if n.get("n_incomplete") or n.get("n_gapped"):
+        odd = [
+            f"{count(n[name])} {told}"
+            for name, told in (
+                ("n_incomplete", "of part of the responses"),
+                ("n_gapped", "with gaps in the ranks"),
+                ("n_beyond", "with ranks above the number of responses"),
+            )
+            if n.get(name)
+        ]
+        yield (
+            f"of {units(n['n_rankings'], 'ranking')}, {listed_all(odd)}: in these prompts a rank "
+            "is the one to be expected among all n responses, (n + 1)/(k + 1) times that among "
+            "the k ranked."
+        )
     if n.get("n_constant"):
         raters = units(n["n_constant"], "rater")
         yield f"one value throughout, left out of W, ICC and severity: {raters}."

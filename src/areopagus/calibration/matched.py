@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.preferences import Preferences
+from ..aggregation.ratings import Ratings
 from ..records.estimates import Estimates
 from ..records.humans import HumanReading, misfits
 from ..records.types import STATUSES
@@ -26,49 +29,74 @@ def add_matched(
     """Adds the table "matched", and returns what was left out by name, for run.json.
 
     The keys of what is returned: "misfits" (a sentence and its places with their rows), "unrated"
-    (ids of judged responses), "left_out" (on reading: reason and rows), "notices" (what was
-    assumed).
+    (ids of judged responses), "pool" (the column by which raters were pooled), "missing" (code and
+    rows of ratings that are not there), "left_out" (on reading: reason and rows), "notices" (what
+    was assumed).
     """
-    raters, prompts, rated = (
-        np.unique(np.concatenate(parts)) if parts else np.zeros(0)
-        for parts in (
-            [one.rater for one in dataset.ratings],
-            [one.prompt for one in dataset.ratings],
-            [one.response for one in dataset.ratings],
+    labels = dataset.labels
+    given: tuple[Ratings | Preferences, ...] = (*dataset.ratings, *dataset.preferences)
+    parts = [one.response for one in dataset.ratings] + _compared(dataset)
+    parts += [one.item for one in labels.people]
+    rated = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+    raters = {
+        names[code]
+        for names, of_kind in (
+            (dataset.rater_ids, [one.rater for one in given]),
+            (labels.rater_ids, [one.rater for one in labels.people]),
         )
-    )
+        for part in of_kind
+        for code in np.unique(part).tolist()
+    }
     items, report = dataset.calibration, dataset.match
     found = _misfits(dataset)
-    unrated = report.unrated_responses if report else ()
+    judged = {dataset.responses.ids[k] for k in rated.tolist()}
+    unrated = [one for one in (report.unrated_responses if report else ()) if one not in judged]
     counts = {
         "n_raters": len(raters),
-        "n_prompts": len(prompts),
+        "n_prompts": len(np.unique(dataset.responses.prompt[rated])),
         "n_responses": len(rated),
         "n_ratings": sum(len(one) for one in dataset.ratings),
+        "n_labels": sum(len(one) for one in labels.people),
+        "n_preferences": sum(len(one) for one in dataset.preferences),
+        "n_preferences_left_out": dataset.n_preferences_left_out,
         "n_item_ratings": sum(len(one) for one in items.ratings) if items else 0,
         "n_missing": reading.n_missing if reading else 0,
-        "n_repeated": dataset.n_repeated,
-        "n_without_match": dataset.n_without_match,
+        "n_repeated": dataset.n_repeated + labels.n_repeated,
+        "n_without_match": dataset.n_without_match + labels.n_without_match,
         "n_out_of_range": report.n_out_of_range if report else 0,
         "n_unrated": len(unrated),
     }
     out.add_all(TABLE, counts)
-    _add_panel(out, dataset, target, len(rated))
+    _add_panel(out, dataset, target, rated)
     exclusions = reading.exclusions if reading else ()
     for one in exclusions:
         out.add(TABLE, "n_left_out", one.n, factor="reason", group=one.reason)
+    missing = reading.missing_by_code() if reading else {}
+    for code, (n, _) in missing.items():
+        out.add(TABLE, "n_missing_by_code", n, factor="code", group=code)
     return {
         "misfits": [[one.said, one.shown(SHOWN)] for one in found],
         "unrated": list(unrated[:SHOWN]),
+        "pool": reading.pool if reading else None,
+        "missing": [[code, misfits.rows_said(lines, n)] for code, (n, lines) in missing.items()],
         "left_out": [[one.reason, misfits.rows_said(one.lines, one.n)] for one in exclusions],
-        "notices": [*(reading.notices if reading else ()), *dataset.notices],
+        "notices": [
+            *(reading.notices if reading else ()),
+            *filter(None, [reading.unread() if reading else None]),
+            *dataset.notices,
+        ],
     }
+
+
+def _compared(dataset: Dataset) -> list[npt.NDArray[np.int64]]:
+    return [side for one in dataset.preferences for side in (one.first, one.second)]
 
 
 def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
     report = dataset.match
     if report is None:
-        return [one for one in (misfits.repeated(dataset.n_repeated, ()),) if one.n]
+        alone = (misfits.repeated(dataset.n_repeated, ()), *dataset.labels.misfits)
+        return [one for one in alone if one.n]
     gone = {one.id for one in report.unmatched_ratings}
     # those of responses that the run does not have are among the unmatched already
     repeated = [one for one in report.repeated if one.response_id not in gone]
@@ -78,18 +106,25 @@ def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
         misfits.off_scale(report.n_out_of_range, report.out_of_range),
         misfits.unknown_raters(misfits.joined(report.unknown_raters)),
         misfits.other_prompts(report.other_prompts),
+        *dataset.labels.misfits,
     )
     return [one for one in found if one.n]
 
 
-def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated: int) -> None:
+def _add_panel(
+    out: Estimates, dataset: Dataset, target: Target | None, rated: npt.NDArray[np.int64]
+) -> None:
     """Adds the panel's side: its size, judgments by status, and responses scored and rated."""
     panel = dataset.panel
     if panel is None:
+        if dataset.labels.judge_ids:
+            out.add(TABLE, "n_judges", len(dataset.labels.judge_ids))
         return
     P, M, T = panel.shape
     score, plain, is_unbalanced = panel.mean(target.criterion if target is not None else None)
-    both = target.both if target is not None else np.zeros(len(score), dtype=bool)
+    both = np.isfinite(score) & np.isin(np.arange(len(score)), rated)
+    if target is not None:
+        both = target.both
     there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
     asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
     n_scored = int(np.isfinite(score).sum())
@@ -103,7 +138,7 @@ def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated:
         "n_models": M,
         "n_repeats": T,
         "n_scored": of(n_scored, len(score), "judged responses with a panel score"),
-        "n_rated": of(n_rated, len(score), "judged responses that people rated"),
+        "n_rated": of(len(rated), len(score), "judged responses that people rated"),
         "n_both": of(int(both.sum()), len(score), "judged responses both rated and scored"),
         "n_prompts_both": len(np.unique(dataset.responses.prompt[both])),
     }
@@ -127,7 +162,10 @@ def _add_panel(out: Estimates, dataset: Dataset, target: Target | None, n_rated:
 def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """Yields what cannot be said for want of data, by the shape of these, with its reason."""
     responses, panel = dataset.responses, dataset.panel
-    rated = {int(code) for one in dataset.ratings for code in np.unique(one.prompt)}
+    given: tuple[Ratings | Preferences, ...] = (*dataset.ratings, *dataset.preferences)
+    rated = {int(code) for one in given for code in np.unique(one.prompt)}
+    for labels in dataset.labels.people:
+        rated |= {int(code) for code in np.unique(responses.prompt[labels.item])}
     if len(rated) < MIN_UNITS:
         yield (
             "intervals and tests over prompts",
@@ -145,15 +183,17 @@ def limitations(dataset: Dataset) -> Iterator[tuple[str, str]]:
             ),
         )
     kinds = {one.kind for one in dataset.ratings}
-    if kinds == {"rank"}:
+    if kinds == {"rank"} or (dataset.preferences and not kinds):
+        gave = " and ".join([*(["ranks"] if kinds else []), *(["preferences"] if dataset.preferences
+                                                              else [])])  # fmt: skip
         yield (
             "levels: severity of raters, a map to people's scale, means, conformal widths",
-            "people gave ranks, and ranks hold an order and no level",
+            f"people gave {gave}, which hold an order and no level",
         )
-    raters = {int(code) for one in dataset.ratings for code in np.unique(one.rater)}
-    if len(raters) < 2:
+    of_all = [one.rater for one in (*given, *dataset.labels.people)]
+    if max((len(np.unique(raters)) for raters in of_all), default=0) < 2:
         yield "agreement between people", "one rater"
-    if not responses.has_both_sources:
+    if given and not responses.has_both_sources:
         yield (
             "whether agreement is only recognition of people and models",
             "the sources of the responses are not known, or there is one only",

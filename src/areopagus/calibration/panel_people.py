@@ -60,6 +60,13 @@ MOST_RATERS_ELSEWHERE = 300
 NONE_RATED = "no response is both rated and scored"
 
 
+def none_rated(dataset: Dataset) -> str:
+    """Returns why there is no target."""
+    if dataset.preferences and not dataset.ratings:
+        return "people compared responses and rated none"
+    return NONE_RATED
+
+
 def add_panel(
     out: Estimates,
     dataset: Dataset,
@@ -453,7 +460,7 @@ def add_one_person(
     figures = {
         "tau_of_one": one,
         "tau_of_panel": mean(of_panel, "Somers' d of the panel, same others"),
-        "tau_difference": replace(difference, verdict=_verdict(difference, one)),
+        "tau_difference": replace(difference, verdict=verdict_on(difference, one.value)),
         "ceiling": ceiling,
     }
     out.add_all("one person", figures, **keys)
@@ -534,7 +541,7 @@ def _add_one_person_across(
         {
             "tau_of_one": one,
             "tau_of_panel": panel,
-            "tau_difference": replace(difference, verdict=_verdict(difference, one)),
+            "tau_difference": replace(difference, verdict=verdict_on(difference, one.value)),
             "ceiling": ceiling,
             "n_comparisons": n,
         },
@@ -549,7 +556,14 @@ KEPT = 0.5
 """Share of one person's agreement that a panel near to people keeps at the least."""
 
 
-def _verdict(difference: Estimate, one: Estimate) -> str | None:
+def verdict_on(difference: Estimate, one: float, *, scale: float = 1.0) -> str | None:
+    """Returns the verdict on the panel's agreement less that of one more person.
+
+    Args:
+        difference: with its interval.
+        one: the agreement of one more person, 0 by chance.
+        scale: what a unit of the difference is of that agreement.
+    """
     low, high = difference.low, difference.high
     if not difference.has_interval:
         if not difference.is_defined or difference.n < MIN_UNITS:
@@ -557,7 +571,7 @@ def _verdict(difference: Estimate, one: Estimate) -> str | None:
         low = high = difference.value  # the same in every prompt
     if low > 0 or high < 0:
         return BETTER if low > 0 else WORSE
-    return NEAR if low > -(1 - KEPT) * one.value else UNDECIDED
+    return NEAR if scale * low > -(1 - KEPT) * one else UNDECIDED
 
 
 def _somers_d(sums: PairSums, level: float) -> Estimate:
@@ -605,7 +619,7 @@ def add_alt_test(
     made stands in a row without a form.
     """
     if target is None or not target.both.any():
-        return _add_none(out, NONE_RATED)
+        return _add_none(out, none_rated(dataset))
     ratings, responses = target.ratings, dataset.responses
     usable = target.both.copy()
     prompts = np.unique(responses.prompt[usable])
@@ -637,8 +651,8 @@ def add_alt_test(
     if ratings.kind == "rank":
         on_their_scale = _ranks(panel, prompt_of)
     published = alt_test(on_their_scale, by_rater, epsilon=epsilon, score="neg_rmse", seed=seed)
-    _add_form(out, BY_RANK, by_rank, drawn)
-    _add_form(out, AS_PUBLISHED, published, drawn)
+    add_form(out, BY_RANK, by_rank, drawn)
+    add_form(out, AS_PUBLISHED, published, drawn)
     return None
 
 
@@ -659,7 +673,8 @@ def _ranks(panel: Mapping[int, float], prompt_of: Mapping[int, int]) -> dict[int
     return found
 
 
-def _add_form(out: Estimates, form: str, test: AltTest, drawn: str) -> None:
+def add_form(out: Estimates, form: str, test: AltTest, drawn: str = "") -> None:
+    """Adds the rows of one form of the test to the table "alt-test"; see `add_alt_test`."""
     units = sum(1 for one in test.comparisons if not math.isnan(one.p))
     n = max((one.n for one in test.comparisons), default=0)
     description = "over raters: its test is the verdict, it has no interval"

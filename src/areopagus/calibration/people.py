@@ -17,12 +17,13 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed, verdict_limits
 from ..aggregation.kendall import PairwiseTau, pairwise_tau
 from ..aggregation.multiplicity import holm
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.rater_effects import rater_severities
 from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
 from ..errors import InputError
 from ..formats import interval, number, words
 from ..records.estimates import Estimates, select
-from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of
+from .dataset import COMPOSITE, CalibrationRatings, Dataset, Target, keys_of, on_one_scale
 from .responses import HUMAN, MODEL
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ def add_people(
         add_rater_effects(out, ratings, dataset.rater_ids, level=level)
     scored = [one for one in dataset.ratings if one.kind == "score"]
     keys = {"criterion": EVERY, "detail": "score"}
+    alike = on_one_scale(scored, dataset.scale)
+    if alike is None:
+        why = "criteria are on different scales, and one of these is not known"
+        out.add("people", "alpha_interval", undefined(why), **keys)
+        return
+    scored = [replace(one, value=round_ties(one.value)) for one in alike[0]]
     if len(scored) > 1:
         out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
         out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
@@ -124,6 +131,18 @@ def require_agreement(estimates: pd.DataFrame) -> None:
         f"them, tau {number(row['value'])} {interval(row['low'], row['high'])} between two of them"
         for row in rows.to_dict("records")
     ]
+    rows = select(estimates, "label people", measure="alpha", verdict=BELOW_CHANCE)
+    faults += [
+        f"{words(row['criterion'])} (labels): people agree less than chance would have them, alpha "
+        f"{number(row['value'])} {interval(row['low'], row['high'])}"
+        for row in rows.to_dict("records")
+    ]
+    rows = select(estimates, "preferences", measure="kappa", verdict=BELOW_CHANCE)
+    faults += [
+        f"{words(row['criterion'])} (preferences): people agree less than chance would have them, "
+        f"kappa {number(row['value'])} {interval(row['low'], row['high'])} between two of them"
+        for row in rows.to_dict("records")
+    ]
     if faults:
         raise InputError(faults, hint=BELOW_CHANCE_CAUSES)
 
@@ -150,10 +169,12 @@ def add_criterion(
     m alpha / (1 + (m - 1) alpha), with alpha's interval carried through.
 
     tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
-    raters who rated whole prompts; where every prompt has one response, ICC is across prompts, of
-    raters who rated all. Alpha is taken over all responses, so that differences between
-    prompts count as agreement (interval only for scores); AC2 with quadratic weights stands beside
-    it: it is high where one value prevails.
+    raters who rated whole prompts, W and r̄ also those of rotations (`Concordance`), with the test
+    of Skillings and Mack; where every prompt has one response, ICC is across prompts, of raters who
+    rated all. How many rankings are incomplete, gapped, or reach beyond the number of
+    responses stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that
+    differences between prompts count as agreement (interval only for scores); AC2 with quadratic
+    weights stands beside it: it is high where one value prevails.
     """
     table, prompt = by_place(ratings), _prompt_of_columns(ratings)
     agreed = concordance(ratings, level=level, seed=seed)
@@ -177,7 +198,7 @@ def add_criterion(
             agreed.mean_spearman, p=agreed.p.value, p_method=agreed.p.method or None
         ),
         "alpha_ordinal": _alpha(table, prompt, "ordinal", level),
-        "ac2": _ac2(table, prompt, ratings, dataset.scale, level),
+        "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
         "icc_one": agreed.icc_one,
         "icc_mean": agreed.icc_mean,
         "same_first": agreed.top_one,
@@ -191,6 +212,25 @@ def add_criterion(
     if ratings.n_responses == ratings.n_prompts:  # no order within prompts: that across them
         across = icc_across(ratings, level=level)
         figures["icc_one"], figures["icc_mean"], absolute, figures["mean_raters"] = across
+    if (rotation := agreed.rotation) is not None:
+        figures |= {
+            "n_rotated": rotation.n_prompts,
+            "n_balanced": rotation.n_balanced,
+            "n_apart": rotation.n_apart,
+            "seen_least": rotation.seen[0],
+            "seen_most": rotation.seen[1],
+            "responses_least": rotation.responses[0],
+            "responses_most": rotation.responses[1],
+            "skillings_mack": rotation.skillings_mack,
+            "degrees_of_freedom": rotation.degrees_of_freedom,
+        }
+    if (given := ratings.rankings) is not None:
+        figures |= {
+            "n_rankings": given.n,
+            "n_incomplete": given.n_incomplete,
+            "n_gapped": given.n_gapped,
+            "n_beyond": given.n_beyond,
+        }
     alpha = figures["alpha_ordinal"]
     if ratings.kind == "score":  # ranks have no equal distances
         alpha = figures["alpha_interval"] = _alpha(table, prompt, "interval", level)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,13 +18,17 @@ from ..records.humans import (
     HumanReading,
     HumanTable,
     JudgmentReading,
+    LabelTable,
     MatchReport,
+    PreferenceTable,
     match,
     off_scale,
     read_humans,
     read_judgments,
 )
-from ..records.humans.match import SHOWN, Scale
+from ..records.humans.match import REST, SHOWN, Scale, scale_of
+from ..records.humans.respondents import ids_by_respondent, with_ids
+from ..records.humans.sums import scale_with
 from ..records.humans.table import TableBuilder
 from ..records.prompt_units import prompt_units, shared_texts_told
 from ..records.readers.responses import ResponseSource
@@ -36,11 +40,14 @@ from .dataset import (
     CalibrationRatings,
     Dataset,
     composite_of,
+    preferences_of,
+    prompts_of_preferences,
     ratings_of,
     responses_of,
     texts_by_response,
     with_unique_ids,
 )
+from .label_sets import label_set
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
@@ -62,17 +69,52 @@ class Texts:
     columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
+def criteria_of(judges: Judges) -> tuple[str, ...]:
+    """Returns what a run judged; nothing for stored judgments that are not read yet."""
+    if isinstance(judges, JudgmentReading):
+        return judges.reading.table.criterion.used()
+    if isinstance(judges, str | Path):
+        path = Path(judges)
+        if not (path.is_dir() or path.name == RUN_FILE):
+            return ()
+        judges = Run(path.parent if path.name == RUN_FILE else path)
+    return tuple(judges.record.get("identity", {}).get("criteria", ()))
+
+
+def read_people(
+    human: People,
+    judged: Sequence[Mapping[str, str]] = (),
+    *,
+    dimensions: Collection[str] = (),
+) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
     """Returns the reading (None for a bare table), the study's ratings and calibration items.
+
+    Args:
+        human: what people said.
+        judged: rows of a run's scores: what names a response by its prompt and respondent takes
+            the id that the response has there.
+        dimensions: what the panel judged: a column of the file that is called so is read.
 
     Raises:
         InputError: the file cannot be understood, or rows of it cannot be read.
     """
+    ids, known = ids_by_respondent(judged), [row["response_id"] for row in judged]
     if isinstance(human, HumanTable):
-        return None, human, None
-    reading = human if isinstance(human, HumanReading) else read_humans(human)
-    reading.require_sound()
+        return None, with_ids(human, ids, known), None
+    reading = human
+    if not isinstance(reading, HumanReading):
+        reading = read_humans(reading, dimensions=dimensions)
+    reading = reading.require_sound()
+    if ids:
+        tables = ("table", "calibration", "labels", "preferences")
+        changed: dict[str, Any] = {n: with_ids(getattr(reading, n), ids, known) for n in tables}
+        reading = replace(reading, **changed)
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
+
+
+def _labels_of(reading: HumanReading | None) -> LabelTable:
+    """The labels of a reading; none of a bare table."""
+    return TableBuilder(LabelTable).build() if reading is None else reading.labels
 
 
 def read_texts(responses: Any) -> Texts:
@@ -93,7 +135,8 @@ def read_texts(responses: Any) -> Texts:
             name = row.response_id
             found.length[name] = len(row.response_text)
             found.sha256[name] = hashlib.sha256(row.response_text.encode()).hexdigest()
-            for column, value in row.extra.items():
+            carried = {**row.extra, "respondent_id": row.respondent_id}
+            for column, value in carried.items():
                 if value not in (None, ""):
                     found.columns.setdefault(column, {})[name] = str(value)
     finally:
@@ -149,33 +192,42 @@ def read_kept_texts(folder: Path) -> Texts:
 
 
 def people_dataset(
-    human: People, *, scale: tuple[float, float] | None = None
+    human: People, *, scale: Scale | None = None
 ) -> tuple[Dataset, HumanReading | None]:
     """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
-    (table,) = with_unique_ids(table)
+    table, compared, labels = with_unique_ids(table, preferences_in(reading), _labels_of(reading))
     screened = Screened.of(reading, stated=scale)
     table = screened.kept(table)
     items, n_repeated_items = _calibration(calibration, screened)
     screened.require()
-    responses, notices = responses_of(table)
+    responses, notices = responses_of(table, compared, labels)
     ratings, n_repeated, _ = ratings_of(table, responses)
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=None,
         match=screened.report(responses.ids),
-        scale=scale or _one_scale(reading),
+        scale=screened.scale,
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
-        notices=(*notices, *screened.notices()),
+        notices=(*notices, *screened.notices(ratings)),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
+        labels=label_set(labels, None, responses),
     ), reading
 
 
+def preferences_in(reading: HumanReading | None) -> PreferenceTable:
+    """Returns the preferences of a reading; none of a bare table."""
+    return TableBuilder(PreferenceTable).build() if reading is None else reading.preferences
+
+
 def panel_dataset(
-    judges: Judges, human: People, *, texts: Texts, scale: tuple[float, float] | None = None
+    judges: Judges, human: People, *, texts: Texts, scale: Scale | None = None
 ) -> tuple[Dataset, HumanReading | None, dict[str, Any]]:
     """Returns the dataset of people and panel, and the panel's identity.
 
@@ -183,18 +235,22 @@ def panel_dataset(
         judges: a run (or its folder), or stored judgments of any tool (or their file).
         human: people's ratings.
         texts: of the responses.
-        scale: lowest and highest score, where neither side says.
+        scale: lowest and highest score of people, or by criterion; by default as the reading says,
+            else as the panel's.
 
     Raises:
-        InputError: as the readers; or nobody rated a response of the run.
+        InputError: as the readers; or nobody rated or labelled a response of the run.
     """
-    reading, table, calibration = read_people(human)
     if isinstance(judges, str | Path):
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
+    rows = read_scores(judges.path) if isinstance(judges, Run) else []
+    reading, table, calibration = read_people(human, rows, dimensions=criteria_of(judges))
+    labels, judge_labels = _labels_of(reading), None
     notices: tuple[str, ...] = ()
+    panel: PanelScores | None
+    compared = preferences_in(reading)
     if isinstance(judges, Run):
-        rows = read_scores(judges.path)
         unit_of = prompt_units(rows)
         responses, panel, identity, own_scale = _from_run(judges, rows, unit_of, table, texts)
         stated = {row["response_id"]: row["prompt_id"] for row in rows}
@@ -202,15 +258,21 @@ def panel_dataset(
         notices = () if shared is None else (shared,)
     else:
         stored = judges.reading.require_sound()
-        judged, table = with_unique_ids(stored.table, table)
-        prompts = texts_by_response(table, "prompt_id")
+        judged, table, compared, labels, judge_labels = with_unique_ids(
+            stored.table, table, compared, labels, stored.labels
+        )
+        prompts = {k: v for k, v in prompts_of_preferences(compared).items() if v is not None}
+        prompts |= texts_by_response(labels, "prompt_id") | texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
-        responses, notices = _from_table(judged, table, texts)
+        responses, notices = _from_table(judged, judge_labels, table, texts)
         stated = {
             name: responses.prompt_ids[code]
             for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
         }
         panel, identity, told = panel_of_judgments(judges, judged, responses)
+        if not len(judged):
+            panel = None  # labels only
+            identity |= {"judges": sorted(judge_labels.rater_id.used())}
         notices = (*notices, *told)
         own_scale = _one_scale(stored)
     screened = Screened.of(reading, stated=scale, assumed=own_scale)
@@ -219,8 +281,15 @@ def panel_dataset(
     screened.require()
     report = screened.report(stated)
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
-    if not ratings:
-        shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
+    preferences, rater_ids, n_apart = preferences_of(compared, responses, table.rater_id.names)
+    labelled = label_set(labels, judge_labels, responses)
+    if not ratings and not preferences and not labelled.people:
+        rated = (
+            *(one.id for one in report.unmatched_ratings),
+            *prompts_of_preferences(compared),
+            *labels.response_id.used(),
+        )
+        shown = ", ".join(rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
@@ -229,14 +298,18 @@ def panel_dataset(
     return Dataset(
         responses=responses,
         ratings=ratings,
-        rater_ids=table.rater_id.names,
+        rater_ids=rater_ids,
         calibration=items,
         panel=panel,
         match=report,
-        scale=scale or _one_scale(reading) or own_scale,
+        scale=screened.scale,
+        panel_scale=own_scale,
         n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
-        notices=(*notices, *screened.notices()),
+        notices=(*notices, *screened.notices(ratings, panel=own_scale)),
+        preferences=preferences,
+        n_preferences_left_out=n_apart,
+        labels=labelled,
     ), reading, identity  # fmt: skip
 
 
@@ -287,7 +360,7 @@ def run_named(judges: Judges) -> dict[str, Any] | None:
 
 def _from_run(
     run: Run,
-    rows: list[dict[str, str]],
+    rows: Sequence[Mapping[str, Any]],
     unit_of: Mapping[str, str],
     table: HumanTable,
     texts: Texts,
@@ -328,16 +401,17 @@ def _from_run(
 
 
 def _from_table(
-    judged: HumanTable, table: HumanTable, texts: Texts
+    judged: HumanTable, judge_labels: LabelTable, table: HumanTable, texts: Texts
 ) -> tuple[Responses, tuple[str, ...]]:
-    base, notices = responses_of(judged)
+    base, notices = responses_of(judged, labels=judge_labels)
     said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
     own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
+    writers = texts.columns.get("respondent_id", {})
     ids = base.ids
     return make_responses(
         ids,
         [base.prompt_ids[code] for code in base.prompt.tolist()],
-        respondent=[None] * len(ids),
+        respondent=[writers.get(i) for i in ids],
         source=[said["source"].get(i) or own["source"].get(i) for i in ids],
         # the model column of stored judgments is the judge's, not the respondent's
         model=[said["model"].get(i) for i in ids],
@@ -364,10 +438,10 @@ def _calibration(
     """Ratings of calibration items, and how many repeat an earlier one."""
     if table is None:
         return None, 0
-    (table,) = with_unique_ids(table)
-    table = screened.kept(table)
-    if not len(table):
+    kept: HumanTable = screened.kept(*with_unique_ids(table))
+    if not len(kept):
         return None, 0
+    table = kept
     responses, _ = responses_of(table)
     types = texts_by_response(table, "item_type")
     roles = texts_by_response(table, "item_role")
@@ -427,7 +501,7 @@ def inferred_ratings(inferred: Inferred, dataset: Dataset) -> tuple[Ratings, tup
             *notices,
             f"inferred scores: ratings of responses that the run does not have: {n_unmatched:,}",
         )
-    return composite_of(ratings) or ratings[0], notices
+    return composite_of(ratings, dataset.scale) or ratings[0], notices
 
 
 def _of_run(run: Run) -> tuple[HumanTable, int]:
@@ -455,10 +529,16 @@ def _of_run(run: Run) -> tuple[HumanTable, int]:
     return builder.build(), n_without
 
 
+UNKNOWN: Final = (-math.inf, math.inf)
+"""The scale of which nothing may be assumed."""
+
+SCRUB: Final = "scrub"
+"""The paper's release, whose overall score is a composite on a scale of its own."""
+
 _SCALE_HINT = (
     "Ranks count from 1, the best. Where people's scores are not on the panel's\n"
-    "scale, say theirs as `scale`. Scores off a stated scale are left out,\n"
-    "counted, and listed with their rows."
+    "scale, say theirs as `scale`, by criterion where they differ. Scores off a\n"
+    "stated scale are left out, counted, and listed with their rows."
 )
 
 
@@ -474,7 +554,7 @@ class Screened:
     Attributes:
         path: the file, for messages.
         stated: the scale of the people's ratings, where anybody said it.
-        assumed: the panel's scale, where nobody did.
+        assumed: that of the other criteria, made of the panel's.
         roster: the raters there may be, or None.
         reports: what `match` found off the scale, by table.
         tables: what is left of each table.
@@ -484,7 +564,7 @@ class Screened:
 
     path: str
     stated: Scale | None
-    assumed: tuple[float, float] | None
+    assumed: Scale | None
     roster: frozenset[str] | None
     reports: list[MatchReport] = field(default_factory=list)
     tables: list[HumanTable] = field(default_factory=list)
@@ -496,23 +576,51 @@ class Screened:
         cls,
         reading: HumanReading | None,
         *,
-        stated: tuple[float, float] | None,
+        stated: Scale | None,
         assumed: tuple[float, float] | None = None,
     ) -> Screened:
-        """Returns what checks the tables of a reading, or a bare table."""
+        """Returns what checks the tables of a reading, or a bare table.
+
+        Args:
+            reading: of which an overall score may be a sum, with a scale made of its parts'; in
+                the paper's release it has a scale of its own in any case.
+            stated: the scale that the user says.
+            assumed: the panel's.
+        """
         if reading is None:
             return cls("ratings", stated, assumed, None)
-        return cls(reading.path, stated or reading.scale, assumed, reading.roster)
+        stated = scale_with(stated, reading.sum) or reading.scale
+        scale = scale_with(assumed, reading.sum)
+        scores = reading.table.select(~reading.table.is_rank).where("criterion", OVERALL)
+        n_off = int(off_scale(scores, scale).sum())
+        is_own = reading.layout == SCRUB and reading.sum is None and 2 * n_off > len(scores)
+        if scale is not None and is_own:
+            by_criterion = scale if isinstance(scale, Mapping) else {REST: scale}
+            scale = {**by_criterion, OVERALL: UNKNOWN}
+        return cls(reading.path, stated, scale, reading.roster)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of people's scores, as far as it is known: stated, else assumed."""
+        if self.assumed is None or (self.stated is None and isinstance(self.assumed, tuple)):
+            return self.stated or self.assumed
+        names = dict.fromkeys(name for table in self.tables for name in table.criterion.used())
+        known = {n: scale_of(self.stated, n) or scale_of(self.assumed, n) for n in names}
+        return {n: ends for n, ends in known.items() if ends is not None and ends != UNKNOWN}
 
     def kept(self, table: HumanTable) -> HumanTable:
         """Returns the ratings on the scale; of the rest, ranks and guesses are faults."""
-        scale = self.stated if self.stated is not None else self.assumed
-        wrong = off_scale(table, scale)
-        is_fault = wrong if self.stated is None else wrong & table.is_rank
+        wrong = off_scale(table, self.stated)
+        names = [name for name in table.criterion.names if scale_of(self.stated, name) is None]
+        is_guess = np.isin(
+            table.criterion.codes, [table.criterion.names.index(name) for name in names]
+        )
+        wrong |= is_guess & off_scale(table, self.assumed)
+        is_fault = wrong & (is_guess | table.is_rank) if self.assumed else wrong & table.is_rank
         if is_fault.any():
             self._refuse(table.select(is_fault))
         left = table.select(~wrong) if wrong.any() else table
-        self.reports.append(match(table.select(wrong), (), scale=scale))
+        self.reports.append(match(table.select(wrong), (), scale=self.stated or self.assumed))
         self.tables.append(left)
         return left
 
@@ -529,12 +637,40 @@ class Screened:
                 hint=f"and {left:,} more\n{_SCALE_HINT}" if left else _SCALE_HINT,
             )
 
-    def notices(self) -> tuple[str, ...]:
-        """Returns what the reader has to know of the checks: that there was nothing to check by."""
-        scored = any(not table.is_rank.all() for table in self.tables)
-        if self.stated is None and self.assumed is None and scored:
-            return ("no scale is known: scores were not checked against one (`scale`)",)
-        return ()
+    def notices(
+        self, ratings: Sequence[Ratings], *, panel: tuple[float, float] | None = None
+    ) -> Iterator[str]:
+        """Yields what the reader has to know of scales: what was not checked, what was carried.
+
+        Args:
+            ratings: people's, by criterion and kind.
+            panel: the panel's scale.
+        """
+        scored = [one for one in ratings if one.kind == "score"]
+        known = {one.criterion: scale_of(self.scale, one.criterion) for one in scored}
+        spans = {one.criterion: f"{one.value.min():g} to {one.value.max():g}" for one in scored}
+        if scored and not any(known.values()):
+            yield "no scale is known: scores were not checked against one (`scale`)"
+        elif unknown := [name for name, ends in known.items() if ends is None]:
+            told = ", ".join(f"{name} ({spans[name]})" for name in unknown)
+            yield (
+                f"no scale is known of {told}: scores were not checked, and levels are as given "
+                "(`scale`)"
+            )
+        own = {name: ends for name, ends in known.items() if ends is not None}
+        said = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in own.items())
+        if len(set(own.values())) > 1:
+            yield (
+                f"criteria are on different scales ({said}): before they are averaged or pooled, "
+                "each is carried to 0 to 1"
+            )
+        others = {name: ends for name, ends in own.items() if ends != panel}
+        if panel is not None and others:
+            said = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in others.items())
+            yield (
+                f"people's scores ({said}) are carried in a straight line to the panel's scale "
+                f"({panel[0]:g} to {panel[1]:g}) where levels are compared, and maps lead to it"
+            )
 
     def report(self, responses: Mapping[str, str] | Iterable[str]) -> MatchReport:
         """Returns how the study's ratings fit a run's responses, with what all tables lack.
@@ -566,7 +702,8 @@ class Screened:
             *(column[:SHOWN].tolist() for column in columns), strict=True
         ):
             allowed = "a rank of 1 or more"
-            if not is_rank and self.assumed is not None:
-                allowed = f"from {self.assumed[0]:g} to {self.assumed[1]:g} as the panel's scores"
+            ends = scale_of(self.assumed, criterion)
+            if not is_rank and ends is not None:
+                allowed = f"from {ends[0]:g} to {ends[1]:g} as the panel's scores"
             message = f"must be {allowed}, got {value:g}"
             self.faults.append((line, InputFault(f"{self.path}:{line}", message, criterion)))

@@ -93,9 +93,10 @@ PEOPLE: Final = (
         "tau = pairwise tau; w = W; w_by_chance value = W by chance; mean_spearman = r̄; "
         "mean_spearman p = p; alpha_ordinal = alpha, ordinal; alpha_interval = alpha, interval; "
         "ac2 = AC2",
-        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees) "
-        "and r̄ = (mW − 1)/(m − 1), 0 when nobody agrees, with its permutation p. Alpha is "
-        "taken over all responses; AC2 stays high where one value prevails.",
+        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees; in a "
+        "rotation Durbin's, or by Skillings and Mack) and r̄ = (W − W₀)/(1 − W₀), W₀ by chance, "
+        "with its permutation p. Alpha is taken over all responses; AC2 stays high where one "
+        "value prevails.",
     ),
     CalibrationTable(
         "people",
@@ -106,6 +107,65 @@ PEOPLE: Final = (
         "raters (consistency), absolute agreement of one rater, shared first choices and "
         "shared orders.",
     ),
+)
+
+_COMPARED: Final = {"criterion": "criterion"}
+
+PREFERENCES_IN_SHORT: Final = CalibrationTable(
+    "preferences",
+    "n_pairs # = pairs; equal value = equal; kappa = beyond chance",
+    "Pairs of responses that people compared: share of equal preferences of two raters, and the "
+    "same beyond chance.",
+    _COMPARED,
+)
+
+PREFERENCES: Final = CalibrationTable(
+    "preferences",
+    "n_preferences # = preferences; n_ties # = ties; n_pairs # = pairs; "
+    "n_shared # = of two raters; equal = equal preferences; kappa = beyond chance",
+    "Share of equal preferences of two raters on one pair (a tie is equal to a tie), and the same "
+    "beyond chance: (share − e)/(1 − e), e for the share of ties that there is and sides that are "
+    "equally likely.",
+    _COMPARED,
+)
+
+PREFERENCES_PANEL: Final = CalibrationTable(
+    "preferences",
+    "n_decided # = decided; n_panel_ties # = panel ties; accuracy; "
+    "accuracy_of_panel = panel, shared pairs; accuracy_of_one = one person; ceiling; "
+    "accuracy_difference + = difference; accuracy_difference verdict = so the panel is",
+    "Decided preferences that the panel orders alike, its ties one half, chance .50. On pairs of "
+    "two raters or more one more person stands beside it, against the same single preferences. "
+    "The ceiling is the most that a judge could reach against single people, reached where all "
+    "pairs are equally hard. Near: the interval leaves out less than half of a person's accuracy "
+    "above chance.",
+    _COMPARED,
+)
+
+PREFERENCES_JUDGES: Final = CalibrationTable(
+    "preferences of judges",
+    "n_decided # = decided; n_ties # = ties; accuracy; accuracy verdict = called",
+    "Single judges on people's decided preferences, ties one half.",
+    {"group": "judge", **_COMPARED},
+)
+
+WORTHS: Final = CalibrationTable(
+    "worths",
+    "win_share = pairs won; worth + = log worth",
+    "Respondents on the same prompts: pairs won, ties one half, and log worth by Bradley, Terry "
+    "and Davidson, mean 0 (a difference of 1 is odds of 2.7), with intervals over prompts.",
+    {"respondent": "respondent", **_COMPARED},
+    where={"item": None},
+)
+
+WORTHS_OF_RESPONSES: Final = CalibrationTable(
+    "worths",
+    "win_share value = pairs won; worth value + = log worth; worth se = error",
+    "Responses of prompts of three and more: pairs won, ties one half, and log worth, mean 0 in "
+    "each prompt; the error is over raters.",
+    {"detail": "prompt", "item": "response", **_COMPARED},
+    where={"respondent": None},
+    is_short=True,
 )
 
 RATERS: Final = CalibrationTable(
@@ -274,9 +334,67 @@ ALT_TEST: Final = CalibrationTable(
     "power_of_truth value = power, the truth; epsilon value",
     "Winning rate: share of raters whom the panel may replace, being as close to the others as "
     "they are, epsilon allowed for what a human costs; uninformative where a constant or a random "
-    "judge passes as well. Advantage: how often it is as close or "
-    "closer. Power: of a judge as good as one human, and of one who knows the truth. The rank form "
-    "with prompts as units is the one to read.",
+    "judge passes as well. Advantage: how often it is as close or closer. Power: of a judge as "
+    "good as one human, and of one who knows the truth. Of ratings, the rank form with prompts as "
+    "units is the one to read.",
     {"detail": "form", "baseline": "judge"},
     named={"detail": {None: ""}, "baseline": {None: "the panel"}},
+)
+
+_LABELS: Final = {"criterion": "criterion"}
+
+LABEL_PEOPLE: Final = CalibrationTable(
+    "label people",
+    "n_raters # = raters; n_items # = responses; n_labels # = labels; agreement = say the same; "
+    "alpha; kappa = Fleiss' kappa; ac1 = AC1",
+    "Labels of people: how often two people of a response say the same, and that beyond chance "
+    "(Krippendorff's nominal alpha, Fleiss' kappa, Gwet's AC1, which stays high where one label "
+    "prevails). Intervals over prompts.",
+    _LABELS,
+    label="Labels of people",
+)
+
+LABEL_AGREEMENT: Final = CalibrationTable(
+    "labels",
+    "n_both n_of = labelled by both; accuracy; kappa; ac1 = AC1; majority = as most people; "
+    "auc_within = AUC within prompts; auc_across = AUC over prompts; cut value = cut",
+    "The panel against a person drawn at random from those who labelled a response. As most "
+    "people: on responses with a label that more than half of them gave. AUC: pairs of responses "
+    "with different labels that the panel's scores order likewise, .50 by chance.",
+    _LABELS,
+    label="Panel with people, labels",
+)
+
+LABEL_ONE_PERSON: Final = CalibrationTable(
+    "label one person",
+    "of_one = one person; of_machine = panel; difference +; difference verdict = so the panel is; "
+    "accuracy_of_one = accuracy of one; accuracy_of_machine = of the panel; "
+    "accuracy_difference + = difference",
+    "Kappa, and accuracy: each person is left out in turn; person and panel are both compared with "
+    "the response's other people. Near: the interval leaves out less than half of one person's "
+    "kappa.",
+    _LABELS,
+    label="One more person, labels",
+)
+
+LABEL_CATEGORIES: Final = CalibrationTable(
+    "label categories",
+    "n_people value .1 = by people; n_panel value .1 = by the panel; recall; precision",
+    "By label: responses that people and the panel gave it (a response of several people is "
+    "divided), the share of people's that the panel gives too (of a yes the sensitivity, of a no "
+    "the specificity), and of the panel's that people give too.",
+    {**_LABELS, "group": "label"},
+    label="By label",
+)
+
+LABEL_RATES: Final = CalibrationTable(
+    "label rates",
+    "raw = by the panel; corrected; corrected verdict = holds; rogan_gladen = Rogan-Gladen; "
+    "n_checked n_of = labelled",
+    "Share of each label over all responses of the panel, and what people would find: their share "
+    "within each label of the panel, weighted by all its labels. It holds where the labelled "
+    "responses are a random sample of all. Rogan-Gladen: by the panel's two rates of error, with "
+    "responses held for independent.",
+    {**_LABELS, "group": "label"},
+    label="Rates, corrected",
 )

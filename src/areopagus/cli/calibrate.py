@@ -15,16 +15,14 @@ from .humans import human_options, reading_from
 from .options import (
     chosen,
     config_options,
-    json_option,
     quiet_option,
     report_options,
     seed_option,
 )
-from .results import Output, listing
+from .results import Output
 
 if TYPE_CHECKING:
     from ..calibration import Applied
-    from ..reports.document import Document
 
 
 @click.command(cls=NarrowCommand)
@@ -74,10 +72,10 @@ def calibrate(
     is_kept = out is not None or Path(run).is_dir()
     with ProgressLine(quiet=quiet):
         from ..calibration import calibrate as against_people
+        from ..calibration.reading import criteria_of
 
-        found = against_people(
-            run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
-        )
+        people = reading_from(humans, dimensions=criteria_of(run), **options)
+        found = against_people(run, people, responses=responses, inferred=inferred, **config)
         if is_kept:
             found.write(folder)
         document = found.document()
@@ -100,7 +98,7 @@ def _show_where(folder: str) -> None:
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")
 @click.option("--despite-differences", is_flag=True, help="Apply it to another panel all the same.")
 @click.option("--out", metavar="FILE.csv", help="Write the calibrated scores.")
-@json_option
+@report_options
 @quiet_option
 @seed_option
 def apply(
@@ -111,10 +109,14 @@ def apply(
     despite_differences: bool,
     out: str | None,
     json_file: str | None,
+    full: bool,
     quiet: bool,
     seed: int,
 ) -> None:
-    """Apply a saved CALIBRATION (its folder) to a later RUN of the same panel.
+    """Apply a saved CALIBRATION (its folder) to a RUN of the same panel.
+
+    Says which respondent is better on people's scale and by how much, beside what the panel's own
+    scores say, and which judges moved since.
 
     RUN is a run folder, or a table of later judgments where stored ones were calibrated.
     """
@@ -131,44 +133,9 @@ def apply(
         )
         if out is not None:
             _write_scores(found, Path(out))
-    if Output(json_file, quiet).show(_applied(found), found.drift, place=out) and out is not None:
+    shown = Output(json_file, quiet, full).show(found.document(), found.estimates, place=out)
+    if shown and out is not None:
         click.echo(f"Wrote {out}", err=True)
-
-
-def _applied(found: Applied) -> Document:
-    from ..formats import units
-    from ..records.estimates import estimates_by
-    from ..reports.document import Column, Table
-
-    nothing = "none" if found.withheld else "none were earned"
-    applied = ", ".join(found.corrections) or nothing
-    rows = [
-        (
-            str(keys["group"]),
-            figures["change"],
-            int(figures["n_responses"].value),
-            figures["change"].p_adjusted,
-            "the judge moved, not the respondents" if figures["change"].verdict else "",
-        )
-        for keys, figures in estimates_by(found.drift, ["group"])
-    ]
-    columns = [
-        Column("judge", "id"),
-        Column("change", "estimate", is_signed=True),
-        Column("responses", "count"),
-        Column("p (Holm)", "p"),
-        Column("verdict", "wide"),
-    ]
-    drift = Table("Change of each judge on identical responses.", "Drift", columns, rows)
-    remarks = [("earned and not applied:", f"{name}: {why}") for name, why in found.withheld]
-    remarks += [("differs:", text) for text in found.differences]
-    scores = f"Calibrated scores of {units(len(found.scores), 'response')}."
-    return listing(
-        "applied",
-        [scores, f"Corrections applied: {applied}."],
-        [drift],
-        remarks=[*remarks, *(("", text) for text in found.notices)],
-    )
 
 
 def _write_scores(found: Applied, path: Path) -> None:

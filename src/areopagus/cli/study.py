@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic import BaseModel
 
 from ..errors import InputError, InputFault
 from ..formats import units
 from ..progress import READING, ProgressLine
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
-from ..study.settings import BuildOptions, PlanConfig, PlanWish, RatingSettings, WritingSettings
+from ..study.settings import (
+    BuildOptions,
+    LabelSettings,
+    PlanConfig,
+    PlanWish,
+    RatingSettings,
+    WritingSettings,
+)
 from .display import Group, printable, say
 from .options import chosen, config_options, json_option, quiet_option, report_options
 from .results import Output, listing
@@ -28,7 +36,7 @@ def built_document(built: BuiltStudy) -> Document:
     """What was built."""
     fewest, most = built.per_rater
     each = f"{most}" if fewest == most else f"{fewest} to {most}"
-    who = "rater" if built.kind == "rating" else "writer"
+    who = "writer" if built.kind == "writing" else "rater"
     pages = (
         f"{units(built.n_raters, who)}, {units(built.n_prompts, 'prompt')} "
         f"({units(built.n_calibration, 'calibration item')}), {units(built.n_packets, 'page')}, "
@@ -53,8 +61,9 @@ def study() -> None:
     """Collect human judgments: blinded packets, a rating page, and the way back.
 
     build makes a study, serve lets people rate (or write) in a browser, export
-    gives packets to other tools, collect brings ratings back for calibrate, and
-    plan says how many prompts and raters are needed.
+    gives packets to other tools, status says how far raters are, collect brings
+    ratings back for calibrate, and plan says how many prompts and raters are
+    needed.
     """
 
 
@@ -64,42 +73,52 @@ def study() -> None:
 @config_options(BuildOptions, only=("task", "human", "model", "weak", "all_models"))
 @config_options(RatingSettings)
 @config_options(WritingSettings, only=("minutes", "words"))
+@config_options(LabelSettings, only=("question", "category", "golds", "criterion"))
 @config_options(BuildOptions, only=("rubric", "seed", "url"))
 @json_option
 @quiet_option
 def build(
     responses: tuple[str, ...], *, json_file: str | None, quiet: bool, **options: Any
 ) -> None:
-    """Build a study from responses, or from prompts.
+    """Build a study from responses, or from prompts to write to or to label.
 
     Each FILE has response_id, prompt_id, prompt_text, response_text,
     respondent_id and source (human, model or weak). Files given by --human,
     --model and --weak need no source.
     """
-    from ..study import build_study, build_writing
+    from ..study import build_labelling, build_study, build_writing
 
     given = chosen(options, BuildOptions.model_fields)
     # 0 equals False, and is a setting: no pause, no limit, no people.
     settings = {
-        n: value for n, value in options.items() if value is not None and value is not False
+        n: value
+        for n, value in options.items()
+        if value is not None and value is not False and value != ()
     }
     if (file := settings.get("instructions")) is not None:
         settings["instructions"] = _text_of(file)
     raters = given.pop("raters")
     people = int(raters) if raters.isdecimal() and len(raters) < 10 else raters
-    if given.pop("task", "rate") == "write":
-        of_rating = [
-            *("human", "model", "weak", "all_models", "rubric"),
-            *(name for name in RatingSettings.model_fields
-              if name not in WritingSettings.model_fields),
-        ]  # fmt: skip
-        _refuse("--task write", given | settings, of_rating)
-        if len(responses) != 1:
-            raise InputError("--task write needs one FILE of prompts")
-        make = partial(build_writing, responses[0], writers=people)
-    else:
-        _refuse("--task rate", settings, ("minutes", "words"))
+    task = given.pop("task", "rate")
+    own: dict[str, type[BaseModel]] = {
+        "rate": RatingSettings,
+        "write": WritingSettings,
+        "label": LabelSettings,
+    }
+    others = {name for one in own.values() for name in one.model_fields}
+    foreign = others - set(own[task].model_fields)
+    if task != "rate":
+        foreign |= {"human", "model", "weak", "all_models", "rubric"}
+    _refuse(f"--task {task}", given | settings, sorted(foreign))
+    if task == "rate":
         make = partial(build_study, list(responses), raters=people)
+    else:
+        if len(responses) != 1:
+            raise InputError(f"--task {task} needs one FILE of prompts")
+        if task == "write":
+            make = partial(build_writing, responses[0], writers=people)
+        else:
+            make = partial(build_labelling, responses[0], raters=people)
     with ProgressLine(quiet=quiet) as line:
         line.do("building the study")
         built = make(settings=settings, **given)
@@ -137,6 +156,22 @@ def serve(study: str, *, host: str, port: int, store: str | None, log: bool) -> 
             )
 
     serve_study(study, host=host, port=port, store=store, started=started)
+
+
+@study.command()
+@_FOLDER
+@click.option("--store", metavar="FILE", help="Default: STUDY/ratings.sqlite.")
+@report_options
+def status(study: str, *, store: str | None, json_file: str | None, full: bool) -> None:
+    """Say who is done, what is missing and whom to look at.
+
+    Reads what the server saved, also while it runs, and writes nothing. --full
+    has a line a rater.
+    """
+    from ..study import study_status
+
+    found = study_status(study, store=store)
+    Output(json_file, full=full).show(found.document(), found.estimates)
 
 
 @study.command()

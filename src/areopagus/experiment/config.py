@@ -86,6 +86,17 @@ class InputConfig(JobConfig):
     )
 
 
+class CheckedByPeople(CheckedConfig):
+    """What jobs take that put texts into categories; they have a `seed` too."""
+
+    for_people: Annotated[int | None, Option("N")] = Field(
+        default=None,
+        ge=1,
+        description="Draw so many texts by --seed for people to label: for_people.csv; then "
+        "humans check.",
+    )
+
+
 class ScoreConfig(InputConfig):
     """What `score` takes."""
 
@@ -130,7 +141,7 @@ class RespondConfig(AskingConfig):
     repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each prompt.")
 
 
-class AuditConfig(InputConfig):
+class AuditConfig(CheckedByPeople, InputConfig):
     """What every audit takes; models and answers may be objects, and stand in run.json apart."""
 
     target: Annotated[Any, Option("MODEL[,MODEL…]", "--target -t", "--targets-file")] = Field(
@@ -153,14 +164,6 @@ class AuditConfig(InputConfig):
     effort: Annotated[str | None, Option("LEVEL")] = Field(
         default=None, description="Reasoning effort of the targets; none sends none."
     )
-    for_people: Annotated[int | None, Option("N")] = Field(
-        default=None,
-        ge=1,
-        description="Write so many answers, drawn by --seed, for people to read: for_people.csv.",
-    )
-    readings: Annotated[str | Path | None, Option("FILE")] = Field(
-        default=None, description="That table, filled in: how far people read the same."
-    )
 
 
 class SessionConfig(JobConfig):
@@ -176,7 +179,11 @@ class HumansConfig(CheckedConfig):
 
     layout: str = Field(default="auto", description="The tool the file is from.")
     columns: Annotated[str | Path | None, Option("FILE")] = Field(
-        default=None, description="A column map (YAML)."
+        default=None, description="A column map (YAML); humans map --draft writes one."
+    )
+    column: Annotated[Mapping[str, str] | None, Option("OURS=THEIRS", "--column")] = Field(
+        default=None,
+        description="Another name for a column, such as rater_id=worker; repeatable.",
     )
     source_map: Annotated[str | Path | None, Option("FILE")] = Field(
         default=None, description="What blinded labels stood for: rater, prompt, label."
@@ -185,10 +192,18 @@ class HumansConfig(CheckedConfig):
         default=None, description="Who may rate, such as Prolific's list."
     )
     criteria: Annotated[tuple[str, ...], Option("NAME[,NAME…]")] = Field(
-        default=(), description="Columns that are criteria in a wide table."
+        default=(), description="Only these criteria: in a wide table, columns."
     )
-    scale: Annotated[str | tuple[float, float] | None, Option("LOW:HIGH")] = Field(
-        default=None, description="Scores outside are left out."
+    missing: Annotated[tuple[str, ...], Option("CODE[,CODE…]")] = Field(
+        default=(), description="What else stands for no rating, beside NA, NaN, null, …."
+    )
+    scale: Annotated[tuple[str, ...], Option("[NAME=]LOW:HIGH")] = Field(
+        default=(),
+        description="Scores outside are left out. NAME: the criterion's own scale; repeatable.",
+    )
+    pool: Annotated[str | None, Option("COLUMN")] = Field(
+        default=None,
+        description="Count raters with one value of this column as one: the mean of theirs.",
     )
     raters: Annotated[tuple[str, ...], Option("GLOB[,GLOB…]")] = Field(
         default=(), description="Only raters with such names."
@@ -215,6 +230,11 @@ class CalibrateConfig(AgreementConfig):
         default=None,
         description="How the rated prompts were taken from all: a random sample of them, or chosen."
         " Means of unrated responses are earned by a random sample only.",
+    )
+    cut: Annotated[tuple[str, ...], Option("CRITERION=[LABEL:]SCORE")] = Field(
+        default=(),
+        description="Where people gave labels and the panel scores: the score from which a response"
+        " has the label. By default the best one, chosen out of fold.",
     )
 
 

@@ -139,8 +139,11 @@ class Job(ABC, Generic[Result]):
         found: Any = result
         if self.run_type is not None:
             found = self.run_type(self.path)
+            if (n := getattr(self.config, "for_people", None)) is not None:
+                found.draw_for_people(n)
             if result is not None:
                 write_estimates(self.path, result)
+                found.take_checks()
                 found.write_report(figures=self._within is None)
         made: Result = found
         return made

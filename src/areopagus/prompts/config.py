@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from ..experiment.config import InputConfig, JobConfig, Option
+from ..experiment.config import CheckedByPeople, InputConfig, JobConfig, Option
 
 if TYPE_CHECKING:
     # The options of the command are made of this model: its help loads no graph.
@@ -23,7 +23,7 @@ Files = Annotated[
 MOST_PROMPTS = 10
 
 
-class PromptsConfig(InputConfig):
+class PromptsConfig(CheckedByPeople, InputConfig):
     """What `prompts generate` takes, and `bbq`, `hle` and `concepts` where they go on to it."""
 
     per_scenario: Annotated[int, Option("N")] = Field(

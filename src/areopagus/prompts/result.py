@@ -14,14 +14,15 @@ from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..records.estimates import Estimates, estimates_by, select
+from ..records.readings import MachineReading, Rate, Readings
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
 from ..run import JobRun
 from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
 from .map import MAP_TABLE, read_map
-from .scenarios import funnel_tables
-from .tables import PROMPTS_FILE, read_tables
+from .scenarios import SCENARIOS_FILE, funnel_tables, read_scenarios
+from .tables import CANDIDATES_FILE, PROMPTS_FILE, read_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,13 @@ _VOTERS = {
     "all": "all models, its writer among them",
 }
 _MOST_NAMED: Final = 3
+_QUESTION: Final = (
+    "The question is for an examination of reasoning whose answers are essays. Does it need more "
+    "than everyday opinion, leave room for several defensible answers, reach beyond one incident "
+    "or text, give away no answer, take no side, hold more than a factual claim, and refer to no "
+    "source?"
+)
+_QUALITIES: Final = {"passed": "all of these", "failed": "not all of these"}
 
 
 class PromptRun(JobRun):
@@ -77,7 +85,26 @@ class PromptRun(JobRun):
 
     def document(self) -> Document:
         """What is shown of the construction."""
-        return document(self.record, self.estimates, read_map(self.path))
+        return self.checked(document(self.record, self.estimates, read_map(self.path)))
+
+    def readings(self) -> Readings:
+        """Whether each usable prompt passes, as the votes on it decided."""
+
+        def rows() -> Iterator[MachineReading]:
+            scenarios = read_scenarios(self.path / SCENARIOS_FILE).rows
+            texts = {one.scenario_id: one.text for one in scenarios}
+            for row in read_tables(self.path)[CANDIDATES_FILE]:
+                if row["is_usable"] == "yes" and row["quality"] in _QUALITIES:
+                    shown = (texts.get(row["scenario_id"], ""), row["prompt_text"])
+                    yield MachineReading(
+                        shown, row["quality"], row["scenario_id"], row["generator"]
+                    )
+
+        rate = Rate("pass rate", frozenset(["passed"]))
+        return Readings(
+            _QUESTION, _QUALITIES, ("scenario", "prompt_text"), "scenario", "respondent", (rate,),
+            rows,
+        )  # fmt: skip
 
 
 def document(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from ..experiment.config import AskingConfig, Option
+from ..experiment.config import AskingConfig, CheckedByPeople, Option
 from ..graphs.framings import Framing
 
 LEAST_RETEST_SHARE = 0.1
@@ -20,7 +20,7 @@ PLAN = (
 """The fields that are decided before looking: a folder with others is another study."""
 
 
-class StressConfig(AskingConfig):
+class StressConfig(CheckedByPeople, AskingConfig):
     """What `stress` takes."""
 
     framings: Annotated[

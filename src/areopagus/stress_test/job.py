@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
+from ..errors import InputError, InputFault
 from ..experiment.ask import ask_each
 from ..experiment.config import takes_options
 from ..experiment.cost_cap import CapStop
@@ -156,6 +157,9 @@ class StressJob(Job[StressRun]):
         )
         self.chosen = self.design.config
         self.variants = self.design.variants
+        if self.chosen.for_people is not None and "rewrite" not in self.design.stages:
+            told = "no model rewrites prompts here, so there are no variants to check"
+            raise InputError([InputFault("`for_people`", told)])
         self.stages = self.design.stages
         identity = {"kind": self.kind} | self.design.identity() | {"panel": panel.identity()}
         name = f"stress-{Path(self.design.name).stem}"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from ..graphs.framings import load_framings
 from ..records.estimates import select
+from ..records.readings import MachineReading, Rate, Readings
 from ..records.run_folder import RUN_FILE, replaced
+from ..records.variants import read_variants
 from ..run import JobRun, Run
 
 if TYPE_CHECKING:
@@ -17,6 +21,13 @@ if TYPE_CHECKING:
     from ..reports.document import Document
 
 VARIANTS_FILE = "variants.csv"
+
+_QUESTION = (
+    "The original question was put into the mouth of somebody else, as its framing says. Can the "
+    "variant be understood by itself, does it ask for the same thinking as the original, could "
+    "somebody have typed it, and is it true to its framing?"
+)
+_VARIANTS = {"accepted": "all of these", "failed": "not all of these"}
 
 
 class StressRun(JobRun):
@@ -34,7 +45,37 @@ class StressRun(JobRun):
         from .document import document
 
         people = people_told(self.path / "panel")
-        return document(self.record, self.estimates, people=people)
+        shown = document(self.record, self.estimates, people=people)
+        return self.checked(shown) if self._is_rewritten else shown
+
+    @property
+    def _is_rewritten(self) -> bool:
+        return "rewrite" in self.record["stages"] and self.variants_path.is_file()
+
+    def readings(self) -> Readings | None:
+        """Whether each variant is fit for use, as rules and a second model found.
+
+        None where nothing was rewritten. A variant that came without a text was not read, and one
+        edited by hand no longer is what was.
+        """
+        if not self._is_rewritten:
+            return None
+        labels = {framing.id: framing.label for framing in load_framings()}
+
+        def rows() -> Iterator[MachineReading]:
+            for row in read_variants(self.variants_path).rows:
+                is_read = row.status in _VARIANTS and row.prompt_text.strip()
+                if is_read and row.edited == "generated":
+                    shown = (
+                        row.baseline_text, labels.get(row.condition, row.condition), row.prompt_text
+                    )  # fmt: skip
+                    yield MachineReading(shown, row.status, row.prompt_id, row.condition)
+
+        rate = Rate("variants accepted", frozenset(["accepted"]))
+        return Readings(
+            _QUESTION, _VARIANTS, ("original", "framing", "variant"), "prompt", "framing", (rate,),
+            rows,
+        )  # fmt: skip
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its panel runs and stress.json."""

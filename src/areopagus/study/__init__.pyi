@@ -2,6 +2,7 @@ from ..web_server import Address as Address
 from .app import StudyApp as StudyApp
 from .app import open_app as open_app
 from .build import BuiltStudy as BuiltStudy
+from .build import build_labelling as build_labelling
 from .build import build_study as build_study
 from .build import build_writing as build_writing
 from .collect import StudyCollection as StudyCollection
@@ -26,6 +27,10 @@ from .plan import Design as Design
 from .plan import StudyPlan as StudyPlan
 from .plan import plan_study as plan_study
 from .serving import serve_study as serve_study
+from .settings import LabelSettings as LabelSettings
 from .settings import PlanConfig as PlanConfig
 from .settings import RatingSettings as RatingSettings
 from .settings import WritingSettings as WritingSettings
+from .status import RaterStatus as RaterStatus
+from .status import StudyStatus as StudyStatus
+from .status import study_status as study_status

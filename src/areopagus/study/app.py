@@ -20,13 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError, InputFault
-from ..web_server import json_answer, outermost, refuse_other_sites, set_headers
+from ..records.types import OVERALL
+from ..web_server import body_of, json_answer, outermost, refuse_other_sites, set_headers
 from .folder import (
     ACCESS_FILE,
     PACKETS,
@@ -42,6 +43,11 @@ from .store import ConflictError, Save, SavedPage, Store
 MOST_COMMENT_CHARS = 20_000
 MOST_TEXT_CHARS = 100_000
 
+Feedback = Literal["unclear", "offensive", "other"]
+"""What a rater may say of a prompt."""
+
+Comment = Annotated[str, Field(max_length=MOST_COMMENT_CHARS)]
+
 
 class PageBody(BaseModel):
     """A save of a page."""
@@ -54,10 +60,21 @@ class PageBody(BaseModel):
 
 
 class RatingBody(PageBody):
-    """A save of a rating page; a score of None is one taken back."""
+    """A save of a rating page; a score of None is one taken back, no places an order not given."""
 
     scores: dict[str, dict[str, int | None]]
-    comment: str = Field(max_length=MOST_COMMENT_CHARS)
+    comment: Comment
+    places: dict[str, int] = {}
+    reasons: dict[str, Comment] = {}
+    feedback: dict[Feedback, Comment] = Field(default={}, max_length=1)
+
+
+class LabelBody(PageBody):
+    """A save of a labelling page."""
+
+    label: str | None
+    comment: Comment
+    feedback: dict[Feedback, Comment] = Field(default={}, max_length=1)
 
 
 class WritingBody(PageBody):
@@ -82,10 +99,12 @@ def read_body(study: StudyFile, packet: Packet, body: bytes) -> Save | list[str]
                 active_ms=written.active_ms,
                 pasted_chars=written.pasted_chars,
             )
+        if study.kind == "labelling":
+            return _read_label(study, LabelBody.model_validate_json(body))
         rated = RatingBody.model_validate_json(body)
     except ValidationError as error:
         return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-    wrong = list(_wrong_scores(study, packet, rated))
+    wrong = [*_wrong_scores(study, packet, rated), *_wrong_answers(study, packet, rated)]
     if wrong:
         return wrong
     return Save(
@@ -96,8 +115,28 @@ def read_body(study: StudyFile, packet: Packet, body: bytes) -> Save | list[str]
             for label, row in rated.scores.items()
         },
         comment=_encodable(rated.comment),
+        places=rated.places,
+        reasons={name: _encodable(text) for name, text in rated.reasons.items() if text},
+        feedback={kind: _encodable(text) for kind, text in rated.feedback.items()},
         done=rated.done,
         active_ms=rated.active_ms,
+    )
+
+
+def _read_label(study: StudyFile, given: LabelBody) -> Save | list[str]:
+    names = [one.name for one in study.categories]
+    if given.label is not None and given.label not in names:
+        return [f"label: must be one of {', '.join(names)}"]
+    if given.done and given.label is None:
+        return ["label: is missing"]
+    return Save(
+        revision=given.revision,
+        save_id=given.save_id,
+        labels={} if given.label is None else {study.criterion: given.label},
+        comment=_encodable(given.comment),
+        feedback={kind: _encodable(text) for kind, text in given.feedback.items()},
+        done=given.done,
+        active_ms=given.active_ms,
     )
 
 
@@ -122,6 +161,26 @@ def _wrong_scores(study: StudyFile, packet: Packet, body: RatingBody) -> Iterato
         for dimension in dimensions:
             if row.get(dimension) is None:
                 yield f"scores.{label}.{dimension}: is missing"
+
+
+def _wrong_answers(study: StudyFile, packet: Packet, body: RatingBody) -> Iterator[str]:
+    """What is wrong with the rater's own order and the reasons."""
+    places = body.places
+    if places and (not study.rank or set(places) != set(packet.labels)):
+        yield "places: must be of all responses of this page, or of none"
+    elif any(at != 1 + sum(one < at for one in places.values()) for at in places.values()):
+        yield "places: must count from 1, equal ones sharing the best"
+    for name in body.reasons:
+        if name not in study.justify or name == OVERALL:  # whose reason is the comment
+            yield f"reasons.{name[:80]}: is not asked for"
+    if not body.done:
+        return
+    if study.rank and not places:
+        yield "places: are missing"
+    for name in study.justify:
+        text = body.comment if name == OVERALL else body.reasons.get(name, "")
+        if len(text.strip()) < study.justify_chars:
+            yield f"reasons.{name}: must have at least {study.justify_chars} characters"
 
 
 def _encodable(text: str) -> str:
@@ -213,6 +272,9 @@ ASSETS = {
     "/study.css": ("study.css", "text/css"),
     "/study.js": ("study.js", "text/javascript"),
     "/rating.js": ("rating.js", "text/javascript"),
+    "/ranking.js": ("ranking.js", "text/javascript"),
+    "/answers.js": ("answers.js", "text/javascript"),
+    "/labelling.js": ("labelling.js", "text/javascript"),
     "/writing.js": ("writing.js", "text/javascript"),
     "/saving.js": ("saving.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
@@ -298,7 +360,7 @@ class StudyApp:
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(reason="must be application/json")
         await self._state(rater, packet)
-        save = read_body(self.study, packet, await _bytes_of(request))
+        save = read_body(self.study, packet, await body_of(request))
         if isinstance(save, list):
             return json_answer({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
         now = self._clock()
@@ -369,6 +431,11 @@ class StudyApp:
             "words": study.words,
             "pause_minutes": study.pause_minutes,
             "rubric": _rubric(study),
+            "rank": study.rank,
+            "justify": list(study.justify),
+            "justify_chars": study.justify_chars,
+            "question": study.question,
+            "categories": [one.model_dump() for one in study.categories],
             "pages": [
                 {"number": packet.number, "session": packet.session, "state": state}
                 for packet, state in zip(packets, found.states, strict=True)
@@ -395,11 +462,23 @@ class StudyApp:
                 "text": saved.text,
                 "seconds_left": None if left is None else round(left, 1),
             }
+        if self.study.kind == "labelling":
+            return page | {
+                "prompt": packet.prompt,
+                "label": saved.labels.get(self.study.criterion),
+                "comment": saved.comment,
+                "feedback": saved.feedback,
+            }
         return page | {
             "prompt": packet.prompt,
             "responses": [{"label": one.label, "text": one.text} for one in packet.responses],
             "scores": {label: saved.scores.get(label, {}) for label in packet.labels},
             "comment": saved.comment,
+            "places": dict(sorted(saved.places.items())),
+            "reasons": {
+                name: saved.reasons.get(name, "") for name in self.study.justify if name != OVERALL
+            },
+            "feedback": saved.feedback,
         }
 
     async def _in_thread(self, function: Callable[..., T], *given: Any) -> T:
@@ -428,14 +507,6 @@ def open_app(
     study = read_study(folder)
     path = Path(store) if store is not None else Path(folder) / STORE_FILE
     return StudyApp(folder, Store(path, study.study_id), clock=clock)
-
-
-async def _bytes_of(request: web.Request) -> bytes:
-    try:
-        return await request.read()
-    except (web.RequestPayloadError, ConnectionError):
-        # Not packed as it says, or broken off: nothing that we could mend.
-        raise web.HTTPBadRequest(reason="the body cannot be read") from None
 
 
 def _rubric(study: StudyFile) -> dict[str, Any] | None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.readers.responses import PromptSource
+from ..records.readers.responses import PromptRow, PromptSource
+from ..records.readings import split_categories
+from ..records.types import OVERALL
 from ..rubrics import DEFAULT, Rubric, load_rubric
 from .design import assigned, drawn_order, labels, rotated_sets, session_of
 from .folder import (
@@ -25,6 +27,7 @@ from .folder import (
     SOURCE_MAP_FILE,
     STUDY_FILE,
     Blinded,
+    Category,
     Packet,
     Raters,
     StudyFile,
@@ -33,6 +36,7 @@ from .folder import (
     csv_text,
     json_text,
     new_folder,
+    read_groups,
     read_raters,
     write_access,
     write_private,
@@ -45,10 +49,14 @@ from .responses import (
     study_faults,
 )
 from .settings import (
+    LABEL_TITLE,
+    LABELLING,
+    RANKING,
     RATING,
     RATING_TITLE,
     WRITING,
     WRITING_TITLE,
+    LabelSettings,
     RatingSettings,
     StudySettings,
     WritingSettings,
@@ -66,6 +74,7 @@ SOURCE_MAP_COLUMNS = {
         "domain", "item_type",
     ),
     "writing": (*_PAGE_COLUMNS, "prompt_text"),
+    "labelling": (*_PAGE_COLUMNS, "prompt_text"),
 }  # fmt: skip
 RESPONSE_COLUMNS = (
     "response_id", "prompt_id", "prompt_text", "response_text", "respondent_id", "source", "model",
@@ -79,7 +88,7 @@ class BuiltStudy:
 
     Attributes:
         folder: where.
-        kind: "rating" or "writing".
+        kind: "rating", "writing" or "labelling".
         n_raters, n_prompts, n_packets, n_responses: how many; responses that are shown to somebody.
         n_calibration: prompts that are calibration items.
         per_rater: fewest and most packets a rater has.
@@ -167,6 +176,13 @@ def build_study(
         scored = load_rubric(rubric)
     except InputError as error:
         faults += error.faults
+    if scored is not None:
+        known = (*scored.dimension_ids, OVERALL)
+        faults += [
+            InputFault("`justify`", f"must be among {', '.join(known)}, got {name!r}")
+            for name in chosen.justify
+            if name not in known
+        ]
     named = list(dict.fromkeys(all_models))
     if not given.responses and not faults:
         faults.append(InputFault("responses", "there are none"))
@@ -177,7 +193,12 @@ def build_study(
     drawn = secrets.randbits(64) if seed is None else seed
     pages, repeated = _rating_pages(given, people, named, chosen, drawn)
     notices = notices_of(given, [one.responses for one in pages], repeated, chosen)
-    study = _study_file("rating", chosen, RATING_TITLE, RATING, rubric=scored)
+    study = _study_file(
+        "rating", chosen, RATING_TITLE, RATING + RANKING * chosen.rank,
+        rubric=scored, rank=chosen.rank,
+        justify=tuple(dict.fromkeys(chosen.justify)),
+        justify_chars=chosen.justify_chars if chosen.justify else 0,
+    )  # fmt: skip
     return _written(out, study, chosen, pages, given, people, drawn, notices, url)
 
 
@@ -207,13 +228,7 @@ def build_writing(
     faults: list[InputFault] = []
     chosen = WritingSettings.checked(settings, faults)
     faults += check_url(url)
-    texts: dict[str, str] = {}
-    try:
-        with PromptSource(prompts) as opened:
-            opened.check()
-            texts = {row.prompt_id: row.prompt_text for row in opened.rows()}
-    except InputError as error:
-        faults += error.faults
+    texts = _prompts(prompts, faults)
     people = _people(writers, "writer", chosen, faults)
     if faults:
         raise InputError(faults)
@@ -228,6 +243,116 @@ def build_writing(
     )
     given = StudyResponses(texts, ())
     return _written(out, study, chosen, pages, given, people, drawn, notices, url)
+
+
+def build_labelling(
+    items: Any,
+    *,
+    raters: Raters,
+    out: str | Path,
+    settings: LabelSettings | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    url: str = DEFAULT_URL,
+) -> BuiltStudy:
+    """Builds a labelling study (task 3) and returns what it is.
+
+    Every item gets `settings.golds` labels by different raters. Where raters have groups, such as
+    the two that an audit compares, every group gives as many of them.
+
+    Args:
+        items: a table with prompt_text (what is labelled), optional prompt_id; question and
+            categories as its first row has them where the settings do not say them, as in what a
+            job draws for people (for_study.csv).
+        raters: how many, their ids, or a table with rater_id and, if wanted, group.
+        out: the folder to make.
+        settings: question and categories, or the fields as a mapping.
+        seed: of the assignment and the order of items; drawn where left out.
+        url: what personal links begin with.
+
+    Raises:
+        InputError: with every fault of items, raters and settings.
+        StoreError: the folder cannot be written.
+    """
+    faults: list[InputFault] = []
+    rows = _prompt_rows(items, faults)
+    texts = {row.prompt_id: row.prompt_text for row in rows}
+    if not isinstance(settings, LabelSettings):
+        settings = {**_asked(rows), **(settings or {})}
+    chosen = LabelSettings.checked(settings, faults)
+    faults += check_url(url)
+    people = _people(raters, "rater", chosen, faults)
+    groups = read_groups(raters, people, faults)
+    categories = _categories(chosen, faults)
+    names = sorted(set(groups.values()))
+    if people and chosen.golds % len(names):
+        rule = f"must be a multiple of the {len(names)} groups of raters, got {chosen.golds}"
+        faults.append(InputFault("settings", rule, "golds"))
+    members = {one: [rater for rater in people if groups[rater] == one] for one in names}
+    for name, those in members.items():
+        wanted = chosen.golds // len(names)
+        if len(those) < wanted:
+            who = f"raters of group {name!r}" if name else "raters"
+            rule = f"must be at least {wanted} {who} for {chosen.golds} golds, got {len(those)}"
+            faults.append(InputFault("raters", rule))
+    if faults:
+        raise InputError(faults)
+    drawn = secrets.randbits(64) if seed is None else seed
+    dealt = [
+        _Page(rater, prompt)
+        for those in members.values()
+        for prompt, mine in assigned(
+            list(texts), those, chosen.golds // len(names), seed=drawn
+        ).items()
+        for rater in mine
+    ]
+    study = _study_file(
+        "labelling", chosen, LABEL_TITLE, LABELLING,
+        question=chosen.question.strip(), criterion=chosen.criterion, categories=categories,
+    )  # fmt: skip
+    pages = _in_order(dealt, people, drawn)
+    idle = len(people) - len({one.rater for one in pages})
+    notices = (f"{idle} raters have nothing to label",) if idle else ()
+    given = StudyResponses(texts, ())
+    return _written(out, study, chosen, pages, given, people, drawn, notices, url, groups=groups)
+
+
+def _categories(settings: LabelSettings, faults: list[InputFault]) -> tuple[Category, ...]:
+    """The labels: "NAME" or "NAME=what the page says"."""
+    found = [
+        Category(name=name.strip(), shown=shown.strip() or name.strip())
+        for name, _, shown in (one.partition("=") for one in settings.category)
+    ]
+    names = [one.name for one in found]
+    if len(found) < 2 or len(set(names)) < len(names) or not all(names):
+        rule = f"must be two different names at least, got {', '.join(names) or 'none'}"
+        faults.append(InputFault("settings", rule, "category"))
+    if not settings.question.strip():
+        faults.append(InputFault("settings", "must say what is asked of each item", "question"))
+    return tuple(found)
+
+
+def _prompts(given: Any, faults: list[InputFault]) -> dict[str, str]:
+    """Prompt id to text; what is wrong is added to the faults."""
+    return {row.prompt_id: row.prompt_text for row in _prompt_rows(given, faults)}
+
+
+def _prompt_rows(given: Any, faults: list[InputFault]) -> list[PromptRow]:
+    """The prompts; what is wrong is added to the faults."""
+    try:
+        with PromptSource(given) as opened:
+            opened.check()
+            return list(opened.rows())
+    except InputError as error:
+        faults += error.faults
+        return []
+
+
+def _asked(rows: Sequence[PromptRow]) -> dict[str, Any]:
+    """The question and the categories that the items bring along."""
+    said = rows[0].extra if rows else {}
+    question, categories = (str(said.get(name) or "") for name in ("question", "categories"))
+    found: dict[str, Any] = {"question": question} if question else {}
+    return found | ({"category": split_categories(categories)} if categories else {})
 
 
 def _people(
@@ -344,6 +469,7 @@ def _written(
     seed: int,
     notices: tuple[str, ...],
     url: str,
+    groups: Mapping[str, str] | None = None,
 ) -> BuiltStudy:
     """Writes the folder, and returns what it is."""
     codes = codes_of(people, letter=study.kind[0])
@@ -406,7 +532,7 @@ def _written(
     with new_folder(out) as folder:
         for name, text in files.items():
             write_private(folder / name, text)
-        write_access(folder, codes, url=url)
+        write_access(folder, codes, url=url, groups=groups or {})
     return built
 
 

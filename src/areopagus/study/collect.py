@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +29,28 @@ from .folder import (
     json_text,
     organiser_file,
     read_codes,
+    read_groups_of,
     read_packets,
     read_study,
     write_private,
+)
+from .labelled import (
+    LABEL_COLUMNS,
+    add_agreement,
+    label_flags,
+    label_rows,
+    told_of_differences,
 )
 from .returned import ReturnedPage, from_file, from_store
 from .store import SavedPage, read_store
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..reports.document import Audience, Document
 
 RATINGS_FILE, COMMENTS_FILE, WRITTEN_FILE = "ratings.csv", "justifications.csv", "responses.csv"
+LABELS_FILE, FEEDBACK_FILE = "labels.csv", "feedback.csv"
 
 RATING_COLUMNS = (
     "rater_id", "prompt_id", "response_id", "criterion", "kind", "value", "duration_s", "time",
@@ -46,7 +58,8 @@ RATING_COLUMNS = (
 )  # fmt: skip
 """The long table that `calibrate` reads."""
 
-COMMENT_COLUMNS = ("rater_id", "prompt_id", "comment", "letters")
+COMMENT_COLUMNS = ("rater_id", "prompt_id", "criterion", "comment", "letters")
+FEEDBACK_COLUMNS = ("rater_id", "prompt_id", "kind", "comment")
 WRITTEN_COLUMNS = (
     "response_id", "prompt_id", "prompt_text", "response_text", "respondent_id", "source",
     "words", "minutes", "pasted_chars", "is_timed_out",
@@ -62,7 +75,9 @@ class StudyCollection(JobRun):
     """The folder in which a study was brought home.
 
     Beside the files of every result it holds `ratings.csv`, which `calibrate` reads, and
-    `justifications.csv`; of a writing study `responses.csv`, which `study build` and `score` read.
+    `justifications.csv`; of a writing study `responses.csv`, which `study build` and `score` read;
+    of a labelling study `labels.csv`, which `calibrate` and audits read; and `feedback.csv`, what
+    raters said of prompts, where they did.
     """
 
     kind: ClassVar[str] = "study"
@@ -81,7 +96,7 @@ class StudyCollection(JobRun):
     @property
     def table(self) -> Path:
         """The table that the next command reads."""
-        return self.path / (RATINGS_FILE if self.is_rating else WRITTEN_FILE)
+        return self.path / _TABLES[str(self.record["study"]["kind"])]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -105,13 +120,20 @@ class StudyCollection(JobRun):
 
         frame = self.estimates
         pages = estimate_of(select(frame, "study").iloc[0].to_dict())
-        word = "scored whole" if self.is_rating else "handed in"
+        kind = str(self.record["study"]["kind"])
+        word = {"rating": "scored whole", "writing": "handed in", "labelling": "labelled"}[kind]
         headline = [f"{pages.n} of {units(pages.n_planned or 0, 'page')} {word}."]
+        if kind == "labelling":
+            headline = [*headline, *_told_of_labels(frame)]
         trust = []
-        if self.is_rating:
+        if kind != "writing":
             trust.append(("raters", _told_of_flags(self.flags)))
         gaps = frame.loc[frame["measure"] == "all_models_gap", "value"]
         gap = "; gap: models' scores where only models stand, less elsewhere."
+        caption = "Pages: labelled, of those asked for."
+        if kind == "rating":
+            caption = "Alike: all responses of a page; weak last: of quality-floor pages"
+            caption += gap if gaps.notna().any() else "."
         table = estimates_table(
             frame,
             "raters",
@@ -124,8 +146,7 @@ class StudyCollection(JobRun):
                 Measure("all_models_gap", "gap", "value", is_signed=True),
                 Measure("alike", "alike", "value", digits=0, is_percent=True),
             ],
-            caption="Alike: pages with all responses equal; weak last: quality-floor pages with "
-            "the weak response last" + (gap if gaps.notna().any() else "."),
+            caption=caption,
             label="Raters",
         )
         sections = []
@@ -136,6 +157,17 @@ class StudyCollection(JobRun):
             few = _audience(len(table.rows))
             sections.append(Section("raters", "Rater by rater", [table], few))
         following = f"areopagus calibrate RUN {self.table}"
+        if kind == "labelling":
+            table_of_labels = estimates_table(
+                frame, "labels", keys={},
+                measures=[Measure("labels", field="n_of"), Measure("golds", field="n_of"),
+                          Measure("same", is_percent=True), Measure("alpha"), Measure("kappa")],
+                caption="Golds: items that have all their labels; same: items whose labels are all "
+                "the same; alpha: Krippendorff's, nominal; kappa: Cohen's, of the two groups.",
+                label="Agreement",
+            )  # fmt: skip
+            if table_of_labels is not None:
+                sections.insert(0, Section("agreement", "Agreement", [table_of_labels], "detail"))
         return Document(
             title="What came back of a study",
             kind=self.kind,
@@ -143,9 +175,25 @@ class StudyCollection(JobRun):
             trust=trust,
             notices=self.notices,
             sections=sections,
-            more=[f"Next: {following}" if self.is_rating else
+            more=[f"Next: {following}" if kind != "writing" else
                   f"Next: areopagus study build --human {self.table} --model FILE …"],
         )  # fmt: skip
+
+
+_TABLES = {"rating": RATINGS_FILE, "writing": WRITTEN_FILE, "labelling": LABELS_FILE}
+
+
+def _told_of_labels(frame: pd.DataFrame) -> Iterator[str]:
+    """How far those who labelled the same items agree, in a sentence."""
+    found = select(frame, "labels").set_index("measure", drop=False)
+    same, alpha = (
+        estimate_of(found.loc[name].to_dict()) if name in found.index else None
+        for name in ("same", "alpha")
+    )
+    if same is not None:
+        told = f"Raters agree on {same.value:.0%} of {units(same.n, 'item')}"
+        known = alpha is not None and alpha.value == alpha.value
+        yield f"{told}{f' (alpha {alpha.value:.2f})' if alpha is not None and known else ''}."
 
 
 def _audience(n: int) -> Audience:
@@ -200,6 +248,21 @@ def collect_study(
         written, notices = _written_rows(study, packets, saved, source_map, rater_of)
         n_done = len(written)
         tables = {WRITTEN_FILE: csv_text(WRITTEN_COLUMNS, written)}
+    elif study.kind == "labelling":
+        if returned:
+            raise InputError("a labelling study is collected from its server; no file was expected")
+        group_of = read_groups_of(folder)
+        rows = list(label_rows(study, packets, saved, source_map.prompts, rater_of, group_of))
+        n_done = len(rows)
+        asked = Counter(source_map.prompts[one.rater, one.number] for one in packets)
+        differing = add_agreement(estimates, rows, len(packets), asked)
+        shared: dict[str, list[str]] = {item: [] for item in asked}
+        for row in rows:
+            shared[row["item_id"]].append(row["label"])
+        flags = label_flags(estimates, rater_of, packets, rows, shared)
+        notices = [told_of_differences(differing)] if differing else []
+        safe = ({**row, "comment": spreadsheet_safe(row["comment"])} for row in rows)
+        tables = {LABELS_FILE: csv_text(LABEL_COLUMNS, safe)}
     else:
         dimensions = study.rubric.dimension_ids if study.rubric is not None else ()
         pages = _pages(study, packets, saved, returned, source_map, rater_of, columns)
@@ -208,13 +271,17 @@ def collect_study(
             if told := checked.add(estimates, code, rater):
                 flags[rater] = told
         n_done = checked.n_done
-        rows = list(_unblinded(pages, source_map, dimensions))
+        rows = list(_unblinded(pages, source_map, dimensions, is_ordered=study.rank))
         estimates.add("study", "ratings", len(rows))
         tables = {
             RATINGS_FILE: csv_text(RATING_COLUMNS, map(_safe_comment, rows)),
             COMMENTS_FILE: csv_text(COMMENT_COLUMNS, _comments(pages, source_map, rater_of)),
         }
-        notices = _notices(pages, rater_of, len(packets), n_done)
+        notices = [*_notices(pages, rater_of, len(packets), n_done), *checked.notices]
+    said = list(_feedback(saved, source_map, rater_of))
+    if said:
+        tables[FEEDBACK_FILE] = csv_text(FEEDBACK_COLUMNS, said)
+        notices = [*notices, _told_of_feedback(said)]
     figures = Estimates()
     figures.add("study", "pages", share_of(n_done, len(packets), "page"))
     figures.extend(estimates)
@@ -223,6 +290,7 @@ def collect_study(
         "format": RUN_FORMAT,
         "state": "complete",
         "study": {"id": study.study_id, "kind": study.kind, "title": study.title},
+        **_scale_of(study),
         "result": {"notices": notices, "flags": flags},
     }
     try:
@@ -235,6 +303,14 @@ def collect_study(
     found = StudyCollection(target)
     found.write_report()
     return found
+
+
+def _scale_of(study: StudyFile) -> dict[str, Any]:
+    """What `agreement` and `calibrate` need to know of the ratings beside run.json."""
+    if study.rubric is None:
+        return {}
+    ends = [study.rubric.scale.low, study.rubric.scale.high]
+    return {"ratings": RATINGS_FILE, "scale": ends}
 
 
 # From letters back to responses ------------------------------------------------------------------
@@ -316,11 +392,16 @@ def _pages(
 
 
 def _unblinded(
-    pages: Sequence[ReturnedPage], source_map: StudyMap, dimensions: Sequence[str]
+    pages: Sequence[ReturnedPage],
+    source_map: StudyMap,
+    dimensions: Sequence[str],
+    *,
+    is_ordered: bool,
 ) -> Iterator[dict[str, object]]:
     """A row for each score, and one for the place of each response on a page scored whole.
 
-    Places come from the sums over all criteria, 1 for the highest; equal sums share the best one.
+    Places are those that the rater gave, where the study asks for them (`is_ordered`); else they
+    come from the sums over all criteria, 1 for the highest, and equal sums share the best one.
     """
     labels_of: dict[tuple[str, int], list[str]] = {}
     for code, number, label in source_map.labels:
@@ -328,6 +409,12 @@ def _unblinded(
     for page in pages:
         labels = sorted(labels_of[page.rater, page.number])
         summed = page.sums(labels, dimensions)
+        places = page.places
+        if not is_ordered and len(summed) == len(labels):
+            places = {
+                label: 1 + sum(other > summed[label] for other in summed.values())
+                for label in labels
+            }
         for label in labels:
             shared: dict[str, object] = {
                 **source_map.labels[page.rater, page.number, label],
@@ -335,33 +422,60 @@ def _unblinded(
                 "time": page.time,
                 "blinded_label": label,
             }
-            if len(summed) == len(labels):
-                place = 1 + sum(other > summed[label] for other in summed.values())
-                ranked = {"criterion": OVERALL, "kind": "rank", "value": place}
+            if label in places:
+                ranked = {"criterion": OVERALL, "kind": "rank", "value": places[label]}
                 yield {**shared, **ranked, "comment": page.comment}
             row = page.scores.get(label, {})
             for name in dimensions:
                 if name in row:
                     scored = {"criterion": name, "kind": "score", "value": row[name]}
-                    yield {**shared, **scored, "comment": ""}
+                    yield {**shared, **scored, "comment": page.reasons.get(name, "")}
 
 
 def _comments(
     pages: Sequence[ReturnedPage], source_map: StudyMap, rater_of: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     for page in pages:
-        if page.comment.strip():
-            letters = [
-                f"{label} = {hidden['response_id']}"
-                for (code, number, label), hidden in source_map.labels.items()
-                if (code, number) == (page.rater, page.number)
-            ]
+        letters = [
+            f"{label} = {hidden['response_id']}"
+            for (code, number, label), hidden in source_map.labels.items()
+            if (code, number) == (page.rater, page.number)
+        ]
+        for criterion, text in ((OVERALL, page.comment), *page.reasons.items()):
+            if text.strip():
+                yield {
+                    "rater_id": rater_of[page.rater],
+                    "prompt_id": source_map.prompts[page.rater, page.number],
+                    "criterion": criterion,
+                    "comment": spreadsheet_safe(text),
+                    "letters": "; ".join(letters),
+                }
+
+
+def _feedback(
+    saved: Sequence[SavedPage], source_map: StudyMap, rater_of: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """What raters said of prompts."""
+    for page in saved:
+        for kind, text in page.feedback.items():
             yield {
                 "rater_id": rater_of[page.rater],
                 "prompt_id": source_map.prompts[page.rater, page.number],
-                "comment": spreadsheet_safe(page.comment),
-                "letters": "; ".join(letters),
+                "kind": kind,
+                "comment": spreadsheet_safe(text),
             }
+
+
+def _told_of_feedback(said: Sequence[Mapping[str, Any]]) -> str:
+    """Which prompts, most named first, and by how many."""
+    raters: dict[str, set[str]] = {}
+    for row in said:
+        raters.setdefault(row["prompt_id"], set()).add(row["rater_id"])
+    order = sorted(raters, key=lambda prompt: (-len(raters[prompt]), prompt))
+    kinds = Counter(str(row["kind"]) for row in said)
+    named = listed([f"{one} by {units(len(raters[one]), 'rater')}" for one in order], 4)
+    what = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+    return f"raters find something wrong with prompts ({what}): {named}; see {FEEDBACK_FILE}"
 
 
 def _safe_comment(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -378,7 +492,7 @@ def _notices(
     if n_done < n_pages:
         notices.append(f"{n_pages - n_done} of {n_pages} pages are not scored whole")
     if idle:
-        notices.append(f"{len(idle)} raters have given no score: {listed(idle)}")
+        notices.append(f"no score was given by {units(len(idle), 'rater')}: {listed(idle)}")
     if part := sum(1 for page in pages if page.scores) - n_done:
         notices.append(f"{part} pages are scored in part: their scores are kept, without a place")
     if open_ := sum(page.is_done is False for page in pages):

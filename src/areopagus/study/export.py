@@ -19,6 +19,7 @@ from ..records.spreadsheets import (
     too_long_for_cell,
     write_text,
 )
+from ..records.types import OVERALL
 from ..rubrics import Rubric
 from .design import labels
 from .folder import Packet, StudyFile, csv_text, json_text, read_packets, read_study, write_private
@@ -198,7 +199,9 @@ def export_packets(
     study = read_study(folder)
     rubric = study.rubric
     if rubric is None:
-        raise InputError([InputFault(str(folder), "is a writing study: there is nothing to rate")])
+        raise InputError(
+            [InputFault(str(folder), f"is a {study.kind} study: there is nothing to rate")]
+        )
     by_rater: dict[str, list[Packet]] = {}
     for packet in read_packets(folder):
         by_rater.setdefault(packet.rater, []).append(packet)
@@ -223,7 +226,10 @@ def export_packets(
         file = target / "labeling_config.xml"
         write_private(file, label_studio_config(study, rubric, most))
         files.append(file)
-    return ExportedPackets(target, tuple(files), _HOW[kind])
+    how = _HOW[kind]
+    if study.rank or set(study.justify) - {OVERALL}:
+        how += " Only `study serve` asks for raters' own order, and for reasons by criterion."
+    return ExportedPackets(target, tuple(files), how)
 
 
 _SUFFIXES = {

@@ -46,8 +46,8 @@ RESPONSES_FILE, NORMALISATION_FILE, BUILD_FILE = (
     "build.json",
 )
 
-StudyKind = Literal["rating", "writing"]
-RaterCode = Annotated[str, StringConstraints(pattern=r"^[rw]\d{2,5}$")]
+StudyKind = Literal["rating", "writing", "labelling"]
+RaterCode = Annotated[str, StringConstraints(pattern=r"^[rwl]\d{2,5}$")]
 
 
 class Blinded(BaseModel):
@@ -56,6 +56,14 @@ class Blinded(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     label: str
     text: str
+
+
+class Category(BaseModel):
+    """A label, and what it is called on the page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    shown: str
 
 
 class Packet(BaseModel):
@@ -77,7 +85,10 @@ class Packet(BaseModel):
 class StudyFile(BaseModel):
     """What all raters of a study are told; nothing of it depends on who wrote what.
 
-    `minutes` and `words` are of writing studies, the rubric is of rating studies.
+    `minutes` and `words` are of writing studies; `question`, `categories` and `criterion` (what
+    labels are called in tables) of labelling studies; the rest of rating studies: `rank`, whether
+    raters order the responses themselves; `justify`, the criteria ("overall": the order) that need
+    a reason of `justify_chars` characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,6 +101,12 @@ class StudyFile(BaseModel):
     minutes: int = 0
     words: int = 0
     rubric: Rubric | None = None
+    rank: bool = False
+    justify: tuple[str, ...] = ()
+    justify_chars: int = 0
+    question: str = ""
+    criterion: str = ""
+    categories: tuple[Category, ...] = ()
 
 
 def read_study(folder: str | Path) -> StudyFile:
@@ -272,22 +289,43 @@ def _from_table(path: Path, word: str, faults: list[InputFault]) -> list[tuple[s
     return named
 
 
+def read_groups(given: Raters, raters: Sequence[str], faults: list[InputFault]) -> dict[str, str]:
+    """Returns rater to group, by the column `group` of the table of raters; "" without one."""
+    found = dict.fromkeys(raters, "")
+    if not isinstance(given, str | Path) or not raters:
+        return found
+    named = _from_table(Path(given), "rater", [])
+    for (where, name), (_, values) in zip(named, read_rows(Path(given)), strict=True):
+        rater = read_id(name)
+        if rater in found:
+            found[rater] = str(values.get("group") or "").strip()
+            if "group" in values and not found[rater]:
+                faults.append(InputFault(where, "must not be empty", "group"))
+    return found
+
+
 def codes_of(raters: Sequence[str], *, letter: str) -> dict[str, str]:
     """Returns rater to code (r01, …): what packets and the server know instead of names."""
     width = max(2, len(str(len(raters))))
     return {rater: f"{letter}{place:0{width}d}" for place, rater in enumerate(raters, start=1)}
 
 
-def write_access(folder: Path, codes: dict[str, str], *, url: str) -> None:
-    """Draws a secret for each rater, and writes links and hashes.
+def write_access(
+    folder: Path, codes: dict[str, str], *, url: str, groups: Mapping[str, str]
+) -> None:
+    """Draws a secret for each rater, and writes links, hashes and, where there are any, groups.
 
     The links go into one file of the organiser and nowhere else; the server gets their hashes.
     """
     secret_of = {rater: secrets.token_urlsafe(SECRET_BYTES) for rater in codes}
     hashes = {code: secret_hash(secret_of[rater]) for rater, code in codes.items()}
     write_private(folder / PACKETS / ACCESS_FILE, json_text(hashes))
-    rows = [{"rater_id": rater, "rater_code": code} for rater, code in codes.items()]
-    write_private(folder / ORGANISER / RATERS_FILE, csv_text(("rater_id", "rater_code"), rows))
+    rows = [
+        {"rater_id": rater, "rater_code": code, "group": groups.get(rater)}
+        for rater, code in codes.items()
+    ]
+    names = ("rater_id", "rater_code", *(("group",) if any(groups.values()) else ()))
+    write_private(folder / ORGANISER / RATERS_FILE, csv_text(names, rows))
     links = [{"rater_id": rater, "link": link(url, secret_of[rater])} for rater in codes]
     write_private(folder / ORGANISER / LINKS_FILE, csv_text(("rater_id", "link"), links))
 
@@ -346,6 +384,16 @@ def read_codes(folder: str | Path) -> dict[str, str]:
     """
     rows = read_rows(organiser_file(folder, RATERS_FILE))
     return {str(row["rater_code"]): str(row["rater_id"]) for _, row in rows}
+
+
+def read_groups_of(folder: str | Path) -> dict[str, str]:
+    """Returns code to group, "" where raters have none.
+
+    Raises:
+        InputError: the organiser's folder is not here.
+    """
+    rows = read_rows(organiser_file(folder, RATERS_FILE))
+    return {str(row["rater_code"]): str(row.get("group") or "") for _, row in rows}
 
 
 def renew_links(folder: str | Path, *, url: str | None = None, rater: str | None = None) -> Path:

@@ -209,6 +209,17 @@ def study_faults(
     for name in all_models:
         if name not in given.prompts:
             yield InputFault("`all_models`", f"there is no prompt {name!r}")
+    if settings.humans and given.responses and not writers:
+        # Said once: every prompt lacks its people for the same reason.
+        fewest = min(len(given.of(prompt, "model")) for prompt in given.prompts)
+        size = min(settings.per_packet, max(2, fewest))
+        needs = "" if size == settings.per_packet else f" and `per_packet` {size}"
+        yield InputFault(
+            "`humans`",
+            f"must be 0 where no response is by a person, got {settings.humans}: give "
+            f"`humans` 0{needs} for a study of models alone, or people's responses as `human`",
+        )
+        return
     for prompt in given.prompts:
         yield from _prompt_faults(given, prompt, settings, is_all_models=prompt in all_models)
 

@@ -32,6 +32,8 @@ class ReturnedPage:
         rater, number: code and page.
         scores: label to dimension to score; absent where not scored.
         comment: the justification, "" where there is none.
+        places: label to the place that the rater gave it; empty where places follow from scores.
+        reasons: criterion to why it was scored so.
         active_s: seconds the rater worked on it, None where not known.
         is_done: whether the rater said so; None where the tool does not ask.
         time: when it was saved last, ISO 8601; "" where not known.
@@ -42,6 +44,8 @@ class ReturnedPage:
     number: int
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
     comment: str = ""
+    places: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     active_s: float | None = None
     is_done: bool | None = None
     time: str = ""
@@ -64,7 +68,10 @@ def from_store(pages: Iterable[SavedPage]) -> list[ReturnedPage]:
             number=page.number,
             scores=page.scores,
             comment=page.comment,
-            active_s=page.active_ms / 1000,
+            places=page.places,
+            reasons=page.reasons,
+            # Nobody is done in no time: a script that saves pages measures none.
+            active_s=page.active_ms / 1000 or None,
             is_done=page.done_at is not None,
             time=iso_time(page.saved_at),
         )

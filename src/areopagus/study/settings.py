@@ -51,6 +51,16 @@ class RatingSettings(StudySettings):
     fixed_humans: Annotated[bool, Option(flag="--fixed-humans")] = Field(
         default=False, description="Show all raters the same human responses."
     )
+    rank: Annotated[bool, Option(flag="--rank")] = Field(
+        default=False, description="Raters order the responses themselves, beside the scores."
+    )
+    justify: Annotated[tuple[str, ...], Option("CRITERION")] = Field(
+        default=(),
+        description="Scores on it need a reason; overall: the order does. Repeatable.",
+    )
+    justify_chars: int = Field(
+        default=20, ge=1, le=2000, description="Least characters of such a reason."
+    )
     keep_form: Annotated[bool, Option(flag="--keep-form")] = Field(
         default=False, description="Leave the form of texts as it is: it may tell."
     )
@@ -76,6 +86,30 @@ class WritingSettings(StudySettings):
     words: int = Field(default=400, ge=1, le=20_000, description="Words to aim at when writing.")
 
 
+class LabelSettings(StudySettings):
+    """The design of a labelling study (task 3)."""
+
+    question: str = Field(
+        default="", max_length=2000, description="Asked of every item of a labelling study."
+    )
+    category: Annotated[tuple[str, ...], Option("NAME[=TEXT]")] = Field(
+        default=(), description="A label, and how it is worded on the page. Repeatable."
+    )
+    golds: int = Field(
+        default=2, ge=1, le=MOST_RATERS,
+        description="Labels an item, each by another rater: of every group as many.",
+    )  # fmt: skip
+    criterion: str = Field(
+        default="label", min_length=1, max_length=80, description="What labels are called."
+    )
+
+    @model_validator(mode="after")
+    def _golds_say_how_many(self) -> Self:
+        if self.per_prompt is not None:
+            raise ValueError("golds says how many label each item, not per_prompt")
+        return self
+
+
 class BuildOptions(BaseModel):
     """What a study is built of, as `areopagus study build` takes it; see `build_study`."""
 
@@ -83,8 +117,9 @@ class BuildOptions(BaseModel):
         description="How many, or a table: rater_id.",
     )
     out: Annotated[str, Option("DIR")] = Field(description="The folder to make.")
-    task: Literal["rate", "write"] = Field(
-        default="rate", description="rate responses, or write them to the prompts of FILE."
+    task: Literal["rate", "write", "label"] = Field(
+        default="rate",
+        description="rate responses, write them to the prompts of FILE, or label these.",
     )
     human: Annotated[tuple[str, ...], Option("FILE")] = Field(
         default=(), description="Responses by people; repeatable."
@@ -175,7 +210,7 @@ class PlanConfig(BaseModel):
         return self
 
 
-RATING_TITLE, WRITING_TITLE = "Rating responses", "Writing responses"
+RATING_TITLE, WRITING_TITLE, LABEL_TITLE = "Rating responses", "Writing responses", "Labelling"
 
 RATING = """\
 Each page shows one question and several responses to it, called A, B, C and so on. The letters \
@@ -187,9 +222,20 @@ the page: not whether you agree with its conclusion, how long it is, or who may 
 
 Please work alone, without other people and without AI tools."""
 
+RANKING = """
+
+Then put the responses into your own order, from the best to the worst. It need not be that of \
+your scores, and responses may share a place."""
+
 WRITING = """\
 Each page shows one question. Write a response of your own, in running text, as you would for an \
 attentive reader who is no specialist.
 
 Please work alone and without AI tools. Other sources are welcome as far as they are in your \
 head."""
+
+LABELLING = """\
+Each page shows one text and one question about it. Choose the label that fits best. There is no \
+trick, and other people label the same texts: say what you think.
+
+Please work alone, without other people and without AI tools."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import InputError, InputFault, StoreError
 
@@ -30,12 +31,18 @@ CREATE TABLE IF NOT EXISTS pages (
 CREATE TABLE IF NOT EXISTS scores (
     rater TEXT NOT NULL, number INTEGER NOT NULL, label TEXT NOT NULL, dimension TEXT NOT NULL,
     score INTEGER NOT NULL, PRIMARY KEY (rater, number, label, dimension)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    rater TEXT NOT NULL, number INTEGER NOT NULL, field TEXT NOT NULL, name TEXT NOT NULL,
+    value NOT NULL, PRIMARY KEY (rater, number, field, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS saves (
     id INTEGER PRIMARY KEY, rater TEXT NOT NULL, number INTEGER NOT NULL,
     revision INTEGER NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
 """
 
 Scores = Mapping[str, Mapping[str, int]]
+
+ANSWERS = ("places", "reasons", "feedback", "labels")
+"""What a page holds beside its scores, each a name to a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,10 @@ class SavedPage:
         active_ms: time in which the page was in sight and somebody acted on it.
         scores: label to dimension to score; what was not scored is absent.
         comment: the justification.
+        places: label to the place that the rater gave it; 1 is best, ties are allowed.
+        reasons: criterion to why it was scored so.
+        feedback: what is wrong with the prompt (see `app.FEEDBACK`) to what the rater says of it.
+        labels: question to the category chosen (task 3).
         text: what was written (task 1).
         pasted_chars: characters pasted into the text.
     """
@@ -62,6 +73,10 @@ class SavedPage:
     active_ms: int = 0
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
     comment: str = ""
+    places: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    feedback: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     text: str = ""
     pasted_chars: int = 0
     save_id: str | None = None
@@ -75,7 +90,7 @@ class Save:
         revision: of the page that was changed.
         save_id: drawn by the browser; a save sent again after a lost answer counts once.
         scores: all scores of the page.
-        comment, text: as in `SavedPage`.
+        comment, places, reasons, feedback, labels, text: as in `SavedPage`.
         done: whether the rater is through with the page.
         active_ms: active time since the last save that was answered.
         pasted_chars: pasted since then.
@@ -85,6 +100,10 @@ class Save:
     save_id: str
     scores: Scores = field(default_factory=dict)
     comment: str = ""
+    places: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    feedback: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     done: bool = False
     active_ms: int = 0
@@ -105,30 +124,39 @@ class Store:
     Args:
         path: the file; made where it is missing.
         study_id: of the study; a file of another one is refused.
+        is_read_only: nothing is written then, and the file must be there.
 
     Raises:
         InputError: the file belongs to another study, or is no store.
         StoreError: it cannot be opened or written.
     """
 
-    def __init__(self, path: str | Path, study_id: str) -> None:
+    def __init__(self, path: str | Path, study_id: str, *, is_read_only: bool = False) -> None:
         self.path = Path(path)
         try:
             # Made before SQLite does: its companions take over the rights of the file.
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            if not is_read_only:
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
             raise StoreError(f"{path}: cannot be opened ({error.strerror or error})") from error
+        address = f"{self.path.absolute().as_uri()}?mode={'ro' if is_read_only else 'rw'}"
+        if is_read_only and not self.path.with_name(f"{self.path.name}-wal").exists():
+            address += "&immutable=1"  # no log is at work: reading need not make one
         try:
             self._base = sqlite3.connect(
-                self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=FULL")
-            self._base.executescript(_SCHEMA)
-            with self._transaction():
-                for key, value in (("study_id", study_id), ("format", str(STORE_FORMAT))):
-                    self._base.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, value))
+            if not is_read_only:
+                self._base.execute("PRAGMA journal_mode=WAL")
+                self._base.execute("PRAGMA synchronous=FULL")
+                self._base.executescript(_SCHEMA)
+                with self._transaction():
+                    for key, value in (("study_id", study_id), ("format", str(STORE_FORMAT))):
+                        self._base.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, value))
             found = dict(self._base.execute("SELECT key, value FROM meta"))
+            tables = self._base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            # A store that was begun before there were answers has none.
+            self._has_answers = ("answers",) in tables.fetchall()
         except sqlite3.DatabaseError as error:
             if "not a database" in str(error):
                 raise InputError([InputFault(str(path), "is not a store of ratings")]) from error
@@ -203,7 +231,20 @@ class Store:
                     for dimension, score in row.items()
                 ),
             )
+            given = {name: dict(getattr(save, name)) for name in ANSWERS}
+            self._base.execute(
+                "DELETE FROM answers WHERE rater = ? AND number = ?", (rater, number)
+            )
+            self._base.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
+                (
+                    (rater, number, name, key, value)
+                    for name, found in given.items()
+                    for key, value in found.items()
+                ),
+            )
             body = {"scores": save.scores, "comment": save.comment, "done": save.done}
+            body |= {name: found for name, found in given.items() if found}
             body |= {"text": save.text} if save.text else {}
             self._base.execute(
                 "INSERT INTO saves VALUES (NULL, ?, ?, ?, ?, ?)",
@@ -218,6 +259,13 @@ class Store:
             values,
         ):
             scores.setdefault((rater, number), {}).setdefault(label, {})[dimension] = score
+        answers: dict[tuple[str, int], dict[str, Any]] = {}
+        if self._has_answers:
+            for rater, number, name, key, value in self._base.execute(
+                f"SELECT rater, number, field, name, value FROM answers {where}",  # noqa: S608
+                values,
+            ):
+                answers.setdefault((rater, number), {}).setdefault(name, {})[key] = value
         columns = (
             "rater, number, revision, save_id, opened_at, saved_at, done_at, active_ms, comment, "
             "text, pasted_chars"
@@ -228,7 +276,8 @@ class Store:
         ).fetchall()
         for row in found:
             named = dict(zip(columns.split(", "), row, strict=True))
-            yield SavedPage(**named, scores=scores.get((row[0], row[1]), {}))
+            page = (row[0], row[1])
+            yield SavedPage(**named, scores=scores.get(page, {}), **answers.get(page, {}))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -249,6 +298,22 @@ class Store:
     def _roll_back(self) -> None:
         if self._base.in_transaction:
             self._base.execute("ROLLBACK")
+
+
+def look_into_store(path: str | Path, study_id: str) -> list[SavedPage]:
+    """Returns all pages of a store without writing anything, also while a server writes to it.
+
+    Raises:
+        InputError: there is none, it is no store, or it belongs to another study.
+        StoreError: it cannot be read.
+    """
+    if not Path(path).is_file():
+        raise InputError([InputFault(str(path), "there are no ratings yet")])
+    store = Store(path, study_id, is_read_only=True)
+    try:
+        return store.pages()
+    finally:
+        store.close()
 
 
 def read_store(path: str | Path, study_id: str) -> list[SavedPage]:

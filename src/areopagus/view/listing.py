@@ -29,6 +29,8 @@ from ..records.run_folder import (
     read_run_file,
 )
 from ..reports.panel_answer import panel_answer
+from ..study.folder import PACKETS, STORE_FILE, STUDY_FILE
+from ..study.status import is_study, study_status
 
 if TYPE_CHECKING:
     from ..run import JobRun
@@ -55,7 +57,7 @@ class ListedRun:
         path: of its folder, relative to the one that is listed; "." for that one itself.
         kind: of the run; "" where it is not known.
         state: `running`, `stopped` (begun and not ended, and no process works in it), `complete`,
-            `interrupted`, `budget`, or "unread".
+            `interrupted`, `budget`, or "unread"; of a study "open" until all are done.
         problem: why it is not read, or has no page.
         within: path of the job that it is a part of, or "".
         started: when work on it began, ISO 8601; when its record was written where it says nothing.
@@ -247,6 +249,8 @@ class Listing:
                     with os.scandir(entry.path) as drawn:
                         links = [one.name for one in drawn if one.is_symlink()]
                     problem = problem or (f"{FIGURES_FOLDER}/{links[0]} is a link" if links else "")
+                elif entry.name == PACKETS and is_study(Path(entry.path).parent):
+                    is_run = True
                 elif entry.name[:1] != "." and entry.name not in _LEFT_OUT and depth < MOST_DEPTH:
                     inside.append((entry.name, ""))
             else:
@@ -273,7 +277,9 @@ def _stamp(place: Path) -> Stamp:
             return None
         return found.st_mtime_ns, found.st_size
 
-    return of(RUN_FILE), of(NUMBERS_FILE), of(ESTIMATES_FILE)
+    # Of a study what raters saved last, which may still stand in the log of the store.
+    stores = (of(STORE_FILE), of(f"{STORE_FILE}-wal")) if is_study(place) else ()
+    return (of(RUN_FILE), of(NUMBERS_FILE), of(ESTIMATES_FILE), *stores)
 
 
 def _unread(path: str, problem: str, **more: Any) -> ListedRun:
@@ -284,6 +290,8 @@ def _listed(place: Path, path: str) -> ListedRun:
     """A run by its run.json; with the reason where that cannot be read."""
     file = place / RUN_FILE
     try:
+        if is_study(place) and not file.exists():
+            return _study(place, path)
         if file.exists() and file.stat().st_size > MOST_RECORD_BYTES:
             return _unread(path, f"{RUN_FILE} is larger than any that a run writes")
         if not file.exists():
@@ -295,6 +303,20 @@ def _listed(place: Path, path: str) -> ListedRun:
     except Exception as error:
         # Whatever somebody else's JSON holds: a row with the reason, never the end of the list.
         return _unread(path, f"{RUN_FILE} is not understood: {type(error).__name__}")
+
+
+def _study(place: Path, path: str) -> ListedRun:
+    """A study: how far it is is found with its headline."""
+    written = (place / PACKETS / STUDY_FILE).stat().st_mtime
+    return ListedRun(
+        id=run_id(path),
+        path=path,
+        kind="study",
+        state="open",
+        started=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
+        written=written,
+        has_page=True,
+    )
 
 
 def _described(record: Mapping[str, Any], place: Path, path: str, written: float) -> ListedRun:
@@ -360,8 +382,15 @@ def _what_makes_them(place: Path, path: str) -> str:
 
 def _answered(run: ListedRun, place: Path) -> ListedRun:
     """The run with its headline."""
+    state = run.state
     try:
-        headline, trust = answer_of(run_of(place))
+        if is_study(place):
+            found = study_status(place)
+            document = found.document()
+            headline, trust = list(document.headline), list(document.trust)
+            state = "complete" if found.is_complete else "open"
+        else:
+            headline, trust = answer_of(run_of(place))
     except Exception as error:
         # Estimates of another version, cut or edited: the row says so, and the others stand.
         return replace(
@@ -369,7 +398,7 @@ def _answered(run: ListedRun, place: Path) -> ListedRun:
             problem=unreadable(place, error),
         )  # fmt: skip
     coverage = next((told for word, told in trust if word == "coverage"), "")
-    return replace(run, is_read=True, headline=tuple(headline), coverage=coverage)
+    return replace(run, is_read=True, headline=tuple(headline), coverage=coverage, state=state)
 
 
 def answer_of(run: JobRun) -> tuple[list[str], list[tuple[str, str]]]:

@@ -14,6 +14,7 @@ from ..any_report import run_of
 from ..reports.document import Document
 from ..reports.html import write_html
 from ..run import compare
+from ..study.status import is_study, study_status
 from .listing import ListedRun, Listing, unreadable
 
 HOME = "../index.html"
@@ -54,7 +55,8 @@ def run_document(listing: Listing, run: ListedRun) -> Document:
     Raises:
         InputError: its files cannot be read.
     """
-    return run_of(listing.place(run)).document()
+    place = listing.place(run)
+    return study_status(place).document() if is_study(place) else run_of(place).document()
 
 
 def write_page(

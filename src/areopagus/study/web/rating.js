@@ -1,5 +1,7 @@
 // A rating page: all responses of one question, a score on each criterion, and the order they make.
 
+import { isShort, promptFeedback, reasons, told as toldLength } from "./answers.js";
+import { ownOrder } from "./ranking.js";
 import { Saver } from "./saving.js";
 
 const MOST_ON_A_LINE = 12;
@@ -19,12 +21,29 @@ export function showRating(frame, page) {
   const comment = make("textarea", { id: "comment", rows: 5, maxlength: 20000, "aria-describedby": "comment-hint" });
   comment.value = page.comment;
   const rows = new Map();
+  const changed = () => saver.changed();
+  const mustSay = study.justify.includes("overall");
+  const why = reasons({
+    make, justify: study.justify.filter((name) => name !== "overall"), least: study.justify_chars, given: page.reasons,
+    labelOf: (name) => dimensions.find(({ id }) => id === name).label, changed,
+  });
+  const feedback = promptFeedback({ make, given: page.feedback, changed });
+  const own = study.rank ? ownOrder({
+    make, labels: page.responses.map(({ label }) => label), places: page.places, jump, changed,
+    byScores: () => {
+      if (missing()) return null;
+      const whole = ranked();
+      return [...new Set(whole.map(({ place }) => place))]
+        .map((place) => whole.filter((one) => one.place === place).map(({ label }) => label));
+    },
+  }) : null;
 
   const saver = new Saver({
     path: `api/pages/${page.number}`,
     revision: page.revision,
     content: () => ({
-      scores: structuredClone(scores), comment: comment.value, done: isDone && missing() === 0,
+      scores: structuredClone(scores), comment: comment.value, places: own ? own.places() : {},
+      reasons: why.content(), feedback: feedback.content(), done: isDone && missing() === 0 && lacking() === null,
     }),
     told,
     answered: () => {},
@@ -35,6 +54,13 @@ export function showRating(frame, page) {
     const labels = label === null ? Object.keys(scores) : [label];
     return labels.reduce((sum, one) =>
       sum + dimensions.filter(({ id }) => scores[one][id] === undefined).length, 0);
+  }
+
+  // What is asked for beside the scores and not there: where to go, and what to say.
+  function lacking() {
+    if (own && !own.isGiven()) return [own.focus, "Your order is still open"];
+    const short = why.missing() || (mustSay && isShort(comment.value, study.justify_chars) ? comment : null);
+    return short && [() => short.focus(), `Please give a reason of at least ${study.justify_chars} characters`];
   }
 
   // Only responses with all scores have a place; equal sums share one.
@@ -167,6 +193,12 @@ export function showRating(frame, page) {
       told(`${missing()} scores are still open`, true);
       return;
     }
+    const open = lacking();
+    if (open) {
+      open[0]();
+      told(open[1], true);
+      return;
+    }
     isDone = true;
     done.disabled = true;
     saver.goesOn(frame.next);
@@ -174,19 +206,26 @@ export function showRating(frame, page) {
     await saver.flush();
     done.disabled = false;
   });
-  comment.addEventListener("input", () => saver.changed());
+  const commentHint = make("p", { class: "quiet small", id: "comment-hint" });
+  const hinted = () => {
+    const length = mustSay ? ` ${toldLength(comment.value, study.justify_chars)}` : "";
+    commentHint.textContent = `Speak of responses by their letters.${length}`;
+  };
+  comment.addEventListener("input", () => { hinted(); changed(); });
+  hinted();
 
-  frame.show(frame.title,
+  frame.show(frame.title, ...[
     make("section", { class: "question" }, make("h1", {}, frame.title), make("div", { class: "text" }, page.prompt)),
-    make("div", { class: "ranking" }, make("h2", {}, "Order so far"), order, spoken,
+    make("div", { class: "ranking" }, make("h2", {}, own ? "By your scores" : "Order so far"), order, spoken,
       make("span", { class: "tools" }, make("button", { type: "button", class: "plain", id: "show-criteria",
         on: { click: () => frame.showCriteria(study.rubric) } }, "Criteria"))),
     ...page.responses.map(card),
-    make("section", { class: "why" },
-      make("label", { for: "comment" }, "Why this order? (optional)"), comment,
-      make("p", { class: "quiet small", id: "comment-hint" }, "Speak of responses by their letters."), hint,
+    own && own.element,
+    make("section", { class: "why" }, ...why.boxes,
+      make("label", { for: "comment" }, mustSay ? "Why this order?" : "Why this order? (optional)"), comment,
+      commentHint, feedback.element, hint,
       make("p", { class: "steps" }, done)),
-  );
+  ].filter(Boolean));
   drawn();
   told(page.revision ? "Saved" : "");
   return { saver };

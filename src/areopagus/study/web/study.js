@@ -2,6 +2,7 @@
 // Text is only ever set as text; the page's policy forbids anything else.
 
 import { ask, Refused } from "./saving.js";
+import { showLabelling } from "./labelling.js";
 import { showRating } from "./rating.js";
 import { showWriting } from "./writing.js";
 
@@ -75,7 +76,7 @@ async function overview() {
   parts.push(make("div", { class: "bar", "aria-hidden": "true" }, bar));
   if (study.is_finished) {
     parts.push(make("p", { class: "notice" }, "You are through with all questions. Thank you. "
-      + (isWriting ? "" : "You can still look at your scores and change them.")));
+      + (isWriting ? "" : "You can still look at your answers and change them.")));
   } else if (study.opens_in_s > 0) {
     parts.push(make("p", { class: "notice", id: "pause" },
       `That is enough for one sitting. The next one opens in ${duration(study.opens_in_s)}; `
@@ -176,7 +177,8 @@ async function page(number) {
     again: () => go(number, true),
     start: () => ask(`api/pages/${number}/start`, { method: "POST" }),
   };
-  current = study.kind === "writing" ? showWriting(frame, found) : showRating(frame, found);
+  const shown = { rating: showRating, writing: showWriting, labelling: showLabelling }[study.kind];
+  current = shown(frame, found);
 }
 
 async function go(number, isReplacing = false) {

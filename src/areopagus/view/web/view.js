@@ -2,7 +2,7 @@
 /* The list of runs: chosen, sorted, followed while they work. Names and sentences enter as text. */
 
 const POLL_MS = 2000;
-const STATES = { running: "running", complete: "complete", stopped: "stopped", interrupted: "interrupted", budget: "stopped by its cap", unread: "not read" };
+const STATES = { running: "running", complete: "complete", stopped: "stopped", interrupted: "interrupted", budget: "stopped by its cap", unread: "not read", open: "open" };
 const ORDERS = {
   newest: (a, b) => collator.compare(b.started, a.started),
   oldest: (a, b) => collator.compare(a.started, b.started),
@@ -97,7 +97,7 @@ function rowOf(run) {
   if (run.personas || run.models.length) {
     facts.append(make("p", { class: "small" }, `${run.personas} ${run.personas === 1 ? "persona" : "personas"} \u00d7 `, ...named(run.models, 3)));
   }
-  if (run.state !== "unread" && run.kind !== "calibration") {
+  if (run.state !== "unread" && !["calibration", "study"].includes(run.kind)) {
     facts.append(make("p", { class: "small" }, dollars(run.cost_usd) + (run.unpriced_calls && run.cost_usd !== null ? `, ${whole(run.unpriced_calls)} calls without a price` : "")));
   }
   return make("li", { class: run.within ? "run part" : "run", "data-id": run.id, "data-state": run.state }, box, head, make("div", {}, ...said), facts);

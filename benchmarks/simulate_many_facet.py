@@ -1,0 +1,306 @@
+"""Measures the many-facet rating-scale model in worlds whose parameters are known.
+
+Run: python benchmarks/simulate_many_facet.py [--worlds 500] [--seed 1] [--only NAME] [--out FILE]
+Prints Markdown tables, each figure with its Monte Carlo error: bias, root mean square error and
+coverage of the 95% intervals of severities and thresholds; how often planted raters are named, and
+others by mistake; and the same bias of joint maximum likelihood, plain and corrected by
+(L - 1)/L, L being the ratings a response, as why it was not chosen.
+
+A world: responses to prompts (a third of the variance of quality is the prompt's), five or thirty
+raters, scores from 1 to 7 or 10. "clean" worlds hold a rater severe by 1 logit and nothing else; in
+"planted" ones a rater uses half the range (thresholds twice as far apart) and one is erratic
+(scores follow quality by .35 of what the others' do). "halo" gives the rater and the response an
+own deviation that all criteria share, and "skewed" draws quality from an exponential: both break
+what the model assumes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from areopagus.aggregation.many_facet import ManyFacetFit, many_facet
+
+Floats = npt.NDArray[np.float64]
+
+SEVERE, NARROW, ERRATIC = 0, 1, 2
+"""Places of the planted raters."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """One kind of world."""
+
+    name: str
+    prompts: int
+    raters: int = 5
+    per_prompt: int = 4
+    categories: int = 7
+    criteria: int = 1
+    seen_by: int = 0
+    planted: bool = False
+    severe: float = 1.0
+    halo: float = 0.0
+    is_skewed: bool = False
+
+
+DESIGNS = (
+    Design("clean, 9 prompts", 9),
+    Design("clean, 26 prompts", 26),
+    Design("clean, 100 prompts", 100),
+    Design("nobody severe, 26 prompts", 26, severe=0.0),
+    Design("skewed, 26 prompts", 26, is_skewed=True),
+    Design("three of five raters each, 26 prompts", 26, seen_by=3),
+    Design("three criteria, halo, 26 prompts", 26, criteria=3, halo=0.5),
+    Design("planted, 9 prompts", 9, planted=True),
+    Design("planted, 26 prompts", 26, planted=True),
+    Design("planted, 100 prompts", 100, planted=True),
+    Design("thirty judges, 26 prompts", 26, raters=30, categories=10),
+    Design("thirty judges, planted, 26 prompts", 26, raters=30, categories=10, planted=True),
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Ratings and what made them."""
+
+    score: Floats
+    response: npt.NDArray[np.int64]
+    rater: npt.NDArray[np.int64]
+    criterion: npt.NDArray[np.int64]
+    prompt: npt.NDArray[np.int64]
+    severity: Floats
+    steps: Floats
+    range_use: Floats
+    consistency: Floats
+
+
+def world(design: Design, rng: np.random.Generator) -> World:
+    """Draws one."""
+    raters, criteria, top = design.raters, design.criteria, design.categories
+    n = design.prompts * design.per_prompt
+    prompt = np.repeat(np.arange(design.prompts), design.per_prompt)
+
+    def draw(size: int) -> Floats:
+        return rng.exponential(size=size) - 1 if design.is_skewed else rng.normal(size=size)
+
+    quality = 1.5 * (math.sqrt(1 / 3) * draw(design.prompts)[prompt] + math.sqrt(2 / 3) * draw(n))
+    severity = np.zeros(raters)  # whoever else is named is named by mistake
+    severity[SEVERE] = design.severe
+    severity -= severity.mean()
+    steps = np.linspace(-2.5, 2.5, top - 1) + 0.2 * np.cos(np.arange(top - 1))
+    steps -= steps.mean()
+    difficulty = np.linspace(-0.4, 0.4, criteria) if criteria > 1 else np.zeros(1)
+    s, a = np.ones(raters), np.ones(raters)
+    if design.planted:
+        s[NARROW], a[ERRATIC] = 2.0, 0.35
+    halo = design.halo * rng.normal(size=(n, raters))
+    place = (quality[:, None] + halo - severity)[:, :, None] - difficulty
+    sums = np.concatenate([[0.0], np.cumsum(steps)])
+    eta = a[None, :, None, None] * (
+        np.arange(top) * place[..., None] - s[None, :, None, None] * sums
+    )
+    score = (eta + rng.gumbel(size=eta.shape)).argmax(axis=-1) + 1.0
+    if design.seen_by:
+        for one in range(n):
+            score[one, rng.permutation(raters)[design.seen_by :]] = np.nan
+    r, j, c = np.indices(score.shape)
+    kept = np.isfinite(score).reshape(-1)
+    r, j, c = (one.reshape(-1)[kept] for one in (r, j, c))
+    flat = score.reshape(-1)[kept]
+    # severity is said at the mean quality, which is 0
+    at_mean = a * severity
+    usual = np.arange(raters) != SEVERE if design.severe else np.ones(raters, dtype=bool)
+    others = np.array([at_mean[usual & (np.arange(raters) != k)].mean() for k in range(raters)])
+    return World(flat, r, j, c, prompt[r], at_mean - others, steps, 1 / s, a)
+
+
+def joint(made: World, categories: int) -> tuple[Floats, Floats]:
+    """Severities and thresholds by joint maximum likelihood, extreme responses left out."""
+    keep = np.ones(len(made.score), dtype=bool)
+    for one in np.unique(made.response):
+        mine = made.response == one
+        if len(np.unique(made.score[mine])) == 1 and made.score[mine][0] in (1, categories):
+            keep &= ~mine
+    y, r, j = made.score[keep] - 1, made.response[keep], made.rater[keep]
+    _, r = np.unique(r, return_inverse=True)
+    k = np.arange(categories)
+    theta, b, tau = np.zeros(r.max() + 1), np.zeros(j.max() + 1), np.zeros(categories - 1)
+    for _ in range(400):
+        sums = np.concatenate([[0.0], np.cumsum(tau)])
+        eta = k * (theta[r] - b[j])[:, None] - sums
+        p = np.exp(eta - eta.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        mean = p @ k
+        variance = p @ k**2 - mean**2
+        up = np.clip(np.bincount(r, weights=y - mean) / np.bincount(r, weights=variance), -1, 1)
+        theta += up
+        down = np.bincount(j, weights=mean - y) / np.bincount(j, weights=variance)
+        b += down
+        b -= b.mean()
+        reached = p[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+        seen = (y[:, None] >= k[1:]).astype(float)
+        gap = (reached - seen).sum(axis=0) / (reached * (1 - reached)).sum(axis=0)
+        tau += np.clip(gap, -0.5, 0.5) / 2
+        tau -= tau.mean()
+        if max(np.abs(up).max(), np.abs(down).max(), np.abs(gap).max()) < 1e-4:
+            break
+    return b, tau
+
+
+@dataclass
+class Tally:
+    """What was seen over the worlds of one design."""
+
+    error: list[Floats]
+    covered: list[Floats]
+    step_error: list[Floats]
+    step_covered: list[Floats]
+    joint_slope: list[float]
+    marginal_slope: list[float]
+    named: dict[str, list[float]]
+    own: dict[str, list[float]]
+    unfit: int = 0
+    seconds: float = 0.0
+
+
+def slope(found: Floats, truth: Floats) -> float:
+    """How far estimates are stretched: least squares through 0, 1 being not at all."""
+    return float(found @ truth / (truth @ truth))
+
+
+def measured(design: Design, worlds: int, seed: int) -> Tally:
+    """Fits the worlds."""
+    tally = Tally([], [], [], [], [], [], {}, {})
+    for number in range(worlds):
+        rng = np.random.default_rng([seed, number])
+        made = world(design, rng)
+        start = time.perf_counter()
+        fit = many_facet(
+            made.score, made.response, made.rater, scale=(1, design.categories),
+            criterion=made.criterion, prompt=made.prompt,
+        )  # fmt: skip
+        tally.seconds += time.perf_counter() - start
+        if fit.reason or len(fit.raters) < design.raters:
+            tally.unfit += 1
+            continue
+        seen(tally, fit, made, design)
+        steps = fit.thresholds[0]
+        if len(steps.categories) == design.categories:
+            found = np.array([one.value for one in steps.step])
+            tally.step_error.append(found - made.steps)
+            tally.step_covered.append(
+                np.array([one.covers(t) for one, t in zip(steps.step, made.steps, strict=True)])
+            )
+            tally.marginal_slope.append(slope(found, made.steps))
+            if design.criteria == 1 and design.raters == 5:
+                tally.joint_slope.append(slope(joint(made, design.categories)[1], made.steps))
+    return tally
+
+
+def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
+    """Takes one fit in."""
+    tally.error.append(np.array([one.value for one in fit.severity]) - made.severity)
+    tally.covered.append(
+        np.array([one.covers(t) for one, t in zip(fit.severity, made.severity, strict=True)])
+    )
+    planted = {"severe": SEVERE if design.severe else None, "narrow": None, "erratic": None}
+    if design.planted:
+        planted |= {"narrow": NARROW, "erratic": ERRATIC}
+    calls = {
+        "severe": [one.verdict for one in fit.severity],
+        "narrow": [one.verdict for one in fit.range_use],
+        "erratic": [one.verdict for one in fit.consistency],
+    }
+    for kind, verdicts in calls.items():
+        who = planted[kind]
+        if who is not None:
+            tally.named.setdefault(f"{kind} found", []).append(float(verdicts[who] == kind))
+        rest = [v for k, v in enumerate(verdicts) if k != who]
+        tally.named.setdefault(f"{kind}, another", []).append(float(any(rest)))
+    for name, found, truth in (
+        ("range", fit.range_use, made.range_use), ("consistency", fit.consistency, made.consistency)
+    ):  # fmt: skip
+        for who in (NARROW,) if name == "range" else (ERRATIC,):
+            if design.planted and found[who].has_interval:
+                tally.own.setdefault(f"{name} of the planted", []).append(found[who].value)
+                tally.own.setdefault(f"{name} covered", []).append(found[who].covers(truth[who]))
+    ms = {"infit": fit.infit, "outfit": fit.outfit, "infit z": fit.infit_z}
+    usual = [k for k in range(design.raters) if not design.planted or k not in (NARROW, ERRATIC)]
+    for name, values in ms.items():
+        array = np.array(values)
+        tally.own.setdefault(f"{name}, usual", []).append(float(array[usual].mean()))
+        if design.planted:
+            tally.own.setdefault(f"{name}, narrow", []).append(float(array[NARROW]))
+            tally.own.setdefault(f"{name}, erratic", []).append(float(array[ERRATIC]))
+    tally.own.setdefault("a usual |infit z| above 2", []).append(
+        float(any(abs(fit.infit_z[k]) > 2 for k in usual))
+    )
+    tally.own.setdefault("a usual infit outside .5 to 1.5", []).append(
+        float(any(not 0.5 <= fit.infit[k] <= 1.5 for k in usual))
+    )
+
+
+def share(values: list[float]) -> str:
+    """A mean with its Monte Carlo error."""
+    array = np.asarray(values, dtype=float)
+    if not len(array):
+        return "none"
+    return f"{array.mean():.3f} ± {array.std() / math.sqrt(len(array)):.3f}"
+
+
+def lines(design: Design, tally: Tally) -> list[str]:
+    """The report of one design."""
+    error, covered = np.array(tally.error), np.array(tally.covered, dtype=float)
+    step, reached = np.array(tally.step_error), np.array(tally.step_covered, dtype=float)
+    told = [f"### {design.name}", ""]
+    told.append(f"worlds {len(error)}, not fitted {tally.unfit}, seconds {tally.seconds:.0f}")
+    told += ["", "| figure | value |", "|---|---|"]
+    of_severe = error[:, SEVERE]
+    told.append(f"| severity of the severe rater: bias | {share(of_severe.tolist())} |")
+    told.append(f"| the same: root mean square error | {math.sqrt((of_severe**2).mean()):.3f} |")
+    told.append(f"| the same: coverage | {share(covered[:, SEVERE].tolist())} |")
+    told.append(f"| all severities: RMSE | {math.sqrt((error**2).mean()):.3f} |")
+    told.append(f"| all severities: coverage | {share(covered.mean(axis=1).tolist())} |")
+    if len(step):
+        told.append(f"| thresholds: largest bias | {np.abs(step.mean(axis=0)).max():.3f} |")
+        told.append(f"| thresholds: RMSE | {math.sqrt((step**2).mean()):.3f} |")
+        told.append(f"| thresholds: coverage | {share(reached.mean(axis=1).tolist())} |")
+        told.append(f"| thresholds stretched, marginal | {share(tally.marginal_slope)} |")
+    if tally.joint_slope:
+        told.append(f"| thresholds stretched, joint | {share(tally.joint_slope)} |")
+        n = design.seen_by or design.raters
+        shrunk = [one * (n - 1) / n for one in tally.joint_slope]
+        told.append(f"| the same, corrected by (L - 1)/L | {share(shrunk)} |")
+    for name, values in (*tally.named.items(), *tally.own.items()):
+        told.append(f"| {name} | {share(values)} |")
+    return [*told, ""]
+
+
+def main() -> int:
+    """Reads the options and prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    told: list[str] = []
+    for design in DESIGNS:
+        if design.name.startswith(given.only):
+            told += lines(design, measured(design, given.worlds, given.seed))
+            print("\n".join(told[-40:]) if not given.out else design.name, flush=True)
+            if given.out:
+                given.out.write_text("\n".join(told) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""People's preferences between two responses: their agreement, the panel's accuracy, worths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.jackknife import verdict_limits
+from ..aggregation.preferences import (
+    Preferences,
+    preference_accuracy,
+    preference_agreement,
+    worths,
+)
+from ..records.estimates import Estimates
+from .dataset import Dataset, panel_criterion
+from .judges import NOT_ABOVE_CHANCE
+from .panel_people import verdict_on
+from .panel_scores import judge_name
+from .people import BELOW_CHANCE
+
+PREFERENCES, JUDGES, WORTHS = "preferences", "preferences of judges", "worths"
+"""The tables."""
+
+MOST_WORTHS = 300
+"""Responses of which worths within their prompt are given; whole prompts, in order."""
+
+
+def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) -> None:
+    """Adds what people prefer of two responses, by criterion, and the panel beside them.
+
+    Table "preferences":
+
+    n_preferences, n_pairs, n_shared, n_raters, n_prompts, n_ties, raters_a_pair    counts
+    equal, kappa, ceiling   of `preference_agreement`; the verdict of kappa is "below chance" where
+                    its interval lies below 0
+    accuracy        the panel on people's decided preferences; ties of the panel one half
+    n_decided, n_panel_ties  those preferences, and those on pairs that the panel ties
+    accuracy_of_one, accuracy_of_panel  one more person, and the panel, on pairs of two raters
+    accuracy_difference  panel less person, paired by prompt, with the verdict of `verdict_on`, in
+                    which agreement is 2 x accuracy - 1
+
+    Table "preferences of judges", on the first criterion that the panel judged: the accuracy of
+    every judge, "not shown above chance" where its interval covers one half.
+
+    Table "worths": `win_share` and `worth` (log, mean 0) of respondents over prompts, by prompt,
+    and of the responses of prompts of three and more, by rater (key `item`).
+    """
+    has_judges = False
+    for given in dataset.preferences:
+        keys = {"criterion": given.criterion}
+        agreed = preference_agreement(given, level=level)
+        low, high = verdict_limits(agreed.kappa)
+        is_below = high < 0 and low < 0
+        out.add_all(
+            PREFERENCES,
+            {
+                "n_preferences": len(given),
+                "n_pairs": agreed.n_pairs,
+                "n_shared": agreed.n_shared,
+                "n_raters": len(np.unique(given.rater)),
+                "n_prompts": len(np.unique(given.prompt)),
+                "n_ties": agreed.n_ties,
+                "raters_a_pair": len(given) / agreed.n_pairs,
+                "equal": agreed.equal,
+                "kappa": replace(agreed.kappa, verdict=BELOW_CHANCE if is_below else None),
+            },
+            **keys,
+        )
+        _add_panel(out, dataset, given, agreed.ceiling, level=level)
+        if not has_judges:
+            has_judges = _add_judges(out, dataset, given, level=level)
+        _add_respondents(out, dataset, given, level=level)
+        _add_responses(out, dataset, given, level=level)
+
+
+def _add_panel(
+    out: Estimates, dataset: Dataset, given: Preferences, ceiling: Estimate, *, level: float
+) -> None:
+    keys = {"criterion": given.criterion}
+    if dataset.panel is None:
+        out.add(PREFERENCES, "ceiling", ceiling, **keys)
+        return
+    is_judged, criterion = panel_criterion(given.criterion, dataset.panel)
+    if not is_judged:
+        why = "the panel did not judge this criterion"
+        out.add(PREFERENCES, "accuracy", undefined(why), **keys)
+        return
+    found = preference_accuracy(given, dataset.panel.ensemble(criterion), level=level)
+    out.add_all(
+        PREFERENCES,
+        {
+            "accuracy": found.accuracy,
+            "n_decided": found.n_decided,
+            "n_panel_ties": found.n_ties,
+            "accuracy_of_one": found.one,
+            "accuracy_of_panel": found.shared,
+            "ceiling": ceiling,
+            "accuracy_difference": replace(
+                found.difference,
+                verdict=verdict_on(found.difference, 2 * found.one.value - 1, scale=2),
+            ),
+        },
+        **keys,
+    )
+
+
+def _add_judges(out: Estimates, dataset: Dataset, given: Preferences, *, level: float) -> bool:
+    """Returns whether the panel judged this criterion."""
+    panel = dataset.panel
+    if panel is None:
+        return False
+    is_judged, criterion = panel_criterion(given.criterion, panel)
+    if not is_judged:
+        return False
+    table = panel.by_judge(criterion)
+    for p, persona in enumerate(panel.personas):
+        for m, model in enumerate(panel.models):
+            score = table[:, p, m]
+            if not np.isfinite(score).any():
+                continue
+            found = preference_accuracy(given, score, level=level)
+            is_above = verdict_limits(found.accuracy)[0] > 0.5
+            out.add_all(
+                JUDGES,
+                {
+                    "accuracy": replace(
+                        found.accuracy, verdict=None if is_above else NOT_ABOVE_CHANCE
+                    ),
+                    "n_decided": found.n_decided,
+                    "n_ties": found.n_ties,
+                },
+                factor="judge", group=judge_name(persona, model), persona=persona, model=model,
+                criterion=given.criterion,
+            )  # fmt: skip
+    return True
+
+
+def _respondents(dataset: Dataset) -> tuple[str | None, ...]:
+    """Who wrote each response: as files say, or by a name that recurs as PROMPT/NAME."""
+    responses = dataset.responses
+    if any(responses.respondent):
+        return responses.respondent
+    rests: list[str | None] = []
+    for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True):
+        start = f"{responses.prompt_ids[code]}/"
+        rest = name.removeprefix(start) if name.startswith(start) else ""
+        rests.append(rest if len(rest) > 1 and not rest.isdigit() else None)
+    several = {name for name in rests if name is not None and rests.count(name) > 1}
+    return tuple(name if name in several else None for name in rests)
+
+
+def _add_respondents(out: Estimates, dataset: Dataset, given: Preferences, *, level: float) -> None:
+    who = _respondents(dataset)
+    names = [name for name in dict.fromkeys(who) if name is not None]
+    code = {name: place for place, name in enumerate(names)}
+    of = np.array([-1 if name is None else code[name] for name in who], dtype=np.int64)
+    first, second = of[given.first], of[given.second]
+    mine = (first >= 0) & (second >= 0) & (first != second)
+    if mine.any():
+        _add_worths(
+            out, first[mine], second[mine], given.won[mine], given.prompt[mine], names,
+            unit="prompt", key="respondent", level=level, criterion=given.criterion,
+        )  # fmt: skip
+
+
+def _add_responses(out: Estimates, dataset: Dataset, given: Preferences, *, level: float) -> None:
+    n_given = 0
+    for prompt in np.unique(given.prompt).tolist():
+        mine = given.prompt == prompt
+        codes = np.unique(np.concatenate([given.first[mine], given.second[mine]]))
+        if len(codes) < 3:
+            continue
+        if (n_given := n_given + len(codes)) > MOST_WORTHS:
+            return
+        first, second = (np.searchsorted(codes, part[mine]) for part in (given.first, given.second))
+        _add_worths(
+            out, first, second, given.won[mine], given.rater[mine],
+            [dataset.responses.ids[k] for k in codes.tolist()], unit="rater", key="item",
+            level=level, criterion=given.criterion, detail=dataset.responses.prompt_ids[prompt],
+        )  # fmt: skip
+
+
+def _add_worths(
+    out: Estimates,
+    first: npt.NDArray[np.int64],
+    second: npt.NDArray[np.int64],
+    won: npt.NDArray[np.float64],
+    clusters: npt.NDArray[np.int64],
+    names: list[str],
+    *,
+    unit: str,
+    key: str,
+    level: float,
+    **keys: str,
+) -> None:
+    used = np.unique(np.concatenate([first, second]))
+    first, second = np.searchsorted(used, first), np.searchsorted(used, second)
+    found = worths(first, second, won, len(used), clusters.tolist(), unit=unit, level=level)
+    order = sorted(range(len(used)), key=lambda one: -found.win_share[one].value)
+    for one in order:
+        figures = {"win_share": found.win_share[one], "worth": found.log_worth[one]}
+        out.add_all(WORTHS, figures, **{key: names[int(used[one])]}, **keys)
