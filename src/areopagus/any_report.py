@@ -83,7 +83,7 @@ def write_any_report(
 
     Args:
         folder: of a panel run, a stress test, an audit, an attack, a rescoring, a construction of
-            prompts or a calibration.
+            prompts, a review of personas or a calibration.
         out: the file to write; report.html in the folder when left out.
         figures: whether the report has pictures.
 

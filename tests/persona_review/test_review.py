@@ -93,10 +93,13 @@ def test_nobody_is_named_where_nobody_departs(tmp_path: Path) -> None:
     run = review_persona(judged, rated, out=tmp_path / "r", scale=(1, 10), on_progress=False)
     assert named(run, "order") == []
     assert {one[0] for one in named(run, "severity")} == {"p2"}
-    assert run.document().headline[0] == (
+    first = run.document().headline[0]
+    told, _, shared = first.partition("; ")
+    assert told == (
         "None of 6 personas is shown to agree with people less than the other personas do on any "
-        "of 4 criteria."
+        "of 4 criteria"
     )
+    assert shared.startswith("each orders 0.")
 
 
 def test_the_largest_departures_are_of_the_criterion_and_stand_with_the_comments(

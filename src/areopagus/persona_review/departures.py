@@ -154,7 +154,11 @@ def add_departures(
 
     Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), order,
     level and preference each for itself. See `aggregation.departures` for what p stands for.
-    SIMULATED
+    Measured with ten personas on three models, five criteria, three raters, at 9 and 26 prompts of
+    six (benchmarks/simulate_personas.py, 300 worlds): anybody named for order where nobody departs
+    in .003 to .010 and .000 to .010 (Monte Carlo error .006), for level in .010 and .007, for a
+    respondent in .000 and .007; a persona blind to one criterion named on it in .483 and 1.000
+    (error .029), anything else then in .003. Coverage of a difference in order .960 and .960.
 
     Args:
         out: takes the figures.

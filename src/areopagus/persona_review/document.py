@@ -140,10 +140,22 @@ class _Shown:
                 if len(self.personas) == 1
                 else f"None of {units(len(self.personas), 'persona')} is shown"
             )
-            yield f"{who} to agree with people less than the other personas do{self._where()}."
+            yield (
+                f"{who} to agree with people less than the other personas do{self._where()}; "
+                f"{self._shared()}."
+            )
         levels = self._levels()
         if levels:
             yield levels
+
+    def _shared(self) -> str:
+        """What all have in common with people: where nobody departs, all may."""
+        found = [self._figure(name, self.main, "accuracy") for name in self.personas]
+        right = [one.value for one in found if one.is_defined] or [float("nan")]
+        low, high = number(min(right)), number(max(right))
+        told = low if low == high else f"{low} to {high}"
+        who = "it orders" if len(right) == 1 else "each orders"
+        return f"{who} {told} of the pairs as people do ({self._criterion(self.main)})"
 
     def _where(self) -> str:
         n = len(self.record["criteria"])
