@@ -49,8 +49,8 @@ def main() -> None:
 
     stages: list[tuple[str, float]] = []
 
-    def note(stage: str) -> None:
-        stages.append((stage, time.perf_counter()))
+    def note(stage: object) -> None:
+        stages.append((str(getattr(stage, "doing", stage)), time.perf_counter()))
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -218,7 +218,7 @@ def test_no_column_name_writes_a_line_of_its_own(
         csv.writer(file).writerow(["5"] * len(header))
     done = areopagus(*arguments, "t.csv", folder=tmp_path)
     assert done.returncode == 2
-    said = done.stderr
+    said = done.stdout + done.stderr
     assert "x�FORGED line�[2J" in said
     assert not re.search("^FORGED", said, re.MULTILINE)
     assert not acts_on_terminal(done.stdout + done.stderr)

@@ -50,7 +50,7 @@ class StressRun(JobRun):
 
     @property
     def _is_rewritten(self) -> bool:
-        return "rewrite" in self.record["stages"] and self.variants_path.is_file()
+        return "rewrite" in self.record.get("stages", ()) and self.variants_path.is_file()
 
     def readings(self) -> Readings | None:
         """Whether each variant is fit for use, as rules and a second model found.
