@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 EXPECTED_PAGES = {
     "architecture", "attack", "audits", "audits_hidden_bias", "audits_samaritan",
-    "audits_silverspoon", "batch", "calibration", "costs", "measurement", "models",
+    "audits_silverspoon", "batch", "calibration", "costs", "human-files", "measurement", "models",
     "offline-judge", "personas", "prompts", "quickstart", "responses",
     "results", "rubrics", "scaling", "stress", "study", "templates", "testing", "view",
 }  # fmt: skip
