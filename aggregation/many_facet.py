@@ -20,7 +20,7 @@ Measurement (raters); Uto and Ueno (2020), Behaviormetrika 47, 469-496 (a rater'
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -136,7 +136,7 @@ def many_facet(
     criterion: npt.ArrayLike | None = None,
     prompt: npt.ArrayLike | None = None,
     rater_scale: npt.ArrayLike | None = None,
-    rater_kind: npt.ArrayLike | None = None,
+    named: Collection[int] | None = None,
     level: float = 0.95,
 ) -> ManyFacetFit:
     """Returns the fit of the model, by marginal maximum likelihood.
@@ -165,9 +165,10 @@ def many_facet(
         criterion: shape (N,), codes; None: one.
         prompt: shape (N,), code of the response's prompt; None: each response is a unit.
         rater_scale: shape (N,), place of the rater's scale where there are several.
-        rater_kind: shape (N,), code of the rater's kind: range and consistency are then those
-            against the others of that kind. Judges who share their errors would make all people
-            look erratic, and people all judges.
+        named: raters known to be narrow, wide or erratic, of whom the ruler is to be free; None:
+            those found to be so here. Where raters are of two kinds, such as people and judges,
+            each is to be looked at among its own: judges who share their errors make all people
+            look erratic.
         level: of the intervals.
 
     Returns:
@@ -184,15 +185,12 @@ def many_facet(
     n = len(y)
     columns = [
         np.zeros(n, dtype=np.int64) if one is None else np.asarray(one).astype(np.int64)
-        for one in (
-            response, rater, criterion, response if prompt is None else prompt, rater_scale,
-            rater_kind,
-        )
-    ]  # fmt: skip
+        for one in (response, rater, criterion, response if prompt is None else prompt, rater_scale)
+    ]
     if y.ndim != 1 or any(one.shape != y.shape for one in columns):
         raise ValueError(f"one response, rater and scale a score are needed, got shape {y.shape}")
     y = y[known]
-    r, j, c, g, sc, kind = (one[known] for one in columns)
+    r, j, c, g, sc = (one[known] for one in columns)
     scales = [scale] if np.ndim(scale) == 1 else list(scale)
     ends = np.asarray(scales, dtype=np.float64)
     if why := _unfit(y, ends, sc):
@@ -211,7 +209,7 @@ def many_facet(
             left_out[who] = "shares no response with the raters compared here"
     kept &= largest
     y = y[kept]
-    r, j, c, g, sc, kind = (one[kept] for one in (r, j, c, g, sc, kind))
+    r, j, c, g, sc = (one[kept] for one in (r, j, c, g, sc))
     dropped = tuple(sorted(left_out.items()))
     if len(np.unique(j)) < 2:
         why = "no two raters who vary share a response"
@@ -219,7 +217,7 @@ def many_facet(
     if len(y) > MOST_RATINGS or len(np.unique(j)) > MOST_RATERS:
         why = f"more than {MOST_RATINGS:,} ratings or {MOST_RATERS} raters: not fitted"
         return ManyFacetFit(reason=why, left_out=dropped)
-    return replace(_fitted(y, r, j, c, g, sc, kind, scales, level), left_out=dropped)
+    return replace(_fitted(y, r, j, c, g, sc, scales, level, named), left_out=dropped)
 
 
 def _unfit(y: Floats, ends: Floats, scale: Integers) -> str | None:
@@ -274,15 +272,14 @@ def _fitted(
     c: Integers,
     g: Integers,
     sc: Integers,
-    kind: Integers,
     scales: Sequence[Any],
     level: float,
+    named: Collection[int] | None,
 ) -> ManyFacetFit:
     from scipy.special import stdtrit
 
     responses, r = np.unique(r, return_inverse=True)
-    raters, first, j = np.unique(j, return_index=True, return_inverse=True)
-    kind = kind[first]
+    raters, j = np.unique(j, return_inverse=True)
     criteria, c = np.unique(c, return_inverse=True)
     used_scales, sc = np.unique(sc, return_inverse=True)
     categories = [np.unique(y[sc == place]) for place in range(len(used_scales))]
@@ -301,17 +298,19 @@ def _fitted(
     method = f"marginal maximum likelihood; {level:.0%} t over prompts, sandwich"
     fitness = mean_squares(data, fit)
     both = None
-    if data.can_differ.sum() >= 2:
+    if (named is None or named) and data.can_differ.sum() >= 2:
         both = maximum(data, fit.parameters, is_extended=True, n_nodes=len(fit.z))
         if not (both.is_reached and np.isfinite(both.parameters).all()):
             both = None
     range_use, consistency = _own_parameters(
-        data, both, fitness.infit_z, kind, n_prompts, reach, method, level
+        data, both, fitness.infit_z, n_prompts, reach, method, level
     )
     called = np.array([
         bool(one.verdict or two.verdict)
         for one, two in zip(range_use, consistency, strict=True)
     ])  # fmt: skip
+    if named is not None:
+        called = np.isin(raters, list(named))
     ruler = plain = _ruler(data, fit, ~called)
     if both is not None and called.any():
         ruler = _ruler(data, both, ~called)
@@ -423,8 +422,6 @@ class _Contrasts:
         p, adjusted: of the test that each is 0, and after Holm over raters.
         notable: size from which on a difference is worth a word.
         usual: shape (raters,), who the others are measured against.
-        has_peers: shape (raters,): whether there are usual others of the same kind. A rater without
-            is measured against all, and called nothing.
     """
 
     value: Floats
@@ -435,40 +432,26 @@ class _Contrasts:
     adjusted: list[float]
     notable: float
     usual: Mask
-    has_peers: Mask
 
     @classmethod
-    def of(
-        cls,
-        values: Floats,
-        covariance: Floats,
-        n: int,
-        notable: float,
-        kind: Integers | None = None,
-    ) -> _Contrasts:
-        """Tests them, each rater within its `kind` where that has others."""
+    def of(cls, values: Floats, covariance: Floats, n: int, notable: float) -> _Contrasts:
+        """Tests them."""
         J = len(values)
         everybody = np.ones(J, dtype=bool)
-        kind = np.zeros(J, dtype=np.int64) if kind is None else kind
-        first = cls._against(values, covariance, everybody, n, notable, kind)
-        middle = np.zeros(J)
-        for one in np.unique(kind):
-            middle[kind == one] = np.median(values[kind == one])
-        outlying = (np.abs(values - middle) >= notable) & (np.array(first.adjusted) < 0.05)
+        first = cls._against(values, covariance, everybody, n, notable)
+        away = np.abs(values - np.median(values)) >= notable
+        outlying = away & (np.array(first.adjusted) < 0.05)
         usual = ~outlying if (~outlying).sum() >= 2 else everybody
-        return cls._against(values, covariance, usual, n, notable, kind)
+        return cls._against(values, covariance, usual, n, notable)
 
     @classmethod
     def _against(
-        cls, values: Floats, covariance: Floats, usual: Mask, n: int, notable: float, kind: Integers
+        cls, values: Floats, covariance: Floats, usual: Mask, n: int, notable: float
     ) -> _Contrasts:
         from scipy.special import stdtr
 
         J = len(values)
-        is_other = usual[None, :] & ~np.eye(J, dtype=bool)
-        is_alike = is_other & (kind[:, None] == kind[None, :])
-        has_peers = is_alike.any(axis=1)
-        others = np.where(has_peers[:, None], is_alike, is_other).astype(float)
+        others = np.where(usual[None, :] & ~np.eye(J, dtype=bool), 1.0, 0.0)
         others /= np.maximum(others.sum(axis=1, keepdims=True), 1.0)
         contrast = np.eye(J) - others
         value = contrast @ values
@@ -484,12 +467,11 @@ class _Contrasts:
         if known:
             for k, one in zip(known, holm([p[k] for k in known]), strict=True):
                 adjusted[k] = float(one)
-        return cls(value, error, others @ values, contrast, p, adjusted, notable, usual, has_peers)
+        return cls(value, error, others @ values, contrast, p, adjusted, notable, usual)
 
     def called(self, k: int, above: str | None, below: str | None) -> str | None:
         """The verdict on rater k, or None."""
-        is_notable = self.has_peers[k] and abs(float(self.value[k])) >= self.notable
-        if not (is_notable and self.adjusted[k] < 0.05):
+        if not (self.adjusted[k] < 0.05 and abs(float(self.value[k])) >= self.notable):
             return None
         return above if self.value[k] > 0 else below
 
@@ -498,13 +480,12 @@ def _own_parameters(
     data: Data,
     both: Fit | None,
     infit_z: Sequence[float],
-    kind: Integers,
     n_prompts: int,
     reach: float,
     method: str,
     level: float,
 ) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
-    """Range use and consistency of each rater against the other usual raters of its kind."""
+    """Range use and consistency of each rater against the other usual raters."""
     from scipy.special import ndtri
 
     J, free = data.J, np.flatnonzero(data.can_differ)
@@ -528,7 +509,7 @@ def _own_parameters(
         "reason": None if math.isfinite(reach) else no_interval,
     }  # fmt: skip
     scatters = float(ndtri(1 - BY_CHANCE / J))
-    tested = _Contrasts.of(a, covariance[:n, :n], n_prompts, 1 - FAINT, kind[free])
+    tested = _Contrasts.of(a, covariance[:n, :n], n_prompts, 1 - FAINT)
     # a ratio to the others, by its first derivatives
     ratio = a / tested.origin
     slope = np.eye(n) + ratio[:, None] * (tested.contrast - np.eye(n))
@@ -552,7 +533,7 @@ def _own_parameters(
     mine = np.ix_(np.concatenate([follows, n + follows]), np.concatenate([follows, n + follows]))
     tested = _Contrasts.of(
         np.log(a[follows] / w[follows]), slope @ covariance[mine] @ slope.T, n_prompts,
-        -math.log(NARROW), kind[free][follows],
+        -math.log(NARROW),
     )  # fmt: skip
     for k, one in enumerate(follows.tolist()):
         value, far = float(tested.value[k]), min(reach * float(tested.error[k]), 50.0)

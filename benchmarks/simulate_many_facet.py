@@ -11,7 +11,8 @@ raters, scores from 1 to 7 or 10. "clean" worlds hold a rater severe by 1 logit 
 "planted" ones a rater uses half the range (thresholds twice as far apart) and one is erratic
 (scores follow quality by .35 of what the others' do). "halo" gives the rater and the response an
 own deviation that all criteria share, and "skewed" draws quality from an exponential: both break
-what the model assumes.
+what the model assumes. "beside judges" puts five people beside ten judges whose errors are alike:
+who is called erratic, narrow or wide in a fit of people alone, of judges alone, and of all?
 """
 
 from __future__ import annotations
@@ -248,6 +249,46 @@ def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
     )
 
 
+def beside_judges(worlds: int, seed: int, prompts: int = 26) -> list[str]:
+    """Judges see another quality, correlated .7 with people's; the first person is erratic."""
+    told = ["### beside judges", "", "| named | by its kind | in one fit |", "|---|---|---|"]
+    found: dict[str, list[list[float]]] = {
+        "the erratic person": [[], []], "another person": [[], []], "a judge": [[], []]
+    }  # fmt: skip
+    unfit = 0
+    for number in range(worlds):
+        rng = np.random.default_rng([seed, number])
+        n, top = prompts * 4, 7
+        quality = 1.5 * rng.normal(size=n)
+        theirs = 0.7 * quality + math.sqrt(1 - 0.7**2) * 1.5 * rng.normal(size=n)
+        sums = np.concatenate([[0.0], np.cumsum(np.linspace(-2.5, 2.5, top - 1))])
+        place = np.concatenate(
+            [np.tile(quality, (5, 1)), np.tile(theirs, (10, 1)) + 0.3 * rng.normal(size=(10, n))]
+        )
+        eta = np.arange(top) * place[..., None] - sums
+        eta[5:] *= 2.0  # judges scatter little
+        eta[0] *= 0.35
+        score = (eta + rng.gumbel(size=eta.shape)).argmax(axis=-1) + 1.0
+        rater, response = np.indices(score.shape)
+        everybody = np.arange(15)
+        for at, groups in enumerate(((everybody[:5], everybody[5:]), (everybody,))):
+            called = np.zeros(15)
+            for group in groups:
+                mine = np.isin(rater, group).reshape(-1)
+                fit = many_facet(
+                    score.reshape(-1)[mine], response.reshape(-1)[mine], rater.reshape(-1)[mine],
+                    scale=(1, top), prompt=(response // 4).reshape(-1)[mine],
+                )  # fmt: skip
+                unfit += bool(fit.reason)
+                for k, who in enumerate(fit.raters):
+                    called[who] = bool(fit.range_use[k].verdict or fit.consistency[k].verdict)
+            found["the erratic person"][at].append(float(called[0]))
+            found["another person"][at].append(float(called[1:5].any()))
+            found["a judge"][at].append(float(called[5:].any()))
+    told += [f"| {who} | {share(both[0])} | {share(both[1])} |" for who, both in found.items()]
+    return [*told, f"not fitted {unfit} of {3 * worlds}", ""]
+
+
 def share(values: list[float]) -> str:
     """A mean with its Monte Carlo error."""
     array = np.asarray(values, dtype=float)
@@ -293,6 +334,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     told: list[str] = []
+    if "beside judges".startswith(given.only):
+        told += beside_judges(given.worlds, given.seed)
+        print("\n".join(told), flush=True)
     for design in DESIGNS:
         if design.name.startswith(given.only):
             told += lines(design, measured(design, given.worlds, given.seed))

@@ -51,6 +51,9 @@ MOST_RESPONSES: Final = 2_000
 MOST_DRAWN: Final = 10
 """People, and judges, of one picture: half of them the most severe, half the most lenient."""
 
+OWN: Final = ("range_use", "consistency", "infit", "infit_z", "outfit", "outfit_z")
+"""Figures of a rater alone, by its own kind."""
+
 _PROVIDER: Final = r"[\w.-]+/"
 
 _QUANTILES: Final = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
@@ -129,20 +132,35 @@ def add_many_facets(
         n = max(1, int(len(prompts) * MOST_FITTED / len(kept)))
         drawn = rng.choice(prompts, size=n, replace=False)
         kept = np.isin(dataset.responses.prompt[scored.response], drawn)
-    of_side = scored.is_judge.astype(np.int64) if len(scales) > 1 else None
-    fit = many_facet(
-        scored.score[kept],
-        scored.response[kept],
-        scored.rater[kept],
-        scale=[(int(low), int(high)) for low, high in scales],
-        criterion=scored.criterion[kept],
-        prompt=dataset.responses.prompt[scored.response[kept]],
-        rater_scale=None if of_side is None else of_side[kept],
-        rater_kind=scored.is_judge[kept],
-        level=level,
-    )
+
+    def fitted(mine: npt.NDArray[np.bool_], named: list[int] | None = None) -> ManyFacetFit:
+        of_side = scored.is_judge.astype(np.int64)[mine] if len(scales) > 1 else None
+        return many_facet(
+            scored.score[mine],
+            scored.response[mine],
+            scored.rater[mine],
+            scale=[(int(low), int(high)) for low, high in scales],
+            criterion=scored.criterion[mine],
+            prompt=dataset.responses.prompt[scored.response[mine]],
+            rater_scale=of_side,
+            named=named,
+            level=level,
+        )
+
+    # Range and consistency are those among people, and among judges; the ruler is of all.
+    sides = [kept & (scored.is_judge == is_judge) for is_judge in (False, True)]
+    own = [fitted(side) for side in sides if side.any()]
+    fit = own[0]
+    if len(own) > 1:
+        named = [
+            who
+            for one in own
+            for who, wide, apart in zip(one.raters, one.range_use, one.consistency, strict=True)
+            if wide.verdict or apart.verdict
+        ]
+        fit = fitted(kept, named)
     n_prompts = len(np.unique(dataset.responses.prompt[scored.response[kept]]))
-    _add(out, fit, scored, dataset, n_prompts=n_prompts, n_planned=len(prompts))
+    _add(out, fit, own, scored, dataset, n_prompts=n_prompts, n_planned=len(prompts))
 
 
 def _people(dataset: Dataset) -> _Scored | None:
@@ -191,9 +209,19 @@ def _with_judges(panel: PanelScores, people: _Scored) -> _Scored | None:
     )
 
 
+def _own_of(fits: list[ManyFacetFit]) -> dict[int, dict[str, Estimate | float]]:
+    """Rater to what a fit among its own kind says of it alone."""
+    return {
+        who: {name: getattr(fit, name)[k] for name in OWN}
+        for fit in fits
+        for k, who in enumerate(fit.raters)
+    }
+
+
 def _add(
     out: Estimates,
     fit: ManyFacetFit,
+    own: list[ManyFacetFit],
     scored: _Scored,
     dataset: Dataset,
     *,
@@ -215,22 +243,18 @@ def _add(
         Estimate(n_prompts, n=n_prompts, n_planned=n_planned, method="count", level=math.nan),
     )  # fmt: skip
     order = sorted(range(len(fit.raters)), key=lambda k: -fit.severity[k].value)
+    alone = _own_of(own)
     for k in order:
-        out.add_all(
-            TABLE,
-            {
-                "severity": fit.severity[k],
-                "fair": fit.fair[k],
-                "range_use": fit.range_use[k],
-                "consistency": fit.consistency[k],
-                "infit": fit.infit[k],
-                "infit_z": fit.infit_z[k],
-                "outfit": fit.outfit[k],
-                "outfit_z": fit.outfit_z[k],
-                "n_ratings": float(fit.n_ratings[k]),
-            },
-            **scored.names[fit.raters[k]],
-        )
+        who = fit.raters[k]
+        none = undefined("not fitted among its own kind")
+        apart: dict[str, Estimate | float] = alone.get(who) or dict.fromkeys(OWN, none)
+        figures: dict[str, Estimate | float] = {
+            "severity": fit.severity[k],
+            "fair": fit.fair[k],
+            **apart,
+            "n_ratings": float(fit.n_ratings[k]),
+        }
+        out.add_all(TABLE, figures, **scored.names[who])
     for rater, why in fit.left_out:
         out.add(TABLE, "severity", undefined(why), **scored.names[rater])
     for place, one in enumerate(fit.thresholds):
@@ -402,9 +426,9 @@ def _steps(estimates: pd.DataFrame) -> list[_Row]:
 def _rater_table(raters: list[_Row]) -> Table:
     return Table(
         "Severity in logits above the other usual raters, and the points that the average response "
-        "gets; share of the range that the others use; how much scores follow quality beside "
-        "theirs (1); mean squares of what the other raters' ratings leave over, 1 as it should "
-        "be, with z. Named after Holm's correction.",
+        "gets; among people, or among judges: share of the range that the others use; how much "
+        "scores follow quality beside theirs (1); mean squares of what the others' ratings leave "
+        "over, 1 as it should be, with z. Named after Holm's correction.",
         "Raters by the many-facet model",
         [
             Column("who", "id"), Column("is", "id"),
