@@ -348,6 +348,13 @@ MEASURED: Final = (
 )
 
 
+HALO: Final = (
+    "what a rater makes of a response on all of them at once shrinks the ruler, and its 95% "
+    "intervals are then too short: in simulated worlds of three such criteria they held .87 of "
+    "the severities and .48 of the thresholds. Others were named by mistake in at most .04."
+)
+
+
 def _sentences(raters: list[_Row]) -> Iterator[tuple[str, str]]:
     """Who is erratic, who uses half the scale, who is severe: a sentence each."""
     for verdict, (head, measure, text) in _SAID.items():
@@ -524,3 +531,4 @@ def _notes(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
         of_each = [f"{words(str(keys['criterion']))} {estimate(one['difficulty'], is_signed=True)}"
                 for keys, one in difficulty]  # fmt: skip
         yield "Difficulty of the criteria:", f"{'; '.join(of_each)} logits."
+        yield "Several criteria:", HALO
