@@ -257,6 +257,9 @@ def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
             if design.planted and found[who].has_interval:
                 tally.own.setdefault(f"{name} of the planted", []).append(found[who].value)
                 tally.own.setdefault(f"{name} covered", []).append(found[who].covers(truth[who]))
+    tally.own.setdefault("ruler with ranges of raters' own", []).append(
+        float(fit.has_own_parameters)
+    )
     ms = {"infit": fit.infit, "outfit": fit.outfit, "infit z": fit.infit_z}
     usual = [k for k in range(design.raters) if not design.planted or k not in (NARROW, ERRATIC)]
     for name, values in ms.items():

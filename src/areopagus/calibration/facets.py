@@ -342,8 +342,8 @@ def facets_parts(estimates: pd.DataFrame) -> Iterator[Part]:
 
 MEASURED: Final = (
     "In simulations of five raters and 26 prompts of four responses a rater with half the range "
-    "was named in .99 of worlds, an erratic one in .96, somebody else as either in .04 and .00; at "
-    "9 prompts in .40 and .35, somebody else in .05 and .00: there a rater who is not named may "
+    "was named in .99 of worlds, an erratic one in .96, somebody else as either in .02 and .00; at "
+    "9 prompts in .45 and .35, somebody else in .06 and .00: there a rater who is not named may "
     "still be one."
 )
 
