@@ -150,9 +150,12 @@ def many_facet(
     Joint maximum likelihood, which Facets uses, stretches thresholds by 1.31 with five raters a
     response (1.05 corrected by (L − 1)/L); this by 1.03 (26 prompts; benchmarks/
     simulate_many_facet.py, 500 worlds, Monte Carlo error .005). There 95% intervals of severities
-    cover .947, of thresholds .937; a rater with half the range is named in .992, an erratic one in
-    .962 of worlds, another as narrow in .042, as erratic in .002. At 9 prompts: .402, .350, .046,
-    .000.
+    cover .952, of thresholds .944; with misfit .958 and .924, a rater with half the range is named
+    in .994, an erratic one in .964 of worlds, another as narrow or wide in .024, as erratic in
+    .000. At 9 prompts: .450, .346, .058, .004.
+
+    What a rater makes of a response on all criteria at once is scatter, which shrinks the ruler;
+    intervals are those of the shrunken one.
 
     Mean squares compare a rating with what the *other* raters' ratings predict, so that they have
     expectation 1 with few raters too: infit = Σ (x − m)² / Σ v, outfit = mean (x − m)²/v, with m

@@ -9,10 +9,12 @@ others by mistake; and the same bias of joint maximum likelihood, plain and corr
 A world: responses to prompts (a third of the variance of quality is the prompt's), five or thirty
 raters, scores from 1 to 7 or 10. "clean" worlds hold a rater severe by 1 logit and nothing else; in
 "planted" ones a rater uses half the range (thresholds twice as far apart) and one is erratic
-(scores follow quality by .35 of what the others' do). "halo" gives the rater and the response an
-own deviation that all criteria share, and "skewed" draws quality from an exponential: both break
-what the model assumes. "beside judges" puts five people beside ten judges whose errors are alike:
-who is called erratic, narrow or wide in a fit of people alone, of judges alone, and of all?
+(scores follow quality by .35 of what the others' do). "skewed" draws quality from an exponential.
+"halo" gives the rater and the response a deviation of their own that all criteria share: that is
+scatter, which shrinks the ruler, so that coverage is told of the true figures and of those of the
+shrunken ruler, found in one world of 2,500 prompts. Both break what the model assumes. "beside
+judges" puts five people beside ten judges whose errors are alike: who is called erratic, narrow or
+wide in a fit of people alone, of judges alone, and of all?
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import argparse
 import math
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +95,10 @@ def world(design: Design, rng: np.random.Generator) -> World:
         return rng.exponential(size=size) - 1 if design.is_skewed else rng.normal(size=size)
 
     quality = 1.5 * (math.sqrt(1 / 3) * draw(design.prompts)[prompt] + math.sqrt(2 / 3) * draw(n))
-    severity = np.zeros(raters)  # whoever else is named is named by mistake
+    severity = np.zeros(raters)
+    # The others stand at the mean quality, where an erratic one is as severe as they are: whoever
+    # else is named is named by mistake.
     severity[SEVERE] = design.severe
-    severity -= severity.mean()
     steps = np.linspace(-2.5, 2.5, top - 1) + 0.2 * np.cos(np.arange(top - 1))
     steps -= steps.mean()
     difficulty = np.linspace(-0.4, 0.4, criteria) if criteria > 1 else np.zeros(1)
@@ -177,23 +180,44 @@ def slope(found: Floats, truth: Floats) -> float:
     return float(found @ truth / (truth @ truth))
 
 
+MANY_PROMPTS = 2500
+"""Of the world that says how far a ruler is shrunken."""
+
+
+def fitted(made: World, design: Design) -> ManyFacetFit:
+    """The fit of one world."""
+    return many_facet(
+        made.score, made.response, made.rater, scale=(1, design.categories),
+        criterion=made.criterion, prompt=made.prompt,
+    )  # fmt: skip
+
+
 def measured(design: Design, worlds: int, seed: int) -> Tally:
     """Fits the worlds."""
     tally = Tally([], [], [], [], [], [], {}, {})
+    shrunken = None
+    if design.halo:
+        many = world(replace(design, prompts=MANY_PROMPTS), np.random.default_rng([seed, worlds]))
+        shrunken = fitted(many, design)
     for number in range(worlds):
         rng = np.random.default_rng([seed, number])
         made = world(design, rng)
         start = time.perf_counter()
-        fit = many_facet(
-            made.score, made.response, made.rater, scale=(1, design.categories),
-            criterion=made.criterion, prompt=made.prompt,
-        )  # fmt: skip
+        fit = fitted(made, design)
         tally.seconds += time.perf_counter() - start
         if fit.reason or len(fit.raters) < design.raters:
             tally.unfit += 1
             continue
         seen(tally, fit, made, design)
         steps = fit.thresholds[0]
+        if shrunken is not None and len(steps.step) == len(shrunken.thresholds[0].step):
+            for name, own, of in (
+                ("severities", fit.severity, shrunken.severity),
+                ("thresholds", steps.step, shrunken.thresholds[0].step),
+            ):
+                covered = [one.covers(two.value) for one, two in zip(own, of, strict=True)]
+                told = tally.own.setdefault(f"{name} covered, of the shrunken ruler", [])
+                told.append(float(np.mean(covered)))
         if len(steps.categories) == design.categories:
             found = np.array([one.value for one in steps.step])
             tally.step_error.append(found - made.steps)
@@ -233,6 +257,9 @@ def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
             if design.planted and found[who].has_interval:
                 tally.own.setdefault(f"{name} of the planted", []).append(found[who].value)
                 tally.own.setdefault(f"{name} covered", []).append(found[who].covers(truth[who]))
+    tally.own.setdefault("ruler with ranges of raters' own", []).append(
+        float(fit.has_own_parameters)
+    )
     ms = {"infit": fit.infit, "outfit": fit.outfit, "infit z": fit.infit_z}
     usual = [k for k in range(design.raters) if not design.planted or k not in (NARROW, ERRATIC)]
     for name, values in ms.items():
