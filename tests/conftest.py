@@ -29,6 +29,10 @@ except ImportError:  # the extra `fast` is not installed: asyncio's loop goes th
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Matrices of tests are small. Threads of the linear algebra would wait for each other's cores, as
+# several processes of tests share them: tests then take up to eight times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # An example may take its time where others use the machine.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")

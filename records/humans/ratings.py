@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
@@ -37,6 +37,15 @@ TEXTS_NAMED = 20
 _FREE_TEXT = frozenset({"comment", "time"})
 
 Found = TypeVar("Found")
+
+
+class _Answers(NamedTuple):
+    """What all judgments of a row share."""
+
+    line: int
+    values: Mapping[str, Any]
+    seconds: float | None
+    pool: str | None
 
 
 class RatingReader:
@@ -154,20 +163,16 @@ class RatingReader:
             seconds = self._cell(line, column, values, self._number)
         if not is_sound:
             return
+        row = _Answers(line, values, seconds, pool)
         for rating in plan.ratings:
             if rating.column in values:
-                self._read_rating(line, values, texts, rating, seconds, pool)
+                self._read_rating(row, texts, rating)
 
     def _read_rating(
-        self,
-        line: int,
-        values: Mapping[str, Any],
-        row_texts: Mapping[str, str | None],
-        rating: RatingColumn,
-        seconds: float | None,
-        pool: str | None,
+        self, row: _Answers, row_texts: Mapping[str, str | None], rating: RatingColumn
     ) -> None:
         """Reads a cell of judgments: one rating or label, an order of responses, or a winner."""
+        line, values = row.line, row.values
         before = self._n_told
         texts = {**row_texts, **rating.fixed}
         if "criterion" not in texts:
@@ -210,26 +215,17 @@ class RatingReader:
             self._resolve(line, texts)
         if self._n_told > before:
             return
-        status = self._roster.get(texts.get("rater_id") or "", APPROVED)
         if rating.kind == "winner":
-            self._read_preference(line, texts, rating, cell, status)
+            self._read_preference(row, texts, rating)
         elif rating.names is not None:
-            self._read_order(line, texts, rating, cell, status, seconds, pool)
+            self._read_order(row, texts, rating)
         else:
-            self._add(line, texts, kind, value, status, seconds, pool)
+            self._add(row, texts, kind, value)
 
-    def _add(
-        self,
-        line: int,
-        texts: dict[str, str | None],
-        kind: str,
-        value: Any,
-        status: str,
-        seconds: float | None,
-        pool: str | None,
-    ) -> None:
+    def _add(self, row: _Answers, texts: dict[str, str | None], kind: str, value: Any) -> None:
         """Adds a rating or label of a response that is known."""
-        if self._is_left_out(line, status):
+        line = row.line
+        if self._is_left_out(line, texts):
             return
         item_type = texts.get("item_type")
         is_standard = item_type is None or item_type.lower() in self._standard
@@ -241,54 +237,43 @@ class RatingReader:
                 self.labels.add({**texts, "label": value}, line=line)
             return
         builder = self.table if is_standard else self.calibration
-        if pool is not None:
-            texts["rater_id"] = within_pool(pool, texts["rater_id"] or "")
+        if row.pool is not None:
+            texts["rater_id"] = within_pool(row.pool, texts["rater_id"] or "")
         builder.add(
             texts,
             line=line,
             value=value,
             is_rank=kind == "rank",
-            duration_s=math.nan if seconds is None else seconds,
+            duration_s=math.nan if row.seconds is None else row.seconds,
         )
 
     def _read_order(
-        self,
-        line: int,
-        texts: Mapping[str, str | None],
-        rating: RatingColumn,
-        cell: Any,
-        status: str,
-        seconds: float | None,
-        pool: str | None,
+        self, row: _Answers, texts: Mapping[str, str | None], rating: RatingColumn
     ) -> None:
         """Reads a cell that names responses: those of one place, or all in their order."""
+        cell = row.values[rating.column]
         try:
             groups = read_order(cell)
             if rating.place is not None and len(groups) > 1:
                 raise ValueError(f"must name the responses of one place, got {str(cell)[:40]!r}")
         except ValueError as error:
-            self._fault(line, str(error), rating.column)
+            self._fault(row.line, str(error), rating.column)
             return
         place = 1.0 if rating.place is None else rating.place
         for group in groups:
             for name in group:
                 named: dict[str, str | None] = {**texts, rating.names or "response_id": name}
                 before = self._n_told
-                self._resolve(line, named)
+                self._resolve(row.line, named)
                 if self._n_told == before:
-                    self._add(line, named, "rank", place, status, seconds, pool)
+                    self._add(row, named, "rank", place)
             place += len(group)
 
     def _read_preference(
-        self,
-        line: int,
-        texts: Mapping[str, str | None],
-        rating: RatingColumn,
-        cell: Any,
-        status: str,
+        self, row: _Answers, texts: Mapping[str, str | None], rating: RatingColumn
     ) -> None:
         """Reads which of two responses a rater prefers."""
-        before = self._n_told
+        line, before = row.line, self._n_told
         n_composed = self.n_composed
         sides: list[dict[str, str | None]] = []
         for side in "ab":
@@ -303,7 +288,7 @@ class RatingReader:
             sides.append({**texts, ours: said})
             self._resolve(line, sides[-1])
         self.n_composed = n_composed + (self.n_composed > n_composed)  # a pair is one judgment
-        if self._n_told > before or self._is_left_out(line, status):
+        if self._n_told > before or self._is_left_out(line, texts):
             return
         a, b = sides
         keys = ("response_id", "source", "model", "blinded_label")
@@ -311,7 +296,9 @@ class RatingReader:
             self._fault(line, f"compares {a['response_id']!r} with itself", rating.column)
             return
         try:
-            won = read_winner(cell, *([one.get(key) for key in keys] for one in (a, b)))
+            won = read_winner(
+                row.values[rating.column], *([one.get(key) for key in keys] for one in (a, b))
+            )
         except ValueError as error:
             self._fault(line, str(error), rating.column)
             return
@@ -329,7 +316,8 @@ class RatingReader:
         self._given.add((what, *key))
         return True
 
-    def _is_left_out(self, line: int, status: str) -> bool:
+    def _is_left_out(self, line: int, texts: Mapping[str, str | None]) -> bool:
+        status = self._roster.get(texts.get("rater_id") or "", APPROVED)
         if status != APPROVED:
             self._exclude(line, f"rating: the roster says {status}")
         return status != APPROVED

@@ -103,7 +103,7 @@ def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
         }  # fmt: skip
         run = audit("socioeval", max_cost=cap, **given)
         said = run.record["result"]["cost_cap"]["sentence"]
-        assert f"judges not heard on {20 - pairs} answers" in said
+        assert f"judges not asked about {20 - pairs} answers" in said
         votes = pq.read_table(run.path / "votes.parquet").to_pylist()
         paid = Counter(row["item_id"] for row in votes if row["status"] == "read")
         assert sorted(paid.values()) == [2] * pairs

@@ -2,7 +2,8 @@
 
 Four raters, eight prompts, four respondents; scores on two criteria, an order with ties, a yes or
 no, and pairs. What raters share is the level of a response, with a standard deviation of 1.2; each
-adds errors of .7 and .4, and rounds (1/12): one rater's reliability is 1.44 / 2.17 = .66.
+adds errors of .7 and .4, and rounds (1/12): one rater's reliability is 1.44 / 2.17 = .66. A layout
+that can hold all is also written with some of its parts only.
 """
 
 import csv
@@ -18,6 +19,7 @@ PROMPTS = tuple(f"p{number}" for number in range(1, 9))
 RESPONDENTS = ("gpt", "llama", "human", "mixtral")
 LETTERS = dict(zip("ABCD", RESPONDENTS, strict=True))
 CRITERIA = ("clarity", "depth")
+PARTS = (*CRITERIA, "rank", "accepted")
 
 
 class Given(NamedTuple):
@@ -78,7 +80,7 @@ def places(ranked: dict[str, int], n: int, tie: str = "=") -> list[str]:
 
 
 def judged(study: list[Given], folder: Path) -> Path:
-    """Stored judgments of three judges who err more than the raters do."""
+    """Stored judgments of three judges: people's mean, with errors of 1 of a judge's own."""
     rng = random.Random(7)
     mean = {
         one.response: [other for other in study if other.response == one.response] for one in study
@@ -87,7 +89,7 @@ def judged(study: list[Given], folder: Path) -> Path:
     for response, said in mean.items():
         for judge in ("j1", "j2", "j3"):
             scores = [
-                round(sum(getattr(one, criterion) for one in said) / len(said) + rng.gauss(0, 1), 2)
+                round(sum(getattr(one, criterion) for one in said) / len(said) + rng.gauss(0, 1))
                 for criterion in CRITERIA
             ]
             rows.append([said[0].prompt, response, judge, *(min(7, max(1, x)) for x in scores)])
@@ -97,35 +99,50 @@ def judged(study: list[Given], folder: Path) -> Path:
 Written = tuple[Path, dict[str, Any]]
 """A file and the arguments with which it is read."""
 
+Parts = tuple[str, ...]
+"""Those of `PARTS` that a file holds."""
 
-def long(study: list[Given], folder: Path) -> Written:
+
+def said_of(one: Given, parts: Parts) -> list[Any]:
+    return [getattr(one, part) for part in parts]
+
+
+def mapped(parts: Parts) -> dict[str, Any]:
+    """The criteria of a column map."""
+    all_parts: dict[str, Any] = {
+        "clarity": "clarity",
+        "depth": "depth",
+        "rank": {"criterion": "overall", "kind": "rank"},
+        "accepted": {"criterion": "accepted", "kind": "label"},
+    }
+    return {part: all_parts[part] for part in parts}
+
+
+def long(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     rows = [
         [one.rater, one.prompt, one.response, one.respondent, criterion, kind, value]
         for one in study
-        for criterion, kind, value in (
-            ("clarity", "score", one.clarity),
-            ("depth", "score", one.depth),
-            ("overall", "rank", one.rank),
-            ("accepted", "label", one.accepted),
+        for part, criterion, kind, value in (
+            ("clarity", "clarity", "score", one.clarity),
+            ("depth", "depth", "score", one.depth),
+            ("rank", "overall", "rank", one.rank),
+            ("accepted", "accepted", "label", one.accepted),
         )
+        if part in parts
     ]
     header = ["rater_id", "prompt_id", "response_id", "source", "criterion", "kind", "value"]
     return write(folder / "long.csv", header, *rows), {}
 
 
-def wide(study: list[Given], folder: Path) -> Written:
-    header = ["rater_id", "prompt_id", "response_id", "system", "clarity", "depth", "rank",
-              "accepted"]  # fmt: skip
+def wide(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
+    header = ["rater_id", "prompt_id", "response_id", "system", *parts]
     rows = [
-        [one.rater, one.prompt, one.response, one.respondent, one.clarity, one.depth, one.rank,
-         one.accepted]
-        for one in study
-    ]  # fmt: skip
+        [one.rater, one.prompt, one.response, one.respondent, *said_of(one, parts)] for one in study
+    ]
     return write(folder / "wide.csv", header, *rows), {}
 
 
-def by_respondent(study: list[Given], folder: Path) -> Written:
-    parts = ("clarity", "depth", "rank", "accepted")
+def by_respondent(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     header = ["rater", "prompt_id", *(f"{who}_{part}" for who in RESPONDENTS for part in parts)]
     rows = [
         [*key, *(getattr(of[who], part) for who in RESPONDENTS for part in parts)]
@@ -136,10 +153,9 @@ def by_respondent(study: list[Given], folder: Path) -> Written:
     }
 
 
-def by_label(study: list[Given], folder: Path) -> Written:
+def by_label(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     """Labels are drawn anew for every rater and prompt; a key says what they stood for."""
     rng = random.Random(1)
-    parts = ("clarity", "depth", "rank", "accepted")
     header = ["rater", "prompt_id"]
     header += [f"Response {letter} {part}" for letter in LETTERS for part in parts]
     rows, key = [], []
@@ -156,36 +172,28 @@ def by_label(study: list[Given], folder: Path) -> Written:
     }
 
 
-def labels_in_the_row(study: list[Given], folder: Path) -> Written:
-    parts = ("model", "clarity", "depth", "rank", "accepted")
-    header = ["rater", "prompt_id", *(f"{part}_{letter}" for letter in "ABCD" for part in parts)]
+def labels_in_the_row(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
+    names = ("model", *parts)
+    header = ["rater", "prompt_id", *(f"{name}_{letter}" for letter in "ABCD" for name in names)]
     rows = []
     for key, of in by_row(study).items():
         row: list[Any] = [*key]
         for who in RESPONDENTS:
-            row += [who, *(getattr(of[who], part) for part in parts[1:])]
+            row += [who, *said_of(of[who], parts)]
         rows.append(row)
     return write(folder / "named.csv", header, *rows), {}
 
 
-def qualtrics(study: list[Given], folder: Path) -> Written:
+def qualtrics(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     """A question an item and criterion; the items stand in a table beside the map."""
     items = list(itertools.product(PROMPTS, RESPONDENTS))
-    names = [f"Q{n}_{c}" for n in range(1, len(items) + 1) for c in range(1, 5)]
+    number_of = {part: str(number) for number, part in enumerate(PARTS, start=1)}
+    names = [f"Q{n}_{number_of[part]}" for n in range(1, len(items) + 1) for part in parts]
     header = ["StartDate", "Finished", "RecordedDate", "ResponseId", "PROLIFIC_PID", *names]
     rows = []
     for number, rater in enumerate(RATERS):
         said = {(one.prompt, one.respondent): one for one in study if one.rater == rater}
-        cells = [
-            value
-            for item in items
-            for value in (
-                said[item].clarity,
-                said[item].depth,
-                said[item].rank,
-                said[item].accepted,
-            )
-        ]
+        cells = [value for item in items for value in said_of(said[item], parts)]
         rows.append(["2026", "True", "2026-01-01", f"R_{number}", rater, *cells])
     path = write(
         folder / "qualtrics.csv", header, header, ['{"ImportId":"x"}'] * len(header), *rows
@@ -193,22 +201,21 @@ def qualtrics(study: list[Given], folder: Path) -> Written:
     table = [[n, *item, "/".join(item)] for n, item in enumerate(items, start=1)]
     write(folder / "items.csv", ["item", "prompt_id", "source", "response_id"], *table)
     column_map = folder / "map.yaml"
+    criteria = {number_of[part]: what for part, what in mapped(parts).items()}
     column_map.write_text(
         'items: {pattern: "Q{item}_{criterion}", table: items.csv}\n'
-        'criteria: {"1": clarity, "2": depth, "3": {criterion: overall, kind: rank},\n'
-        '           "4": {criterion: accepted, kind: label}}\n'
+        f"criteria: {json.dumps(criteria)}\n"
     )
     return path, {"columns": column_map}
 
 
-def google_forms(study: list[Given], folder: Path) -> Written:
+def google_forms(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     items = list(itertools.product(PROMPTS, RESPONDENTS))
-    parts = ("Clarity", "Depth", "Rank", "Accepted")
-    titles = [f"Response {n} [{part}]" for n in range(1, len(items) + 1) for part in parts]
+    titles = [f"Response {n} [{part.title()}]" for n in range(1, len(items) + 1) for part in parts]
     rows = []
     for rater in RATERS:
         said = {(one.prompt, one.respondent): one for one in study if one.rater == rater}
-        cells = [getattr(said[item], part.lower()) for item in items for part in parts]
+        cells = [getattr(said[item], part) for item in items for part in parts]
         rows.append(["1/2/2026 10:00:00", f"{rater}", *cells])
     path = write(folder / "forms.csv", ["Timestamp", "Email Address", *titles], *rows)
     table = [[n, *item, "/".join(item)] for n, item in enumerate(items, start=1)]
@@ -219,15 +226,13 @@ def google_forms(study: list[Given], folder: Path) -> Written:
                 "pattern": "Response {item} [{criterion}]",
                 "table": str(folder / "form-items.csv"),
             },
-            "criteria": {"clarity": "clarity", "depth": "depth", "rank": {"kind": "rank"},
-                         "accepted": {"criterion": "accepted", "kind": "label"}},
+            "criteria": mapped(parts),
         }
-    }  # fmt: skip
+    }
 
 
-def limesurvey(study: list[Given], folder: Path) -> Written:
+def limesurvey(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     items = list(itertools.product(PROMPTS, RESPONDENTS))
-    parts = ("clarity", "depth", "rank", "accepted")
     names = [f"Q{n}[{part}]" for n in range(1, len(items) + 1) for part in parts]
     rows = []
     for rater in RATERS:
@@ -241,16 +246,14 @@ def limesurvey(study: list[Given], folder: Path) -> Written:
     column_map = folder / "lime.yaml"
     column_map.write_text(
         'items: {pattern: "Q{item}[{criterion}]", table: lime-items.csv}\n'
-        "criteria: {clarity: clarity, depth: depth, rank: {kind: rank},\n"
-        "           accepted: {criterion: accepted, kind: label}}\n"
+        f"criteria: {json.dumps(mapped(parts))}\n"
     )
     return path, {"columns": column_map}
 
 
-def mturk(study: list[Given], folder: Path) -> Written:
+def mturk(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     """A HIT shows one prompt's responses; which ones they were stands in its inputs."""
     numbers = range(1, len(RESPONDENTS) + 1)
-    parts = ("clarity", "depth", "rank", "accepted")
     header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.prompt_id"]
     header += [f"Input.{name}_{n}" for name in ("response_id", "source") for n in numbers]
     header += [f"Answer.q{n}_{part}" for n in numbers for part in parts]
@@ -265,7 +268,7 @@ def mturk(study: list[Given], folder: Path) -> Written:
     return write(folder / "batch.csv", header, *rows), {}
 
 
-def label_studio(study: list[Given], folder: Path) -> Written:
+def label_studio(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     tasks = []
     for prompt, who in itertools.product(PROMPTS, RESPONDENTS):
         annotations = []
@@ -280,6 +283,7 @@ def label_studio(study: list[Given], folder: Path) -> Written:
                 result = [
                     {"from_name": name, "to_name": "text", "type": kind, "value": value}
                     for name, kind, value in values
+                    if name in parts
                 ]
                 annotations.append({"id": 1, "completed_by": one.rater, "result": result})
         data = {"prompt_id": prompt, "response_id": f"{prompt}/{who}", "source": who}
@@ -289,7 +293,7 @@ def label_studio(study: list[Given], folder: Path) -> Written:
     return path, {}
 
 
-def argilla(study: list[Given], folder: Path) -> Written:
+def argilla(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     records = []
     for prompt, who in itertools.product(PROMPTS, RESPONDENTS):
         said = [one for one in study if (one.prompt, one.respondent) == (prompt, who)]
@@ -303,7 +307,7 @@ def argilla(study: list[Given], folder: Path) -> Written:
                         {"value": getattr(one, part), "user_id": one.rater, "status": "submitted"}
                         for one in said
                     ]
-                    for part in ("clarity", "depth", "rank", "accepted")
+                    for part in parts
                 },
             }
         )
@@ -312,7 +316,7 @@ def argilla(study: list[Given], folder: Path) -> Written:
     return path, {}
 
 
-def spss(study: list[Given], folder: Path) -> Written:
+def spss(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     """Raters and the label are codes with value labels; the rest is plain."""
     import pandas as pd
     import pyreadstat
@@ -324,26 +328,28 @@ def spss(study: list[Given], folder: Path) -> Written:
             "prompt_id": [one.prompt for one in study],
             "response_id": [one.response for one in study],
             "source": [one.respondent for one in study],
-            "clarity": [float(one.clarity) for one in study],
-            "depth": [float(one.depth) for one in study],
-            "rank": [float(one.rank) for one in study],
-            "accepted": [float(one.accepted == "yes") for one in study],
         }
     )
-    labels = {"rater_id": {n: rater for rater, n in code.items()},
-              "accepted": {0.0: "no", 1.0: "yes"}}  # fmt: skip
+    for part in parts:
+        frame[part] = [
+            float(one.accepted == "yes" if part == "accepted" else getattr(one, part))
+            for one in study
+        ]
+    labels: dict[str, Any] = {"rater_id": {n: rater for rater, n in code.items()}}
+    measures: dict[str, str] = {}
+    if "accepted" in parts:
+        labels["accepted"] = {0.0: "no", 1.0: "yes"}
+        measures["accepted"] = "nominal"
     path = folder / "study.sav"
-    pyreadstat.write_sav(
-        frame, str(path), variable_value_labels=labels, variable_measure={"accepted": "nominal"}
-    )
+    pyreadstat.write_sav(frame, str(path), variable_value_labels=labels, variable_measure=measures)
     return path, {}
 
 
-def stata(study: list[Given], folder: Path) -> Written:
+def stata(study: list[Given], folder: Path, parts: Parts = PARTS) -> Written:
     import pandas as pd
     import pyreadstat
 
-    path, _ = spss(study, folder)
+    path, _ = spss(study, folder, parts)
     frame, meta = pyreadstat.read_sav(str(path))
     out = folder / "study.dta"
     assert isinstance(frame, pd.DataFrame)
@@ -351,11 +357,11 @@ def stata(study: list[Given], folder: Path) -> Written:
     return out, {}
 
 
-LAYOUTS: tuple[Callable[[list[Given], Path], Written], ...] = (
+LAYOUTS: tuple[Callable[..., Written], ...] = (
     long, wide, by_respondent, by_label, labels_in_the_row, qualtrics, google_forms, limesurvey,
     mturk, label_studio, argilla, spss, stata,
 )  # fmt: skip
-"""Those that hold all: scores, ranks and labels."""
+"""Those that can hold all: scores, ranks and labels."""
 
 
 def sheet(study: list[Given], folder: Path) -> Written:

@@ -1,5 +1,7 @@
 """One planted study in every layout: the same judgments come out of each."""
 
+import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,9 @@ import planted_study
 import pytest
 from planted_study import Given, Written, pairs, planted
 
-from areopagus.calibration import agreement, calibrate
+from areopagus.aggregation.estimate import Estimate
+from areopagus.calibration import Agreement, Calibration, agreement, calibrate
+from areopagus.records.estimates import KEYS, estimate_at
 from areopagus.records.humans import HumanReading, read_humans
 
 STUDY = planted()
@@ -32,6 +36,16 @@ def labels(reading: HumanReading) -> set[tuple[object, ...]]:
 
 def name(writer: Writer) -> str:
     return writer.__name__
+
+
+def only(writer: Callable[..., Written], part: str) -> Writer:
+    """Returns the layout with one part of the study."""
+
+    @functools.wraps(writer)
+    def written(study: list[Given], folder: Path) -> Written:
+        return writer(study, folder, (part,))
+
+    return written
 
 
 RANKS = {(one.rater, one.prompt, one.response, "overall", True, float(one.rank)) for one in STUDY}
@@ -78,63 +92,143 @@ def test_every_way_to_write_pairs_holds_the_same_preferences(
     assert len(reading.table) == 0
 
 
-def figures(frame: pd.DataFrame) -> pd.DataFrame:
-    """The estimates by their keys, in one order: a file may name raters in another one."""
-    keys = ["table", "respondent", "persona", "model", "rater", "criterion", "group", "item",
-            "detail", "measure"]  # fmt: skip
-    shown = [*keys, "value", "low", "high", "se", "p", "n", "n_planned", "reason", "verdict"]
-    return frame[shown].sort_values(keys, kind="stable", ignore_index=True)
+def figures(found: Agreement) -> pd.DataFrame:
+    """All estimates in the order of their keys: a file may name raters in another one."""
+    keys = ["table", *KEYS, "measure"]
+    assert not found.estimates.duplicated(keys).any()
+    return found.estimates.sort_values(keys, ignore_index=True)
 
 
-def one(frame: pd.DataFrame, criterion: str, measure: str) -> pd.Series:
-    found = frame[(frame.criterion == criterion) & (frame.measure == measure)]
-    assert len(found) == 1
-    return found.iloc[0]
+def ratings_kept(found: Calibration) -> pd.DataFrame:
+    return found.people_scores.sort_values(["response_id", "rater"], ignore_index=True)
+
+
+def one(found: Agreement, table: str, measure: str, criterion: str | None = None) -> Estimate:
+    estimate = estimate_at(found.estimates, table, measure, criterion=criterion)
+    assert estimate is not None
+    return estimate
+
+
+SCALE = (1, 7)
+ALL, LABELS_ONLY, RANKS_ONLY, PAIRS_ONLY = "all", "labels", "ranks", "pairs"
+FAMILIES: dict[str, tuple[Writer, ...]] = {
+    ALL: planted_study.LAYOUTS,
+    LABELS_ONLY: tuple(only(writer, "accepted") for writer in planted_study.LAYOUTS),
+    RANKS_ONLY: (only(planted_study.long, "rank"), *planted_study.RANKINGS),
+    PAIRS_ONLY: planted_study.PREFERENCES,
+}
+"""Layouts that hold the same; the first of each is what the others are compared with."""
 
 
 @pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """The agreement by the long file."""
-    path, given = planted_study.long(STUDY, tmp_path_factory.mktemp("long"))
-    return figures(agreement(read_humans(path, **given), scale=(1, 7)).estimates)
+def judges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted_study.judged(STUDY, tmp_path_factory.mktemp("judged"))
 
 
-def test_the_planted_agreement_is_found(people: pd.DataFrame) -> None:
-    for criterion in planted_study.CRITERIA:
-        icc = one(people, criterion, "icc_one")
-        assert 0.15 < icc.low < 0.66 < icc.high
-    assert one(people, "overall", "w").value > 2 * one(people, "overall", "w_by_chance").value
+@pytest.fixture(scope="module")
+def calibrated(
+    judges: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Calibration, Agreement]]:
+    """What the first layout of each family says of the panel, and of people alone."""
+    found = {}
+    for family, writers in FAMILIES.items():
+        path, given = writers[0](STUDY, tmp_path_factory.mktemp(family))
+        reading = read_humans(path, **given)
+        calibration = calibrate(judges, reading, scale=SCALE)
+        found[family] = calibration, agreement(reading, scale=SCALE)
+    return found
 
 
-@pytest.mark.parametrize("writer", planted_study.LAYOUTS[1:], ids=name)
-def test_agreement_is_the_same_in_every_layout(
-    writer: Writer, people: pd.DataFrame, tmp_path: Path
-) -> None:
-    path, given = writer(STUDY, tmp_path)
-    found = agreement(read_humans(path, **given), scale=(1, 7)).estimates
-    pd.testing.assert_frame_equal(figures(found), people)
+Calibrated = dict[str, tuple[Calibration, Agreement]]
 
 
 @pytest.mark.parametrize(
-    "writer", [planted_study.by_label, planted_study.qualtrics, planted_study.spss], ids=name
+    ("family", "writer"),
+    [
+        pytest.param(family, writer, id=f"{family}-{writer.__name__}")
+        for family, writers in FAMILIES.items()
+        for writer in writers[1:]
+    ],
 )
-def test_a_calibration_is_the_same_in_other_layouts(writer: Writer, tmp_path: Path) -> None:
-    judges = planted_study.judged(STUDY, tmp_path)
-    found = []
-    for write in (planted_study.long, writer):
-        path, given = write(STUDY, tmp_path)
-        reading = read_humans(path, **given)
-        found.append(figures(calibrate(judges, reading, scale=(1, 7)).estimates))
-    pd.testing.assert_frame_equal(*found)
+def test_every_layout_of_the_same_judgments_has_the_same_figures(
+    family: str, writer: Writer, judges: Path, calibrated: Calibrated, tmp_path: Path
+) -> None:
+    path, given = writer(STUDY, tmp_path)
+    reading = read_humans(path, **given)
+    first, people_alone = calibrated[family]
+    found = calibrate(judges, reading, scale=SCALE)
+    pd.testing.assert_frame_equal(figures(found), figures(first), rtol=1e-9)
+    pd.testing.assert_frame_equal(found.judge_scores, first.judge_scores)
+    pd.testing.assert_frame_equal(ratings_kept(found), ratings_kept(first))
+    alone = agreement(reading, scale=SCALE)
+    pd.testing.assert_frame_equal(figures(alone), figures(people_alone), rtol=1e-9)
 
 
-@pytest.mark.parametrize("writer", planted_study.RANKINGS[1:], ids=name)
-def test_orders_have_the_same_figures(writer: Writer, tmp_path: Path) -> None:
-    found = []
-    for write in (planted_study.sheet, writer):
-        path, given = write(STUDY, tmp_path)
-        found.append(figures(agreement(read_humans(path, **given)).estimates))
-    pd.testing.assert_frame_equal(*found)
+# What was planted. Two raters correlate by 1.44 / 1.93 before they round. Of people's mean, the
+# errors of .7 are shared out among four raters, those of .4 and rounding among eight scores; the
+# panel's mean is that with the errors of six scores.
+BETWEEN_RATERS = 1.44 / (1.44 + 0.49)
+PEOPLE_MEAN = 1.44 + 0.49 / 4 + (0.16 + 1 / 12) / 8
+PANEL_WITH_PEOPLE = math.sqrt(PEOPLE_MEAN / (PEOPLE_MEAN + (1 + 1 / 12) / 6))
+
+
+def tau(correlation: float) -> float:
+    """Kendall's tau of two normal scores (Kendall & Gibbons 1990)."""
+    return 2 / math.pi * math.asin(correlation)
+
+
+def test_the_planted_agreement_in_scores_is_found(calibrated: Calibrated) -> None:
+    found, _ = calibrated[ALL]
+    for criterion in planted_study.CRITERIA:
+        reliability = one(found, "people", "icc_one", criterion)
+        assert 0.15 < reliability.low < 1.44 / 2.17 < reliability.high
+    panel = one(found, "panel", "tau", "composite")
+    assert 0.5 < panel.low < tau(PANEL_WITH_PEOPLE) < panel.high
+    for criterion in (*planted_study.CRITERIA, "composite"):
+        assert one(found, "one person", "tau_difference", criterion).low > -0.1
+        assert one(found, "one person", "tau_difference", criterion).verdict in ("better", "near")
+
+
+def test_the_planted_agreement_in_ranks_is_found(calibrated: Calibrated) -> None:
+    """Spearman's of four ranks: 6/(5 pi) (asin r + 2 asin r/2) (Moran 1948)."""
+    r = BETWEEN_RATERS
+    planted_spearman = 6 / (5 * math.pi) * (math.asin(r) + 2 * math.asin(r / 2))
+    for family in (ALL, RANKS_ONLY):
+        found, _ = calibrated[family]
+        people = one(found, "people", "mean_spearman", "overall")
+        assert 0.3 < people.low < planted_spearman < people.high
+        assert people.p < 0.001
+        assert one(found, "panel", "tau", "overall").covers(tau(PANEL_WITH_PEOPLE))
+        assert one(found, "one person", "tau_difference", "overall").verdict == "near"
+
+
+def test_the_planted_agreement_in_labels_is_found(calibrated: Calibrated) -> None:
+    """Yes is a response seen above 4.2: .216 of 1.389 below the mean."""
+    from scipy.stats import multivariate_normal, norm
+
+    cut = (4.2 - 4.5) / math.sqrt(1.93)
+    yes = norm.sf(cut)
+    both = multivariate_normal([0, 0], [[1, BETWEEN_RATERS], [BETWEEN_RATERS, 1]]).cdf([-cut, -cut])
+    agreed = 1 - 2 * (yes - both)
+    kappa = (agreed - yes**2 - (1 - yes) ** 2) / (2 * yes * (1 - yes))
+    for family in (ALL, LABELS_ONLY):
+        found, _ = calibrated[family]
+        assert one(found, "label people", "agreement", "accepted").covers(agreed)
+        people = one(found, "label people", "kappa", "accepted")
+        assert 0.1 < people.low < kappa < people.high
+        assert one(found, "labels", "kappa", "accepted").low > 0.1
+        assert one(found, "labels", "auc_across", "accepted").low > 0.9
+
+
+def test_the_planted_agreement_in_pairs_is_found(calibrated: Calibrated) -> None:
+    """Two raters order a pair alike in 1/2 + asin(r)/pi."""
+    found, _ = calibrated[PAIRS_ONLY]
+    alike = 0.5 + math.asin(BETWEEN_RATERS) / math.pi
+    assert one(found, "preferences", "accuracy_of_one", "overall").covers(alike)
+    panel = one(found, "preferences", "accuracy", "overall")
+    assert panel.low > 0.7
+    assert panel.value > one(found, "preferences", "accuracy_of_one", "overall").value
+    assert one(found, "preferences", "accuracy_difference", "overall").verdict == "near"
 
 
 def test_a_ruled_sheet_without_ties_has_the_same_order_as_its_ranks(tmp_path: Path) -> None:

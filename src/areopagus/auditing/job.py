@@ -164,7 +164,7 @@ class AuditJob(Job[AuditRun]):
         self._rulings: Counter[str] = Counter()
         self._votes: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self._unasked = self._unheard = 0
+        self._unasked = self._unjudged = 0
 
     @property
     def backends(self) -> tuple[Backend, ...]:
@@ -342,7 +342,7 @@ class AuditJob(Job[AuditRun]):
         for vote in ruling.votes:
             self._votes[vote.status] += 1
         if any(vote.status == "not_asked" and vote.detail == "budget" for vote in ruling.votes):
-            self._unheard += 1
+            self._unjudged += 1
             self.over_budget = True
 
     @property
@@ -352,7 +352,7 @@ class AuditJob(Job[AuditRun]):
         if not self.over_budget or cap is None:
             return None
         not_judged = (
-            f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
+            f"judges not asked about {units(self._unjudged, 'answer')}" if self._unjudged else ""
         )
         asked = self.n_askings - self._unasked
         verb = "asked for" if self.supplied is None else "supplied"

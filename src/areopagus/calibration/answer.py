@@ -294,12 +294,8 @@ class Answer:
             told = estimate(tau) if tau.is_defined else f"undefined: {said(tau.reason)}"
             yield "panel", f"tau {told}{self._on(self.main)}"
             return
-        most = ""
-        if ceiling is not None and ceiling.is_defined:
-            most = f", ceiling {number(ceiling.value)}"
-        apart = f"difference {estimate(difference, is_signed=True)}"
-        one = f"one more person {number(of_one.value)}{most}"
-        yield "panel", f"tau {estimate(of_panel)}; {one}; {apart}"
+        told = f"tau {estimate(of_panel)}"
+        yield "panel", preferences.beside_one_person(told, of_one, difference, ceiling)
 
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [

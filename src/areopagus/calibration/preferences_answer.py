@@ -100,12 +100,19 @@ def trust(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
         told = estimate(accuracy) if accuracy.is_defined else f"undefined: {said(accuracy.reason)}"
         yield "panel", f"accuracy {told}{on}"
         return
+    told = f"accuracy {estimate(panel)}{on}"
+    yield "panel", beside_one_person(told, one, apart, ceiling)
+
+
+def beside_one_person(
+    told: str, one: Estimate, difference: Estimate, ceiling: Estimate | None
+) -> str:
+    """What is told of the panel, with one more person's figure, the ceiling and the difference."""
     most = ""
     if ceiling is not None and ceiling.is_defined:
-        most = f", at most {number(ceiling.value)}"
-    difference = f"difference {estimate(apart, is_signed=True)}"
-    person = f"one more person {number(one.value)}{most}"
-    yield "panel", f"accuracy {estimate(panel)}{on}; {person}; {difference}"
+        most = f", ceiling {number(ceiling.value)}"
+    apart = f"difference {estimate(difference, is_signed=True)}"
+    return f"{told}; one more person {number(one.value)}{most}; {apart}"
 
 
 def cautions(estimates: pd.DataFrame) -> Iterator[str]:
