@@ -194,8 +194,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="of_all, among_some, over_prompts or of_numbers")
     given = parser.parse_args()
     for make, chosen in WORLDS:
+        if given.only not in (None, make.__name__):
+            continue
         rng = np.random.default_rng(given.seed)
         worlds = (make(rng, *chosen) for _ in range(given.worlds))
         print(run(worlds, rng), flush=True)

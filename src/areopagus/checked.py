@@ -188,7 +188,7 @@ def _add_rates(
                 [rows.rows[k] for k in mine],
                 # what was not drawn is no random part of the readings
                 [rows.said[k] if drawn is None or rows.names[k] in drawn else {} for k in mine],
-                rate, readings.unit, level,
+                [rows.names[k] for k in mine], rate, readings.unit, level,
             )  # fmt: skip
             if not figures:
                 continue
@@ -212,6 +212,7 @@ def _add_rates(
 def _share(
     rows: Sequence[MachineReading],
     said_of: Sequence[Mapping[str, str]],
+    texts: Sequence[str],
     rate: Rate,
     unit: str,
     level: float,
@@ -231,7 +232,7 @@ def _share(
     one = corrected_rate(
         [code(row.label) for row in rows], votes, [row.unit for row in rows], 1, names,
         among=(0, 1) if rate.among else None, weights=None if (weights == 1).all() else weights,
-        level=level, unit=unit,
+        texts=texts, level=level, unit=unit,
     )  # fmt: skip
     found = {"raw": one.raw, "corrected": one.corrected}
     return found | ({"rogan_gladen": one.rogan_gladen} if one.rogan_gladen.is_defined else {})
@@ -240,6 +241,7 @@ def _share(
 def _mean(
     rows: Sequence[MachineReading],
     said_of: Sequence[Mapping[str, str]],
+    texts: Sequence[str],
     rate: Rate,
     unit: str,
     level: float,
