@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from areopagus.checked import check_estimates
-from areopagus.records.estimates import estimate_at
-from areopagus.records.readings import MachineReading, PeopleLabels, Rate, Readings
+from areopagus.checked import rate_figures
+from areopagus.records.readings import MachineReading, Rate, Readings
 
 TEXTS, UNITS, DRAWN, MOST_ANSWERS = 300, 60, 100, 6
 
@@ -168,15 +167,12 @@ def run(worlds: Iterator[World], rng: np.random.Generator) -> str:
             "?", world.categories, ("text",), "prompt", ("respondent",), (world.rate,),
             lambda rows=world.rows: iter(rows),
         )  # fmt: skip
-        ids = {row.texts[0]: readings.item_id(row) for row in world.rows}
-        texts = list(ids)
-        drawn = [texts[k] for k in rng.permutation(len(texts))[:DRAWN]]
-        labels = PeopleLabels({ids[text]: {"ada": world.people[text]} for text in drawn})
-        found = check_estimates([readings], labels, [frozenset(ids[text] for text in drawn)])
-        raw, corrected = (
-            estimate_at(found.frame(), "checks", name, factor="rate")
-            for name in ("raw", "corrected")
-        )
+        names = [row.texts[0] for row in world.rows]
+        texts = list(dict.fromkeys(names))
+        drawn = {texts[k] for k in rng.permutation(len(texts))[:DRAWN]}
+        said = [{"ada": world.people[name]} if name in drawn else {} for name in names]
+        found = rate_figures(readings, world.rate, world.rows, said, names)
+        raw, corrected = found["raw"], found["corrected"]
         undefined += not corrected.has_interval
         covers.append(corrected.covers(world.truth))
         raw_covers.append(raw.covers(world.truth))

@@ -184,11 +184,11 @@ def _add_rates(
     for rate in readings.rates:
         for group, mine in places.items():
             whose = {key: value for key, value in zip(readings.by, group, strict=False) if value}
-            figures = (_share if readings.categories else _mean)(
-                [rows.rows[k] for k in mine],
+            figures = rate_figures(
+                readings, rate, [rows.rows[k] for k in mine],
                 # what was not drawn is no random part of the readings
                 [rows.said[k] if drawn is None or rows.names[k] in drawn else {} for k in mine],
-                [rows.names[k] for k in mine], rate, readings.unit, level,
+                [rows.names[k] for k in mine], level=level,
             )  # fmt: skip
             if not figures:
                 continue
@@ -207,6 +207,33 @@ def _add_rates(
             told: dict[str, Estimate | float] = {**figures, "corrected": corrected}
             told |= {"n_checked": n, "n_readings": len(mine)}
             found.add_all(CHECKS, told, factor="rate", detail=rate.title, **whose, **keys)
+
+
+def rate_figures(
+    readings: Readings,
+    rate: Rate,
+    rows: Sequence[MachineReading],
+    said_of: Sequence[Mapping[str, str]],
+    texts: Sequence[str],
+    *,
+    level: float = 0.95,
+) -> dict[str, Estimate]:
+    """A rate as it was read (`raw`) and as people would have it (`corrected`).
+
+    Args:
+        readings: what was read, of which kind.
+        rate: which.
+        rows: the readings.
+        said_of: of each reading, what people say, by person; nothing where nobody was asked.
+        texts: of each reading, the item: equal for one text.
+        level: of the intervals.
+
+    Returns:
+        Nothing where it is a mean and a reading, or what a person says, is no number.
+    """
+    if readings.categories:
+        return _share(rows, said_of, texts, rate, readings.unit, level)
+    return _mean(rows, said_of, rate, readings.unit, level)
 
 
 def _share(
@@ -241,7 +268,6 @@ def _share(
 def _mean(
     rows: Sequence[MachineReading],
     said_of: Sequence[Mapping[str, str]],
-    texts: Sequence[str],
     rate: Rate,
     unit: str,
     level: float,
