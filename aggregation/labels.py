@@ -353,21 +353,28 @@ def corrected_rate(
     category: int,
     categories: Sequence[str],
     *,
+    among: Sequence[int] | None = None,
+    weights: npt.ArrayLike | None = None,
+    texts: Groups | None = None,
     level: float = 0.95,
     unit: str = "prompt",
 ) -> CorrectedRate:
     """Returns the share of a category among all items, corrected by people's labels of some.
 
-    θ = Σ_k W_k p_k      W_k: share of all items that the machine labels k; p_k: of the checked
-    items among them, the share that people give the category. Unlike the raw rate plus the mean of
-    people less machine, and unlike Rogan and Gladen's ratio, it cannot leave [0, 1], needs no
-    category that people found, and also holds where more of some labels were checked than of
-    others.
+    θ = Σ_k W_k p_k / Σ_k W_k d_k    W_k: share of all items that the machine labels k; of the
+    checked items among them, p_k: the share that people give the category, d_k: the share that
+    they give one of `among`; 1 where that is left out, and θ is Σ_k W_k p_k. Unlike the raw rate
+    plus the mean of people less machine, and unlike Rogan and Gladen's ratio, it cannot leave
+    [0, 1], needs no category that people found, and also holds where more of some labels were
+    checked than of others. With `among` items change sides in both ways: one that the machine
+    takes for a choice, and people do not, leaves numerator and denominator.
 
     Limits: Wilson's at n* = θ (1 − θ) / V, with t of the checked groups less one. V is the larger
-    of G/(G − 1) Σ_g e_g² over groups, e of an item (p_k − θ)/N as one of all plus
-    W_k (y − p_k)/n_k as a checked one; and of Σ_k W_k² q_k (1 − q_k)/(n_k + 2), q_k = (n_k p_k + 1)
-    / (n_k + 2), since few checks that all agree do not prove that none would differ. Where people
+    of G/(G − 1) Σ_g e_g² over groups, e of an item w (p_k − θ d_k)/(N D) as one of all plus
+    W_k w (z − p_k + θ d_k)/(n_k D) as a checked one, z = y − θ d, D = Σ_k W_k d_k; of the same over
+    texts; and of
+    Σ_k W_k² s_k² / ((n_k + 2) D²), s_k² the variance of z with two items more, spread evenly over
+    what z can be, since few checks that all agree do not prove that none would differ. Where people
     give all or none of the checked items the category, n* is the number of checked groups.
 
     Args:
@@ -376,6 +383,12 @@ def corrected_rate(
         groups: one label an item.
         category: the code of the category.
         categories, level, unit: as in `label_agreement`.
+        among: codes, the category's among them, to which the share is confined.
+        weights: shape (items,), at least 0: how much an item weighs in the share; all 1 if left
+            out. An item of weight 0 plays no part. N, n_k, W_k and the shares are then of weights;
+            in n_k + 2 stands (Σ w)² / Σ w².
+        texts: shape (items,), equal for items that share a text and so a label, which may be of
+            several groups.
 
     Measured coverage of 95% (benchmarks/simulate_labels.py, 2,000 worlds, Monte Carlo error .005),
     true shares .02 to .90: .945 to .954 with 200 labels of 1,000 items, .938 to .968 with prompts
@@ -383,34 +396,49 @@ def corrected_rate(
     1.000. The raw rate plus the mean of people less machine covers .941 to .957, .938 to .958, .906
     to .970, with mean widths of .093, .098, .191 at a share of .10 against .075, .082, .187; Rogan
     and Gladen's ratio .980 to .989, .963 to .986, .953 to .985, about twice as wide, and undefined
-    where the truth is 0.
+    where the truth is 0. Shares among some, and weighted ones: simulate_checked_readings.py, in
+    docs/audits.md.
 
     Returns:
         All or within each label of the machine, the checked items must be a random part of the
         items: otherwise nothing is corrected. Undefined, with the reason, where nobody checked an
-        item, or none of a label that the machine gave; no limits below six checked groups.
+        item, or none of a label that the machine gave, or people give no checked item a category of
+        `among`; no limits below six checked groups. Rogan and Gladen's rate is of all items alike:
+        undefined with `among` or weights.
 
     Source: Tenenbein (1970), Journal of the American Statistical Association 65, 1350–1361, double
-    sampling; the variance by linearisation with groups is ours. For reference Rogan & Gladen (1978)
-    with the limits of Lee et al., arXiv 2511.21140, which hold items for independent.
+    sampling; the ratio and its variance by linearisation with groups are ours (Cochran 1977,
+    Sampling Techniques, ch. 6). For reference Rogan & Gladen (1978) with the limits of Lee et al.,
+    arXiv 2511.21140, which hold items for independent.
     """
     given, counts, place = _checked(machine, votes, groups, categories)
     name = categories[category]
-    there = given >= 0
-    given, counts, place = given[there], counts[there], place[there]
-    N, K = len(given), len(categories)
+    w = np.ones(len(given)) if weights is None else np.asarray(weights, dtype=np.float64)
+    there = (given >= 0) & (w > 0)
+    shared = (place if texts is None else group_codes(texts, len(given))[0])[there]
+    given, counts, place, w = given[there], counts[there], place[there], w[there]
     people = counts.sum(axis=1)
     checked = people > 0
-    n = int(checked.sum())
-    is_raw = (given == category).astype(np.float64)
+    N, n = len(given), int(checked.sum())
+    confined = list(range(len(categories))) if among is None else list(among)
     size = int(place.max(initial=-1)) + 1
     raw = cluster_share(
-        np.bincount(place, weights=is_raw, minlength=size), np.bincount(place, minlength=size),
+        np.bincount(place, weights=w * (given == category), minlength=size),
+        np.bincount(place, weights=w * np.isin(given, confined), minlength=size),
         level=level, unit=unit,
     ).of("share of the machine's labels")  # fmt: skip
     y = counts[checked, category] / people[checked]
-    corrected = _double_sampling(given, checked, y, place, K, categories, level, unit)
-    reference = _rogan_gladen(given, checked, y, category, level)
+    d = counts[checked][:, confined].sum(axis=1) / people[checked]
+    # one that is not confined has no third outcome
+    outcomes = 2 if len(confined) == len(categories) else 3
+    corrected = _double_sampling(
+        given, checked, y, d, w, (place, shared), categories, outcomes, level, unit
+    )
+    if among is None and weights is None:
+        reference = _rogan_gladen(given, checked, y, category, level)
+    else:
+        reference = undefined("made of shares of all items alike", unit="item",
+                              method="Rogan-Gladen", n=N)  # fmt: skip
     return CorrectedRate(name, raw, corrected, reference, n, N)
 
 
@@ -418,39 +446,60 @@ def _double_sampling(
     given: Integers,
     checked: npt.NDArray[np.bool_],
     y: Floats,
-    place: Integers,
-    K: int,
+    d: Floats,
+    w: Floats,
+    places: tuple[Integers, Integers],
     categories: Sequence[str],
+    outcomes: int,
     level: float,
     unit: str,
 ) -> Estimate:
     method = "people's share within each label of the machine, weighted by all its labels"
-    N, n = len(given), int(checked.sum())
-    mine = given[checked]
-    G = len(np.unique(place[checked]))
-    if n == 0:
+    K = len(categories)
+    place = places[0]
+    mine, v = given[checked], w[checked]
+    has_part = d > 0
+    G = len(np.unique(place[checked][has_part]))
+    if not len(mine):
         return undefined("nobody checked an item", unit=unit, method=method)
-    all_of, checked_of = np.bincount(given, minlength=K), np.bincount(mine, minlength=K)
+    all_of, checked_of = (np.bincount(of, by, minlength=K) for of, by in ((given, w), (mine, v)))
     if (missing := (all_of > 0) & (checked_of == 0)).any():
         names = ", ".join(categories[code] for code in np.flatnonzero(missing).tolist())
         reason = f"none of the items that the machine calls {names} was checked"
         return undefined(reason, unit=unit, method=method, n=G)
-    W = all_of / N
-    hits = np.bincount(mine, weights=y, minlength=K)
-    p = np.divide(hits, checked_of, out=np.zeros(K), where=checked_of > 0)
-    value = float(W @ p)
+    if not has_part.any():
+        reason = "people find none of the checked items to be one of those that the share is of"
+        return undefined(reason, unit=unit, method=method)
+    total = w.sum()
+    W = all_of / total
+
+    def within(values: Floats) -> Floats:
+        sums = np.bincount(mine, weights=v * values, minlength=K)
+        return np.divide(sums, checked_of, out=np.zeros(K), where=checked_of > 0)
+
+    p, part = within(y), within(d)
+    D = float(W @ part)
+    value = float(W @ p) / D
     if G < MIN_UNITS:
         reason = f"{G} {unit}s were checked: an interval needs at least {MIN_UNITS}"
         return Estimate(value, n=G, unit=unit, method=method, level=level, reason=reason)
     # what each item, as one of all and as a checked one, adds to the error
-    parts = (p[given] - value) / N
-    parts[checked] += (W[mine] / checked_of[mine]) * (y - p[mine])
-    sums = np.bincount(place, weights=parts)
-    sums = sums[np.bincount(place) > 0]
-    spread = len(sums) / (len(sums) - 1) * float(sums @ sums)
-    smooth = (hits + 1) / (checked_of + 2)
-    least = float((W**2 * smooth * (1 - smooth) / (checked_of + 2)).sum())
-    return _wilson(value, max(spread, least), G, method, level, unit)
+    mean = p - value * part
+    parts = w * mean[given] / total
+    parts[checked] += W[mine] * v / checked_of[mine] * (y - value * d - mean[mine])
+    spreads = []
+    for one in places:
+        sums = np.bincount(one, weights=parts / D)
+        n = int((np.bincount(one) > 0).sum())
+        spreads.append(n / max(n - 1, 1) * float(sums @ sums))
+    squares = np.bincount(mine, weights=v**2, minlength=K)
+    seen = np.divide(checked_of**2, squares, out=np.zeros(K), where=squares > 0)
+    more = 2.0 / outcomes
+    hits, others = ((share * seen + more) / (seen + 2) for share in (p, part - p))
+    smooth = hits * (1 - value) ** 2 + others * value**2
+    smooth -= (hits * (1 - value) - others * value) ** 2
+    least = float((W**2 * smooth / (seen + 2)).sum()) / D**2
+    return _wilson(value, max(*spreads, least), G, method, level, unit)
 
 
 def _wilson(

@@ -38,9 +38,22 @@ class _Part(BaseModel):
 
 
 class People(_Part):
-    """The reading that people can check, in the words in which they are asked."""
+    """A reading that people can check, in the words in which they are asked."""
 
     of: Name = Field(description="the column of the answers that holds it")
+    name: str = Field(
+        default="", description="what it is called where there are several; the column's name"
+    )
+    sheet: str = Field(
+        default="",
+        pattern=r"^[a-z0-9]*$",
+        description="of several: which sheet it is on; those of one sheet ask people the same",
+    )
+    shown: Literal["answer", "judged"] = Field(
+        default="answer",
+        description="what people read: prompt and answer, or what a judge is shown of them and "
+        "nothing else (built-in audits; others show the answer)",
+    )
     question: str = Field(default="What does the answer say?", description="what they are asked")
     categories: Mapping[str, str] = Field(
         default={},
@@ -51,6 +64,15 @@ class People(_Part):
         default={},
         description="outcome, read from another column, to the categories that it is the share of; "
         "outcomes of the column itself with `values` need no mention",
+    )
+    among: Mapping[Name, tuple[str, ...]] = Field(
+        default={},
+        description="outcome to the categories among which it is a share: answers of others count "
+        "neither for it nor against it",
+    )
+    other: str = Field(
+        default="",
+        description="the category of an answer that was classified and holds nothing in the column",
     )
 
 
@@ -391,8 +413,9 @@ class Definition(_Part):
     )
     named: Mapping[Name, str] = Field(default={}, description="column to what reports call it")
     agreement: Mapping[Name, Agreement] = {}
-    people: People | str = Field(
-        default="", description="the reading that people can check; or its column alone"
+    people: People | tuple[People, ...] | str = Field(
+        default="",
+        description="the reading that people can check, or its column alone; or several",
     )
     tables: tuple[TableView, ...] = Field(
         default=(), description="of the estimates that its class makes"
@@ -426,11 +449,11 @@ class Definition(_Part):
         return tuple(one for table in self.tables for one in table.one_by_one)
 
     @property
-    def for_people(self) -> People | None:
-        """The reading that people can check; None where there is none."""
+    def for_people(self) -> tuple[People, ...]:
+        """The readings that people can check."""
         if isinstance(self.people, str):
-            return People(of=self.people) if self.people else None
-        return self.people
+            return (People(of=self.people),) if self.people else ()
+        return self.people if isinstance(self.people, tuple) else (self.people,)
 
     @property
     def unit_word(self) -> str:
@@ -472,9 +495,9 @@ class Definition(_Part):
             columns = (*of, *contrast.factor, *contrast.reference, *contrast.match)
             columns += (*contrast.average, *contrast.by)
             used |= dict.fromkeys(columns, f"contrasts.{name}")
-        if (people := self.for_people) is not None:
+        for people in self.for_people:
             used |= {people.of: "people"}
-            if unnamed := sorted(set(people.rates) - set(self.outcomes)):
+            if unnamed := sorted({*people.rates, *people.among} - set(self.outcomes)):
                 raise ValueError(f"people.rates: no outcome is called {', '.join(unnamed)}")
         if unknown := [
             f"{where}: no column is called {c!r}" for c, where in used.items() if c not in known

@@ -7,6 +7,9 @@ rest is the same for all of them:
     for_study.csv       the same texts as items of a labelling study: prompt_id, prompt_text,
                         question, categories ("NAME=TEXT | NAME=TEXT")
     people_labels.csv   what came back, as it came: item_id, rater_id, label
+
+A job that asks people more than one question has such a sheet for each, the further ones called by
+what they are of: for_people_pairs.csv, for_study_pairs.csv.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import csv
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,9 +29,6 @@ from .readers.dispatch import open_table
 from .run_folder import csv_table
 from .spreadsheets import writable
 
-FOR_PEOPLE_FILE: Final = "for_people.csv"
-FOR_STUDY_FILE: Final = "for_study.csv"
-BEFORE_FILE: Final = "for_people_before.csv"
 LABELS_FILE: Final = "people_labels.csv"
 
 _ITEM: Final = ("item_id", "response_id")
@@ -47,27 +47,33 @@ class MachineReading:
         texts: what its reader saw, in the order of `Readings.shown`.
         label: the category.
         unit: what readings have in common that are no independent draws: the prompt, the case.
-        group: of `Readings.by`, such as the model whose answer it is.
+        group: values of the keys of `Readings.by`, such as the model whose answer it is.
+        weight: how much it weighs in rates.
+        means: what a person's choice among `Readings.offered` says of this text: where the altered
+            answer stands first, "A" means raised.
     """
 
     texts: tuple[str, ...]
     label: str
     unit: str
-    group: str = ""
-
-    @property
-    def item_id(self) -> str:
-        """The same for the same texts, and not to be taken for a number by a spreadsheet."""
-        shown = "\x1f".join(self.texts).encode("utf-8", "surrogatepass")
-        return f"r{sha256(shown).hexdigest()[:14]}"
+    group: tuple[str, ...] = ()
+    weight: float = 1.0
+    means: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share that the job prints of its readings: of these categories among all of them."""
+    """A share that the job prints of its readings; of numbers, their mean.
+
+    Attributes:
+        title: what it is called.
+        categories: the share is of these; of numbers, none.
+        among: the share is among readings of these categories; all readings where there are none.
+    """
 
     title: str
-    categories: frozenset[str]
+    categories: frozenset[str] = frozenset()
+    among: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +85,53 @@ class Readings:
         categories: label to what it means ("" where it says so itself); none: a number is read.
         shown: names of the columns with the texts.
         unit: what `MachineReading.unit` is called: "prompt".
-        by: the key of estimates that `MachineReading.group` is.
+        by: the keys of estimates that `MachineReading.group` has values of.
         rates: the shares that the job prints of these readings.
         rows: every reading that came to a category, one by one; may be called again.
+        name: what tells it from others of the job in reports; "" where there is one alone.
+        sheet: of the further sheets of a job the one that it is on; readings of one sheet ask the
+            same question of the same texts.
+        item: what one is called: "text", "pair".
+        offered: what people choose among, where that is not `categories`; see
+            `MachineReading.means`.
     """
 
     question: str
     categories: Mapping[str, str]
     shown: tuple[str, ...]
     unit: str
-    by: Literal["respondent", "framing"]
+    by: tuple[Literal["respondent", "baseline", "framing", "group"], ...]
     rates: tuple[Rate, ...]
     rows: Callable[[], Iterator[MachineReading]]
+    name: str = ""
+    sheet: str = ""
+    item: str = "text"
+    offered: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """What people choose among; nothing where they give a number."""
+        return self.offered or self.categories
+
+    @property
+    def file(self) -> str:
+        """Of the sheet."""
+        return sheet_file("for_people", self.sheet)
+
+    def item_id(self, one: MachineReading) -> str:
+        """The same for the same texts, and not to be taken for a number by a spreadsheet.
+
+        The same texts have another on another sheet, where something else is asked of them.
+        """
+        shown = "\x1f".join((*one.texts, *filter(None, [self.sheet])))
+        return f"r{sha256(shown.encode('utf-8', 'surrogatepass')).hexdigest()[:14]}"
 
     def category(self, text: object) -> str | None:
-        """The category that a cell names, capitals aside; None if it is none of them."""
+        """The choice that a cell names, capitals aside; None if it is none of them."""
         plain = plain_label(text)
-        if not self.categories:
+        if not self.choices:
             return None if plain in WORDS else plain or None
-        return next((name for name in self.categories if plain_label(name) == plain), None)
+        return next((name for name in self.choices if plain_label(name) == plain), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +156,13 @@ class PeopleLabels:
         return tuple(sorted({name for given in self.labels.values() for name in given}))
 
 
-def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
-    """Draws so many different texts, writes them for people to label, and returns the sheet.
+def sheet_file(name: str, sheet: str, more: str = "") -> str:
+    """The file of a sheet: for_people.csv of the first, for_people_pairs.csv of another."""
+    return f"{'_'.join(filter(None, (name, sheet, more)))}.csv"
+
+
+def draw_sheets(folder: Path, readings: Sequence[Readings], n: int, seed: int) -> list[Path]:
+    """Draws so many different texts a sheet, writes them for people to label, returns the sheets.
 
     A simple random sample of the different texts: they are put into an order by a hash of text and
     seed, and the first are taken, so that a larger sheet holds the smaller. Neither what was read
@@ -133,38 +172,53 @@ def draw_sheet(folder: Path, readings: Readings, n: int, seed: int) -> Path:
     Raises:
         StoreError: the folder cannot be written.
     """
+    by_sheet: dict[str, list[Readings]] = {}
+    for one in readings:
+        by_sheet.setdefault(one.sheet, []).append(one)
+    return [_draw_sheet(folder, mine, n, seed) for mine in by_sheet.values()]
+
+
+def _draw_sheet(folder: Path, readings: Sequence[Readings], n: int, seed: int) -> Path:
+    first = readings[0]
 
     def keyed() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         seen: set[str] = set()
-        for one in readings.rows():
-            name = one.item_id
+        for row in (row for one in readings for row in one.rows()):
+            name = first.item_id(row)
             if name not in seen:
                 seen.add(name)
-                yield sha256(f"{seed}|{name}".encode()).hexdigest(), name, one.texts
+                yield sha256(f"{seed}|{name}".encode()).hexdigest(), name, row.texts
 
-    path = folder / FOR_PEOPLE_FILE
+    path = folder / first.file
     chosen = heapq.nsmallest(n, keyed())
     filled = _filled_in(path)
     if not filled.keys() <= {name for _, name, _ in chosen}:
-        path.replace(folder / BEFORE_FILE)
-    named = _BETWEEN.join(
-        f"{name}={meaning}" if meaning else name for name, meaning in readings.categories.items()
+        path.replace(folder / sheet_file("for_people", first.sheet, "before"))
+    named, allowed = (
+        _BETWEEN.join(
+            f"{name}{sign}{meaning}" if meaning else name for name, meaning in first.choices.items()
+        )
+        for sign in ("=", ": ")
     )
-    allowed = _BETWEEN.join(
-        f"{name}: {meaning}" if meaning else name for name, meaning in readings.categories.items()
-    )
-    header = ["item_id", *readings.shown, "question", "categories", "label"]
-    heads = [name.removesuffix("_text").upper() for name in readings.shown]
+    header = ["item_id", *first.shown, "question", "categories", "label"]
+    heads = [name.removesuffix("_text").replace("_", " ").upper() for name in first.shown]
     with (
         csv_table(path, header) as writer,
-        csv_table(folder / FOR_STUDY_FILE, _STUDY_COLUMNS) as study,
+        csv_table(folder / sheet_file("for_study", first.sheet), _STUDY_COLUMNS) as study,
     ):
         for _, name, texts in chosen:
-            asked = (readings.question, allowed or "a number", filled.get(name, ""))
+            asked = (first.question, allowed or "a number", filled.get(name, ""))
             writer.write([name, *map(writable, texts), *map(writable, asked)])
             whole = "\n\n".join(map("{}:\n{}".format, heads, texts))
-            study.write([name, *map(writable, (whole, readings.question, named))])
+            study.write([name, *map(writable, (whole, first.question, named))])
     return path
+
+
+def in_drawn_order(one: str, other: str) -> tuple[str, str]:
+    """Two texts in an order drawn by a hash of both, whichever is given first."""
+    first, second = sorted((one, other))
+    drawn = sha256(f"{first}\x1f{second}".encode("utf-8", "surrogatepass")).digest()[0]
+    return (second, first) if drawn % 2 else (first, second)
 
 
 def split_categories(cell: str) -> tuple[str, ...]:
@@ -182,13 +236,13 @@ def _filled_in(path: Path) -> dict[str, str]:
     return {item: label for item, label in cells.items() if label}
 
 
-def drawn_items(folder: Path) -> frozenset[str] | None:
-    """The items of the folder's sheet; None where it has none.
+def drawn_items(folder: Path, readings: Readings) -> frozenset[str] | None:
+    """The items of the sheet that readings are on; None where the folder has none.
 
     Raises:
         InputError: it cannot be read.
     """
-    path = folder / FOR_PEOPLE_FILE
+    path = folder / readings.file
     if not path.is_file():
         return None
     faults: list[InputFault] = []
@@ -199,8 +253,8 @@ def drawn_items(folder: Path) -> frozenset[str] | None:
     return found
 
 
-def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels:
-    """Reads labels that came back: the sheet with its column filled in, or one row a label.
+def read_labels(files: Sequence[str | Path], readings: Sequence[Readings]) -> PeopleLabels:
+    """Reads labels that came back: sheets with their column filled in, or one row a label.
 
     Args:
         files: tables with item_id (or response_id) and label (or category), optionally rater_id.
@@ -212,7 +266,7 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
         InputError: a file that cannot be read, a label that is none of the categories, two labels
             of one person for one item, or no label of any item of this job.
     """
-    known = {one.item_id for one in readings.rows()}
+    known = {one.item_id(row): one for one in readings for row in one.rows()}
     found: dict[str, dict[str, str]] = {}
     faults: list[InputFault] = []
     cells: list[tuple[str, str, str]] = []
@@ -226,11 +280,11 @@ def read_labels(files: Sequence[str | Path], readings: Readings) -> PeopleLabels
             if item not in known:
                 n_unknown += 1
                 continue
-            label = readings.category(text)
+            label = known[item].category(text)
             if label is None:
                 if plain_label(text) in WORDS:
                     continue
-                told = f"must be one of {', '.join(readings.categories)}, got {text!r}"
+                told = f"must be one of {', '.join(known[item].choices)}, got {text!r}"
                 faults.append(InputFault(where, told, "label"))
                 continue
             given = found.setdefault(item, {})
@@ -258,7 +312,7 @@ def write_labels(folder: Path, given: PeopleLabels) -> None:
             writer.write(map(writable, cells))
 
 
-def kept_labels(folder: Path, readings: Readings) -> PeopleLabels | None:
+def kept_labels(folder: Path, readings: Sequence[Readings]) -> PeopleLabels | None:
     """The labels that the folder keeps; None where there are none of what is read there now.
 
     Raises:
@@ -267,7 +321,7 @@ def kept_labels(folder: Path, readings: Readings) -> PeopleLabels | None:
     path = folder / LABELS_FILE
     if not path.is_file():
         return None
-    known = {one.item_id for one in readings.rows()}
+    known = {one.item_id(row) for one in readings for row in one.rows()}
     with path.open(newline="", encoding="utf-8") as lines:
         if not any(row["item_id"] in known for row in csv.DictReader(lines)):
             return None

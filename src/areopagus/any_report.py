@@ -60,8 +60,8 @@ def check_readings(job: str | Path, *labels: str | Path) -> JobRun:
     its rates are by people's labels, beside what they were (table `checks` of its estimates).
 
     Args:
-        job: the folder of an audit, a stress test or a construction of prompts, made with
-            `for_people`: its for_people.csv holds the texts that were drawn.
+        job: the folder of an audit, a stress test, an attack or a construction of prompts, made
+            with `for_people`: its for_people.csv holds the texts that were drawn.
         labels: that sheet with its last column filled in, one file a person; or tables with
             item_id, rater_id and label.
 

@@ -96,24 +96,24 @@ class JobRun(Shown, ABC):
 
     # Readings that people check
 
-    def readings(self) -> Readings | None:
-        """What models, or rules, have put into categories in it; None where nothing was.
+    def readings(self) -> tuple[Readings, ...]:
+        """What models, or rules, have put into categories in it; nothing where nothing was.
 
         Raises:
             InputError: a table of the folder cannot be read.
         """
-        return None
+        return ()
 
-    def draw_for_people(self, n: int) -> Path:
-        """Draws so many texts for people to label, and returns the sheet's path.
+    def draw_for_people(self, n: int) -> list[Path]:
+        """Draws so many texts a sheet for people to label, and returns the sheets' paths.
 
         Raises:
             InputError: nothing was put into categories here.
             StoreError: the folder cannot be written.
         """
-        from .records.readings import draw_sheet
+        from .records.readings import draw_sheets
 
-        return draw_sheet(self.path, self._require_readings(), n, self._seed)
+        return draw_sheets(self.path, self._require_readings(), n, self._seed)
 
     def check_readings(self, *labels: str | Path) -> Self:
         """Takes what people say of the sheet's texts into the estimates and the report.
@@ -141,15 +141,16 @@ class JobRun(Shown, ABC):
         from .records.readings import drawn_items, kept_labels
 
         readings = self.readings()
-        given = None if readings is None else kept_labels(self.path, readings)
-        if readings is None or given is None:
+        given = kept_labels(self.path, readings)
+        if given is None:
             return
         import pandas as pd
 
         from .checked import check_estimates, without_checks
 
         doing(ESTIMATING)
-        checks = check_estimates(readings, given, drawn_items(self.path)).frame()
+        drawn = [drawn_items(self.path, one) for one in readings]
+        checks = check_estimates(readings, given, drawn).frame()
         rows = [without_checks(self.estimates), checks]
         write_estimates(self.path, pd.concat(rows, ignore_index=True))
 
@@ -157,7 +158,7 @@ class JobRun(Shown, ABC):
         """The document, with what people say of the readings, or that nobody asked them."""
         from .checked import with_checks
 
-        return with_checks(document, self.estimates, self.path, self._seed)
+        return with_checks(document, self.estimates, self.readings(), self.path, self._seed)
 
     def checks_document(self) -> Document:
         """What is shown of people's checks alone.
@@ -173,9 +174,9 @@ class JobRun(Shown, ABC):
     def _seed(self) -> int:
         return int(self.record.get("config", {}).get("seed", 0))
 
-    def _require_readings(self) -> Readings:
+    def _require_readings(self) -> tuple[Readings, ...]:
         found = self.readings()
-        if found is None:
+        if not found:
             fault = "has no reading that people could check: nothing is put into categories here"
             raise InputError([InputFault(str(self.path), fault)])
         return found

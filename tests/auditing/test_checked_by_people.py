@@ -79,7 +79,8 @@ def test_a_reader_who_errs_is_corrected_by_two_hundred_labels(rate: float, tmp_p
          for row in run.answers.rows("prompt_text")]
     )  # fmt: skip
     raw, corrected = (
-        checked(found, name, factor="rate", detail="bias rate") for name in ("raw", "corrected")
+        checked(found, name, factor="rate", detail="bias rate", respondent=None)
+        for name in ("raw", "corrected")
     )
     printed = estimate_at(found.estimates, "outcomes", "bias_rate", respondent="target")
     assert printed is not None
@@ -91,13 +92,14 @@ def test_a_reader_who_errs_is_corrected_by_two_hundred_labels(rate: float, tmp_p
         assert raw.value == pytest.approx(0.163, abs=0.03)
         assert raw.low > 0.1, "the raw rate is far from the truth"
         assert corrected.high < 0.12
-    accuracy = checked(found, "accuracy", factor="readings")
+    accuracy = checked(found, "accuracy", factor="readings", criterion="category")
     assert 0.4 < accuracy.low < accuracy.value < accuracy.high < 0.9
     assert checked(found, "agreement", factor="people").value > 0.9
     told = dict(found.document().trust)["readings"]
     assert f"checked by 2 people on 200 texts: accuracy {accuracy.value:.3f} [" in told
     assert f"bias rate {raw.value:.3f} → {corrected.value:.3f} [" in told
-    assert "not checked" not in told
+    # nothing came back of the other sheet, which is there where anything was chosen
+    assert ("; choice not checked by people: " in told) == (rate > 0)
     assert "Readings checked by people" in (found.path / "report.txt").read_text(encoding="utf-8")
     assert max(map(len, render_text(found.document(), full=True))) <= 80
 
@@ -149,13 +151,13 @@ def test_a_larger_sheet_holds_the_smaller_and_another_seed_is_another_draw(tmp_p
     drawn = {}
     for n, seed in ((5, 0), (15, 0), (5, 1)):
         run.record["config"]["seed"] = seed
-        drawn[n, seed] = [row["item_id"] for row in rows_of(run.draw_for_people(n))]
+        drawn[n, seed] = [row["item_id"] for row in rows_of(run.draw_for_people(n)[0])]
     assert drawn[15, 0][:5] == drawn[5, 0]
     assert set(drawn[5, 1]) != set(drawn[5, 0])
     # what somebody has written into the sheet is not lost by another draw
     run.record["config"]["seed"] = 0
-    filled(run.draw_for_people(5), run.path / "for_people.csv", lambda row: "50")
-    assert [row["label"] for row in rows_of(run.draw_for_people(8))] == ["50"] * 5 + [""] * 3
+    filled(run.draw_for_people(5)[0], run.path / "for_people.csv", lambda row: "50")
+    assert [row["label"] for row in rows_of(run.draw_for_people(8)[0])] == ["50"] * 5 + [""] * 3
     run.record["config"]["seed"] = 1
     run.draw_for_people(5)
     before = rows_of(run.path / "for_people_before.csv")
@@ -216,14 +218,13 @@ def coins(shares: Mapping[str, float], n: int, errs: float, seed: int = 0) -> tu
         for k in range(n):
             is_heads = rng.random() < share
             read = "heads" if is_heads or rng.random() < errs else "tails"
-            one = MachineReading((f"{maker} {k}",), read, f"unit {k // 2}", maker)
-            rows.append(one)
-            truth[one.item_id] = "heads" if is_heads else "tails"
+            rows.append(MachineReading((f"{maker} {k}",), read, f"unit {k // 2}", (maker,)))
+            truth[f"{maker} {k}"] = "heads" if is_heads else "tails"
     readings = Readings(
-        "Which side?", {"heads": "", "tails": ""}, ("coin",), "unit", "respondent",
+        "Which side?", {"heads": "", "tails": ""}, ("coin",), "unit", ("respondent",),
         (Rate("heads", frozenset(["heads"])),), lambda: iter(rows),
     )  # fmt: skip
-    return readings, truth
+    return readings, {readings.item_id(one): truth[one.texts[0]] for one in rows}
 
 
 def labelled(truth: Mapping[str, str], items: Sequence[str]) -> PeopleLabels:
@@ -232,10 +233,10 @@ def labelled(truth: Mapping[str, str], items: Sequence[str]) -> PeopleLabels:
 
 def test_rates_of_groups_are_corrected_where_enough_was_checked() -> None:
     readings, truth = coins({"mint": 0.2, "forge": 0.6}, 400, 0.15)
-    names = [one.item_id for one in readings.rows()]
+    names = [readings.item_id(one) for one in readings.rows()]
     drawn = np.random.default_rng(1).permutation(400)
     few = [names[k] for k in drawn[:190]] + [names[400 + k] for k in drawn[:20]]
-    found = check_estimates(readings, labelled(truth, few), frozenset(few)).frame()
+    found = check_estimates([readings], labelled(truth, few), [frozenset(few)]).frame()
 
     def rate(measure: str, whose: str | None) -> Estimate:
         one = estimate_at(found, "checks", measure, factor="rate", respondent=whose)
@@ -245,7 +246,7 @@ def test_rates_of_groups_are_corrected_where_enough_was_checked() -> None:
     of_mint = np.mean([truth[name] == "heads" for name in names[:400]])
     assert rate("corrected", "mint").low <= of_mint <= rate("corrected", "mint").high
     assert rate("raw", "mint").value == np.mean(
-        [one.label == "heads" for one in readings.rows() if one.group == "mint"]
+        [one.label == "heads" for one in readings.rows() if one.group == ("mint",)]
     )
     none = rate("corrected", "forge")
     assert not none.is_defined
@@ -255,29 +256,29 @@ def test_rates_of_groups_are_corrected_where_enough_was_checked() -> None:
 
 def test_without_the_sheet_or_a_draw_no_rate_is_corrected() -> None:
     readings, truth = coins({"mint": 0.3}, 200, 0.1)
-    names = [one.item_id for one in readings.rows()]
+    names = [readings.item_id(one) for one in readings.rows()]
     given = labelled(truth, names[:80])
-    lost = check_estimates(readings, given, None).frame()
+    lost = check_estimates([readings], given, [None]).frame()
     why = estimate_at(lost, "checks", "corrected", factor="rate")
     assert why is not None
     assert why.reason == "for_people.csv is not in the folder: how they were drawn is not known"
     # labels beside the sheet say how good the reader is, and nothing of rates
-    other = check_estimates(readings, given, frozenset(names[60:])).frame()
+    other = check_estimates([readings], given, [frozenset(names[60:])]).frame()
     assert estimate_at(other, "checks", "n_checked", factor="rate").value == 20  # type: ignore[union-attr]
     assert estimate_at(other, "checks", "n_not_drawn", factor="readings").value == 60  # type: ignore[union-attr]
     assert estimate_at(other, "checks", "accuracy", factor="readings").is_defined  # type: ignore[union-attr]
 
 
 def test_one_text_that_many_answers_share_is_labelled_once_and_counts_for_each() -> None:
-    rows = [MachineReading((f"text {k // 3}",), "heads", f"unit {k // 3}", "") for k in range(180)]
+    rows = [MachineReading((f"text {k // 3}",), "heads", f"unit {k // 3}") for k in range(180)]
     readings, _ = coins({"mint": 0.5}, 2, 0.0)
     shared = Readings(
-        readings.question, readings.categories, ("coin",), "unit", "respondent", readings.rates,
+        readings.question, readings.categories, ("coin",), "unit", ("respondent",), readings.rates,
         lambda: iter(rows),
     )  # fmt: skip
-    items = list(dict.fromkeys(one.item_id for one in rows))
+    items = list(dict.fromkeys(map(shared.item_id, rows)))
     half = {item: ("heads" if k % 2 else "tails") for k, item in enumerate(items[:40])}
-    found = check_estimates(shared, labelled(half, list(half)), frozenset(half)).frame()
+    found = check_estimates([shared], labelled(half, list(half)), [frozenset(half)]).frame()
     n = estimate_at(found, "checks", "n_checked", factor="rate")
     corrected = estimate_at(found, "checks", "corrected", factor="rate")
     assert n is not None

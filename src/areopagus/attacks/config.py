@@ -7,11 +7,11 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
-from ..experiment.config import InputConfig, Option
+from ..experiment.config import CheckedByPeople, InputConfig, Option
 from .families import Placement
 
 
-class AttackConfig(InputConfig):
+class AttackConfig(CheckedByPeople, InputConfig):
     """What `attack` takes."""
 
     corpus: Annotated[tuple[str | Path, ...], Option("FILE|DIR")] = Field(
@@ -43,6 +43,7 @@ class AttackConfig(InputConfig):
     alpha: float = Field(
         default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
     )
+    seed: int = Field(default=0, description="Of the pairs that are drawn for people.")
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -291,6 +292,44 @@ def estimate(
     found.add("counts", "scale_low", scale[0])
     found.add("counts", "scale_high", scale[1])
     return found
+
+
+def pair_outcomes(
+    trials: Sequence[Trial],
+    dataset: Sequence[BaseResponse],
+    scores: Scores,
+    config: AttackConfig,
+    *,
+    scale: tuple[int, int],
+    quorum: float,
+) -> Iterator[tuple[Trial, Trial, Literal["raised", "lowered", "not"]]]:
+    """Each attacked response with its clean one, and which of the two the judges score higher.
+
+    Raised or lowered by the rule of `verdicts_moved`, whatever the family asks for: the mean of the
+    judges who scored both moved by the threshold, or reached the end of the scale where the clean
+    one had not. Pairs without a quorum of such judges are left out.
+
+    Args:
+        trials, dataset, scores, config, scale, quorum: as in `estimate`.
+    """
+    design = _Design.of(trials, dataset, {}, config, scale, quorum)
+    composites = scores.composites
+    pairs = _Pairs.of(design, composites, scores.models)
+    rows = design.rows("attack")
+    shifts = pairs.shifts(design, rows, composites)
+    known = ~np.isnan(shifts)
+    mean, attacked, clean = (
+        mean_of_known(np.where(known, one, np.nan), axis=1)
+        for one in (shifts, composites[rows], composites[design.clean[rows]])
+    )
+    up = _moved(design, rows, mean, attacked, clean)
+    down = _moved(replace(design, direction=-design.direction), rows, -mean, attacked, clean)
+    for row, is_up, is_down in zip(rows.tolist(), up.tolist(), down.tolist(), strict=True):
+        if not math.isnan(is_up):
+            outcome: Literal["raised", "lowered", "not"] = "not"
+            if is_up or is_down:
+                outcome = "raised" if is_up else "lowered"
+            yield trials[int(design.clean[row])], trials[row], outcome
 
 
 class _Select:

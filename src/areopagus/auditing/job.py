@@ -104,7 +104,7 @@ class AuditJob(Job[AuditRun]):
         self.options = read_options(self.audit, options or {})
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
-        if config.for_people is not None and self.definition.for_people is None:
+        if config.for_people is not None and not self.definition.for_people:
             raise InputError(f"{self.definition.name}: names no column that people could check")
         if config.responses is not None and config.target:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Final
 
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
 from ..audits.audit import Audit
-from ..audits.definition import Definition
+from ..audits.definition import Definition, People
 from ..audits.registry import audit_names, find_audit, read_options, renamed
 from ..errors import InputError
+from ..formats import words
+from ..graphs.adjudication import JudgeQuestion
 from ..records.estimates import Estimates
 from ..records.readings import MachineReading, Rate, Readings
 from ..reports.document import Column, Document, Entry, Records, View
@@ -96,12 +98,12 @@ class AuditRun(JobRun):
         shown = document(definition, record, self.estimates, records=self._records(definition))
         return self.checked(shown)
 
-    def readings(self) -> Readings | None:
-        """The column that the definition says people can check, of every answer with a value."""
+    def readings(self) -> tuple[Readings, ...]:
+        """The columns that the definition says people can check, of every answer with a value."""
         definition = self.definition
-        if definition.for_people is None or not (self.path / ANSWERS_FILE).is_file():
-            return None
-        return audit_readings(definition, self.answers)
+        if not definition.for_people or not (self.path / ANSWERS_FILE).is_file():
+            return ()
+        return audit_readings(definition, self.answers, self.known_audit)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version."""
@@ -164,39 +166,94 @@ class AuditRun(JobRun):
         )  # fmt: skip
 
 
-def audit_readings(definition: Definition, answers: AnswersTable) -> Readings | None:
-    """What an audit has read in its answers, for people to check; None where it names nothing."""
-    people = definition.for_people
-    if people is None:
-        return None
+def audit_readings(
+    definition: Definition, answers: AnswersTable, known: tuple[Audit[Any], Any] | None = None
+) -> tuple[Readings, ...]:
+    """What an audit has read in its answers, for people to check; nothing where it names nothing.
+
+    Args:
+        definition: of the audit.
+        answers: of the run.
+        known: the audit and its options, which know what judges are shown of an answer; without
+            them people see prompt and answer.
+    """
+    asked = definition.for_people
+    if len(asked) > 1:  # a column without a value, as that of judges who were not asked, is none
+        asked = tuple(
+            one for one in asked
+            if any(row[one.of] is not None for row in answers.rows(one.of))
+        )  # fmt: skip
+    return tuple(_people_readings(definition, answers, one, known) for one in asked)
+
+
+def _people_readings(
+    definition: Definition,
+    answers: AnswersTable,
+    people: People,
+    known: tuple[Audit[Any], Any] | None,
+) -> Readings:
     of = people.of
     categories = people.categories or next(
         (dict.fromkeys(one.levels, "") for one in definition.agreement.values() if one.of == of), {}
     )
     rates = [
-        Rate(one.title, frozenset(people.rates.get(name, one.values)))
+        Rate(
+            one.title, frozenset(people.rates.get(name, one.values)),
+            frozenset(people.among.get(name, ())),
+        )
         for name, one in definition.outcomes.items()
         if name in people.rates or (one.of == of and one.values and not one.among)
-    ]
+    ]  # fmt: skip
     for shares in definition.shares.values():
         if shares.of == of:
             rates += [Rate(title, frozenset([level])) for level, title in shares.levels.items()]
+    if not categories:
+        rates.append(Rate(f"mean {words(of)}"))
+    is_judged = people.shown == "judged" and known is not None
+    item_columns = ("item_id", definition.unit)
 
     def rows() -> Iterator[MachineReading]:
         from ..audits.estimate import merged_units
 
-        frame = answers.frame(("item_id", definition.unit), with_prompts=True)
+        frame = answers.frame(item_columns, with_prompts=True)
         clusters = merged_units(frame, definition.unit)
-        texts = answers.rows("prompt_text", "response_text", "target", of)
-        for cluster, row in zip(clusters, texts, strict=True):
-            if row[of] is not None and row["response_text"]:
-                shown = (row["prompt_text"], row["response_text"])
-                yield MachineReading(shown, str(row[of]), cluster, row["target"])
+        # all columns where the audit is asked what judges see, for it may look at any
+        names = () if is_judged else ("prompt_text", "response_text", "target", "status", of)
+        for cluster, row in zip(clusters, answers.rows(*names), strict=True):
+            label = row[of]
+            if label is None and people.other and row["status"] == "classified":
+                label = people.other
+            if label is None or not row["response_text"]:
+                continue
+            shown: tuple[str, ...] = (row["prompt_text"], row["response_text"])
+            if is_judged and known is not None:
+                shown = _shown_to_judges(*known, row) or shown
+            yield MachineReading(shown, str(label), cluster, (row["target"],))
 
+    columns: tuple[str, ...] = ("prompt_text", "response_text")
+    if is_judged and known is not None:
+        columns = _judged_columns(*known, answers) or columns
     return Readings(
-        people.question, categories, ("prompt_text", "response_text"), definition.unit_word,
-        "respondent", tuple(rates), rows,
+        people.question, categories, columns, definition.unit_word, ("respondent",), tuple(rates),
+        rows, people.name or (words(of) if len(definition.for_people) > 1 else ""), people.sheet,
     )  # fmt: skip
+
+
+def _question(audit: Audit[Any], options: Any, row: dict[str, Any]) -> JudgeQuestion | None:
+    """What judges are asked of an answer, also where a rule has read it."""
+    return case_of(audit, options, {**row, "status": "unclassified"}).question
+
+
+def _shown_to_judges(audit: Audit[Any], options: Any, row: dict[str, Any]) -> tuple[str, ...]:
+    asked = _question(audit, options, row)
+    return () if asked is None else tuple(asked.texts.values())
+
+
+def _judged_columns(audit: Audit[Any], options: Any, answers: AnswersTable) -> tuple[str, ...]:
+    """What the texts are called, by the first answer that has some."""
+    row = next((row for row in answers.rows() if row["response_text"]), None)
+    asked = None if row is None else _question(audit, options, row)
+    return () if asked is None else tuple(f"{name.lower()}_text" for name in asked.texts)
 
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:

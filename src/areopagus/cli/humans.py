@@ -164,9 +164,10 @@ def check(
 ) -> int:
     """Check what models read in the folder JOB by people's LABELS.
 
-    JOB is an audit, a stress test or a construction of prompts made with --for-people N. LABELS is
-    its for_people.csv with the last column filled in, a file a person, or tables with item_id,
-    rater_id and label. Its report then has the agreement, and the rates by people's labels.
+    JOB is an audit, a stress test, an attack or a construction of prompts made with --for-people N.
+    LABELS is its for_people.csv with the last column filled in, a file a person, or tables with
+    item_id, rater_id and label. Its report then has the agreement, and the rates by people's
+    labels.
     """
     from ..any_report import check_readings
 

@@ -14,7 +14,7 @@ from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..records.estimates import Estimates, estimates_by, select
-from ..records.readings import MachineReading, Rate, Readings
+from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
@@ -22,7 +22,7 @@ from ..run import JobRun
 from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
 from .map import MAP_TABLE, read_map
 from .scenarios import SCENARIOS_FILE, funnel_tables, read_scenarios
-from .tables import CANDIDATES_FILE, PROMPTS_FILE, read_tables
+from .tables import CANDIDATES_FILE, PAIRS_FILE, PROMPTS_FILE, read_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,13 @@ _QUESTION: Final = (
     "source?"
 )
 _QUALITIES: Final = {"passed": "all of these", "failed": "not all of these"}
+_PAIR_QUESTION: Final = (
+    "Do the two questions, for an examination of reasoning, demand the same analytical work: could "
+    "whoever has written a strong essay on the one hand it in for the other with small changes, "
+    "and it would still be a strong answer? The same matter does not make them the same, and "
+    "different words alone do not make them different."
+)
+_PAIRS: Final = {"equivalent": "the same work", "different": "different work"}
 
 
 class PromptRun(JobRun):
@@ -87,8 +94,9 @@ class PromptRun(JobRun):
         """What is shown of the construction."""
         return self.checked(document(self.record, self.estimates, read_map(self.path)))
 
-    def readings(self) -> Readings:
-        """Whether each usable prompt passes, as the votes on it decided."""
+    def readings(self) -> tuple[Readings, ...]:
+        """Whether each usable prompt passes, and whether two demand the same, as votes decided."""
+        has_pairs = bool(read_tables(self.path)[PAIRS_FILE])
 
         def rows() -> Iterator[MachineReading]:
             scenarios = read_scenarios(self.path / SCENARIOS_FILE).rows
@@ -97,14 +105,45 @@ class PromptRun(JobRun):
                 if row["is_usable"] == "yes" and row["quality"] in _QUALITIES:
                     shown = (texts.get(row["scenario_id"], ""), row["prompt_text"])
                     yield MachineReading(
-                        shown, row["quality"], row["scenario_id"], row["generator"]
+                        shown, row["quality"], row["scenario_id"], (row["generator"],)
                     )
 
-        rate = Rate("pass rate", frozenset(["passed"]))
-        return Readings(
-            _QUESTION, _QUALITIES, ("scenario", "prompt_text"), "scenario", "respondent", (rate,),
-            rows,
+        passed = Rate("pass rate", frozenset(["passed"]))
+        quality = Readings(
+            _QUESTION, _QUALITIES, ("scenario", "prompt_text"), "scenario", ("respondent",),
+            (passed,), rows, name="quality" if has_pairs else "",
         )  # fmt: skip
+        differing = Rate("functional diversity", frozenset(["different"]))
+        pairs = Readings(
+            _PAIR_QUESTION, _PAIRS, ("first_prompt_text", "second_prompt_text"), "scenario",
+            ("respondent", "baseline"), (differing,), self._pair_readings, name="equivalence",
+            sheet="pairs", item="pair",
+        )  # fmt: skip
+        return (quality, pairs) if has_pairs else (quality,)
+
+    def _pair_readings(self) -> Iterator[MachineReading]:
+        """Every pair on which the votes decided.
+
+        Functional diversity is a mean over scenarios, so that a pair weighs one by the pairs of its
+        scenario and models; where one of these is undecided there is no value, and none weighs.
+        Which prompt stands first is drawn by a hash of both, as for the judges.
+        """
+        tables = read_tables(self.path)
+        texts = {row["prompt_id"]: row["prompt_text"] for row in tables[CANDIDATES_FILE]}
+        cells: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+        for row in tables[PAIRS_FILE]:
+            at = (row["scenario_id"], row["first_generator"], row["second_generator"])
+            cells.setdefault(at, []).append(row)
+        said = {"yes": "equivalent", "no": "different"}
+        for (scenario, one, other), pairs in cells.items():
+            is_whole = all(row["equivalent"] in said for row in pairs)
+            group = (one,) if one == other else (one, other)
+            for pair in pairs:
+                if pair["equivalent"] in said:
+                    shown = in_drawn_order(texts[pair["first"]], texts[pair["second"]])
+                    label = said[pair["equivalent"]]
+                    weight = 1 / len(pairs) if is_whole else 0.0
+                    yield MachineReading(shown, label, scenario, group, weight)
 
 
 def document(

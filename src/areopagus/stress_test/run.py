@@ -52,14 +52,14 @@ class StressRun(JobRun):
     def _is_rewritten(self) -> bool:
         return "rewrite" in self.record.get("stages", ()) and self.variants_path.is_file()
 
-    def readings(self) -> Readings | None:
+    def readings(self) -> tuple[Readings, ...]:
         """Whether each variant is fit for use, as rules and a second model found.
 
-        None where nothing was rewritten. A variant that came without a text was not read, and one
-        edited by hand no longer is what was.
+        Nothing where nothing was rewritten. A variant that came without a text was not read, and
+        one edited by hand no longer is what was.
         """
         if not self._is_rewritten:
-            return None
+            return ()
         labels = {framing.id: framing.label for framing in load_framings()}
 
         def rows() -> Iterator[MachineReading]:
@@ -69,13 +69,12 @@ class StressRun(JobRun):
                     shown = (
                         row.baseline_text, labels.get(row.condition, row.condition), row.prompt_text
                     )  # fmt: skip
-                    yield MachineReading(shown, row.status, row.prompt_id, row.condition)
+                    yield MachineReading(shown, row.status, row.prompt_id, (row.condition,))
 
         rate = Rate("variants accepted", frozenset(["accepted"]))
-        return Readings(
-            _QUESTION, _VARIANTS, ("original", "framing", "variant"), "prompt", "framing", (rate,),
-            rows,
-        )  # fmt: skip
+        shown = ("original", "framing", "variant")
+        one = Readings(_QUESTION, _VARIANTS, shown, "prompt", ("framing",), (rate,), rows)
+        return (one,)
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its panel runs and stress.json."""
