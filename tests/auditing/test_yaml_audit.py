@@ -1,4 +1,4 @@
-"""An audit that is a YAML file alone: the one of docs/audits.md, with and without a planted gap."""
+"""An audit that is a YAML file alone, docs/guides/audits.md has it: with and without a planted gap."""
 
 from __future__ import annotations
 
