@@ -5,7 +5,7 @@ Prints one line a world; the Monte Carlo error of a share of .95 of 2,000 worlds
 of 60 prompts; people label 100 of them without error. Four kinds of figures: shares of all
 readings, each text that of one to six answers; shares among some readings; means over prompts, in
 which a text weighs one by the texts of its prompt (functional diversity); means of numbers. The
-figures stand in docs/audits.md.
+figures stand in docs/how-it-works/simulations.md.
 """
 
 import argparse

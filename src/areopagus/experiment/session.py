@@ -119,6 +119,10 @@ class Session:
         """
         return run_sync(self._write_tables("running"))
 
+    async def asave(self) -> Run:
+        """The asynchronous twin of `save`."""
+        return await run_async(self._write_tables("running"))
+
     @property
     def spent_usd(self) -> float:
         """What calls with a known price have cost in this session."""

@@ -1,0 +1,301 @@
+"""One panel for tools that hand over one response at a time; adapters to them stand on it.
+
+    with PanelEvaluator("panel.yaml", max_cost=5) as evaluator:
+        verdict = evaluator.score(prompt, response)
+        for score in scores_of(verdict):
+            print(score.name, score.value, score.reason)
+
+Where there is no headline number there is no score: the value is None, and the reason says why.
+An adapter hands this on in whatever its tool has for it (unscored, skipped, an error), never as a
+number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..async_runner import run_async, run_sync
+from ..errors import InputError
+from ..panel import Panel
+from ..records.chat import PROMPT_NAMES, RESPONSE_NAMES, prompt_text, response_text
+from ..records.prompt_units import prompt_text_id
+from ..records.types import Verdict
+
+if TYPE_CHECKING:
+    from ..experiment.backends import Model
+    from ..experiment.session import Session
+    from ..run import Run
+
+COMPOSITE = "composite"
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionScore:
+    """One number of a verdict, or why there is none.
+
+    Attributes:
+        name: "composite", or a criterion of the rubric.
+        value: the panel's mean on the rubric's scale, or None.
+        interval: (low, high) at 95%, over such personas on such models, or None.
+        reason: why there is no value; None where there is one.
+    """
+
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    reason: str | None
+
+
+def scores_of(verdict: Verdict) -> tuple[CriterionScore, ...]:
+    """The numbers of a verdict: the composite first, then the criteria.
+
+    An inconclusive verdict (fewer judgments scored than the quorum) and a screened one (nothing to
+    judge) have none: every value is None, with the reason.
+    """
+    has = verdict.status == "scored"
+    reason = None if has else f"{verdict.status}: {verdict.reason}"
+    found = [(COMPOSITE, verdict.composite, verdict.interval)]
+    for name, value in verdict.dimensions.items():
+        found.append((name, value, verdict.dimension_intervals.get(name)))
+    return tuple(
+        CriterionScore(name, value, interval, None)
+        if has and value is not None
+        else CriterionScore(name, None, None, reason or "no judgment scored it")
+        for name, value, interval in found
+    )
+
+
+def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, Any]:
+    """What stands beside the numbers in another tool: counts, spread, flags, cost; JSON-like.
+
+    Args:
+        verdict: the panel's.
+        is_demonstration: whether an embedded stand-in judged; see `PanelEvaluator`.
+    """
+    told: dict[str, Any] = {
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "n_scored": verdict.n_scored,
+        "n_planned": verdict.n_planned,
+        "counts": {name: n for name, n in verdict.counts.items() if n},
+        "interval": None if verdict.interval is None else list(verdict.interval),
+        "interval_reason": verdict.interval_reason,
+        "disagreement": verdict.disagreement,
+        "by_persona": dict(verdict.by_persona),
+        "by_model": dict(verdict.by_model),
+        "flags": list(verdict.flags),
+        "unbalanced": list(verdict.unbalanced),
+        "cost_usd": verdict.cost_usd,
+    }
+    if is_demonstration:
+        told["demonstration"] = DEMONSTRATION
+    return told
+
+
+DEMONSTRATION = "offline/lexical counts text features; its scores are no judgments of quality"
+
+
+def asked_text(value: Any, where: str = "the prompt") -> str:
+    """What was asked, out of what a tool hands over: see `records.chat.prompt_text`.
+
+    Raises:
+        InputError: no text is found in it.
+    """
+    text = prompt_text(value)
+    if text is None:
+        raise InputError(_not_found(value, where, PROMPT_NAMES))
+    return text
+
+
+def answered_text(value: Any, where: str = "the response") -> str:
+    """What was answered, out of what a tool hands over: see `records.chat.response_text`.
+
+    Raises:
+        InputError: no text is found in it.
+    """
+    text = response_text(value)
+    if text is None:
+        raise InputError(_not_found(value, where, RESPONSE_NAMES))
+    return text
+
+
+def _not_found(value: Any, where: str, names: Sequence[str]) -> str:
+    if isinstance(value, Mapping):
+        found = f"a mapping with {', '.join(map(repr, value)) or 'no keys'}"
+    else:
+        found = type(value).__name__
+    return (
+        f"{where}: must be text, chat messages, or a mapping with one of {', '.join(names)}; "
+        f"got {found}"
+    )
+
+
+class PanelEvaluator:
+    """A panel, and one session in which all its verdicts are kept under one cost cap.
+
+    Calls may come side by side, from threads and from any event loop. Each verdict stands in the
+    session's log before it is returned; the tables and the report are written by `save`, by `close`
+    and when the process ends. The same response asked again is the same row, and its calls are
+    answered by the ledger.
+
+    Attributes:
+        panel: who judges.
+        out: the run folder.
+        max_cost: US dollars that are not passed; what does not fit is not asked.
+    """
+
+    def __init__(
+        self,
+        panel: Panel | str | Path | Sequence[Model] | None = None,
+        *,
+        out: str | Path | None = None,
+        max_cost: float | None = None,
+        **settings: Any,
+    ) -> None:
+        """Puts the panel together; nothing is opened or sent.
+
+        Args:
+            panel: a Panel; the path of a `panel.yaml`; a model's name or several; the embedded
+                text-feature baseline when left out.
+            out: the run folder; `runs/evaluator-xxxxxxxx`, named by the panel, when left out.
+            max_cost: US dollars that are not passed.
+            settings: further arguments of `Panel`, where `panel` is not one.
+
+        Raises:
+            InputError: everything wrong with the settings.
+        """
+        if isinstance(panel, Panel):
+            if settings:
+                raise InputError(
+                    f"{', '.join(settings)}: belong to Panel(…), and a Panel was given"
+                )
+            self.panel = panel
+        elif isinstance(panel, str | Path) and str(panel).endswith((".yaml", ".yml")):
+            self.panel = Panel.from_file(panel, **settings)
+        else:
+            models = str(panel) if isinstance(panel, Path) else panel
+            self.panel = Panel(models, **settings)
+        self.out = Path(out) if out is not None else Path("runs") / f"evaluator-{self._digest()}"
+        self.max_cost = max_cost
+        self._session: Session | None = None
+        self._opening = asyncio.Lock()
+        self._owner = 0
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether an embedded stand-in judges, and no language model."""
+        return self.panel.spec.is_demonstration
+
+    def score(
+        self,
+        prompt: str,
+        response: str,
+        *,
+        response_id: str | None = None,
+        prompt_id: str | None = None,
+        respondent_id: str = "unnamed",
+    ) -> Verdict:
+        """The panel's verdict on one response, which becomes a row of the run.
+
+        Args:
+            prompt, response: the texts.
+            response_id, prompt_id: made from the texts where they are left out, so that the same
+                texts are the same row.
+            respondent_id: who wrote it.
+
+        Raises:
+            InputError: an empty prompt, a missing key, an address at which nobody answers.
+            StoreError: the ledger or the folder cannot be written.
+        """
+        return run_sync(self._score(prompt, response, response_id, prompt_id, respondent_id))
+
+    async def ascore(
+        self,
+        prompt: str,
+        response: str,
+        *,
+        response_id: str | None = None,
+        prompt_id: str | None = None,
+        respondent_id: str = "unnamed",
+    ) -> Verdict:
+        """The asynchronous twin of `score`."""
+        work = self._score(prompt, response, response_id, prompt_id, respondent_id)
+        return await run_async(work)
+
+    @property
+    def spent_usd(self) -> float:
+        """What calls with a known price have cost since the session was opened."""
+        return 0.0 if self._session is None else self._session.spent_usd
+
+    def save(self) -> Run:
+        """Writes the tables, run.json and the report of what is scored until now.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        return run_sync(self._save())
+
+    def close(self) -> None:
+        """Ends the session: tables, run.json and report are written. A later call opens it anew."""
+        atexit.unregister(self.close)
+        if self._session is not None and self._owner == os.getpid():  # not in a forked child
+            run_sync(self._end())
+
+    def __enter__(self) -> PanelEvaluator:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PanelEvaluator({self.panel!r}, out={str(self.out)!r})"
+
+    def _digest(self) -> str:
+        identity = repr(sorted(self.panel.spec.identity().items()))
+        return hashlib.sha256(identity.encode()).hexdigest()[:8]
+
+    async def _open(self) -> Session:
+        async with self._opening:  # only ever waited for on the package's own loop
+            if self._session is None:
+                session = self.panel.session(self.out, max_cost=self.max_cost)
+                await session.__aenter__()
+                self._session, self._owner = session, os.getpid()
+                atexit.register(self.close)
+            return self._session
+
+    async def _score(
+        self,
+        prompt: str,
+        response: str,
+        response_id: str | None,
+        prompt_id: str | None,
+        respondent_id: str,
+    ) -> Verdict:
+        if response_id is None:
+            texts = "\0".join((respondent_id, prompt_id or "", prompt, response))
+            digest = hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()
+            response_id = f"r-{digest[:16]}"
+        session = await self._open()
+        return await session.ascore(
+            prompt,
+            response,
+            response_id=response_id,
+            prompt_id=prompt_id or prompt_text_id(prompt),
+            respondent_id=respondent_id,
+        )
+
+    async def _save(self) -> Run:
+        session = await self._open()
+        return await session.asave()
+
+    async def _end(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.__aexit__(None, None, None)
