@@ -397,7 +397,7 @@ def corrected_rate(
     to .970, with mean widths of .093, .098, .191 at a share of .10 against .075, .082, .187; Rogan
     and Gladen's ratio .980 to .989, .963 to .986, .953 to .985, about twice as wide, and undefined
     where the truth is 0. Shares among some, and weighted ones: simulate_checked_readings.py, in
-    docs/audits.md.
+    docs/how-it-works/simulations.md.
 
     Returns:
         All or within each label of the machine, the checked items must be a random part of the
