@@ -56,12 +56,14 @@ class Exported:
         total: judgments of the run.
         written: judgments in the file.
         left_out: status to number of judgments that the form has no place for.
+        unit: what `total` and `written` count.
     """
 
     path: Path
     total: int
     written: int
     left_out: dict[str, int] = field(default_factory=dict)
+    unit: str = "judgment"
 
 
 def export_run(

@@ -1,4 +1,4 @@
-"""Reads the samples of an Inspect AI log (`.eval`, or its `.json` form) as responses; no Inspect needed.
+"""Reads the samples of an Inspect AI log (`.eval`, or its `.json` form); needs no Inspect.
 
 A `.eval` file is a zip archive of JSON documents: `header.json` (of an evaluation that broke off,
 `_journal/start.json`) names the model, and `samples/ID_epoch_N.json` hold the samples, one each.
@@ -14,7 +14,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -124,7 +124,7 @@ def log_row(number: int, sample: Any, evaluation: Mapping[str, Any]) -> Row:
     row: dict[str, Any] = {
         "response_id": log_response_id(sample_id, epoch),
         "prompt_id": str(sample_id),
-        "prompt_text": _asked(sample),
+        "prompt_text": asked(sample["input"], sample.get("choices") or ()),
         "response_text": None,
         "respondent_id": evaluation["model"],
         "sample_id": sample_id,
@@ -145,9 +145,9 @@ def log_row(number: int, sample: Any, evaluation: Mapping[str, Any]) -> Row:
     return Row(number, row)
 
 
-def _asked(sample: Mapping[str, Any]) -> str | None:
-    text = prompt_text(sample["input"])
-    choices = sample.get("choices")
+def asked(given: Any, choices: Sequence[str]) -> str | None:
+    """What a sample asks, as one text: its input, and the choices that it offers."""
+    text = prompt_text(given)
     if text is None or not choices:
         return text
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import InputError
+from ..formats import units
 from ..progress import READING, WRITING, ProgressLine, doing
 from .display import Command, printable
 from .options import json_option, quiet_option, report_options
@@ -24,10 +26,19 @@ if TYPE_CHECKING:
     "--as",
     "kind",
     required=True,
-    type=click.Choice(["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]),
-    help="scrub: the column layout of the paper's released scoring tool.",
+    type=click.Choice(["csv", "jsonl", "parquet", "scores", "scrub", "xlsx", "inspect"]),
+    help="scrub: the column layout of the paper's released scoring tool. inspect: scores in a log "
+    "of Inspect AI.",
 )
 @click.option("--out", metavar="FILE", help="Default: judgments.KIND or scrub.csv in the folder.")
+@click.option(
+    "--log",
+    metavar="FILE",
+    help="inspect: the log that was scored; a copy NAME-scored.eval gets the scores, or --out.",
+)
+@click.option(
+    "--texts", is_flag=True, help="inspect without --log: prompts and responses may be written."
+)
 @click.option(
     "--verbatim",
     is_flag=True,
@@ -40,6 +51,8 @@ def export(
     *,
     kind: str,
     out: str | None,
+    log: str | None,
+    texts: bool,
     verbatim: bool,
     json_file: str | None,
     quiet: bool,
@@ -54,11 +67,19 @@ def export(
 
     with ProgressLine(quiet=quiet) as line:
         line.do("writing the export")
-        result = export_run(run, kind, out, verbatim=verbatim)
+        if kind == "inspect":
+            from ..integrations.inspect_ai import export_inspect
+
+            place, scored = (None if given is None else Path(given) for given in (out, log))
+            result = export_inspect(Path(run), place, log=scored, texts=texts)
+        elif log is not None or texts:
+            raise InputError("--log and --texts belong to --as inspect")
+        else:
+            result = export_run(run, kind, out, verbatim=verbatim)
     rows = [(name.replace("_", " "), n) for name, n in result.left_out.items()]
     columns = [Column("status"), Column("judgments", "count")]
     left_out = Table("Left out, because they are no scores.", "Left out", columns, rows)
-    told = f"{result.written} of {result.total} judgments exported as {kind}."
+    told = f"{result.written} of {units(result.total, result.unit)} exported as {kind}."
     document = listing("export", [told], [left_out])
     if Output(json_file, quiet).show(document, place=result.path):
         click.echo(f"Wrote {printable(str(result.path))}")
