@@ -141,7 +141,9 @@ def areopagus_panel(
             respondent_id=respondent,
         )
         told = metadata_of(verdict, is_demonstration=evaluator.is_demonstration)
-        return _score(scores_of(verdict), {**told, "run": str(evaluator.out)})
+        not_asked = {one.reason or "" for one in verdict.judgments if one.status == "not_asked"}
+        told |= {"not_asked_because": sorted(not_asked), "run": str(evaluator.out)}
+        return _score(scores_of(verdict), told)
 
     return score
 
@@ -210,6 +212,8 @@ def _explanation(scores: Sequence[CriterionScore], told: Mapping[str, Any]) -> s
     if first.value is not None:
         lines = [f"{one.name}: {_shown(one)}" for one in scores]
         lines[0] += f" ({judged})"
+    if told.get("not_asked_because"):
+        lines.append(f"Not asked because of: {', '.join(told['not_asked_because'])}")
     if told["flags"]:
         lines.append(f"Flags: {', '.join(told['flags'])}")
     if "demonstration" in told:
