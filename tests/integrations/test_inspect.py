@@ -160,7 +160,7 @@ def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An evaluation of 150 samples in 2 epochs, and its run by the panel in `run` beside it."""
     folder = tmp_path_factory.mktemp("long")
     log = evaluated(folder, "plain")
-    told = run(folder, "areopagus", "score", str(log), "--out", "run", "--no-figures")
+    told = run(folder, "areopagus", "score", str(log), "--out", "run")
     assert "2 samples without a response left out (2: it ended in an error)" in told
     return log
 
@@ -212,9 +212,9 @@ def test_texts_of_the_panel_are_those_of_the_samples(long_log: Path) -> None:
 def test_a_run_of_another_log_is_refused(long_log: Path, tmp_path: Path) -> None:
     rows = [{"response_id": "6_epoch_1", "prompt_text": "Another?", "response_text": "Yes, it is."}]
     with Panel(ScriptedBackend(GOOD), ledger=tmp_path / "ledger.sqlite") as panel:
-        panel.score_many(rows, out=tmp_path / "same_id", figures=False)
+        panel.score_many(rows, out=tmp_path / "same_id")
         rows[0]["response_id"] = "x"
-        panel.score_many(rows, out=tmp_path / "no_id", figures=False)
+        panel.score_many(rows, out=tmp_path / "no_id")
     with pytest.raises(InputError, match="none of its 300 samples was scored"):
         export_inspect(tmp_path / "no_id", tmp_path / "a.eval", log=long_log)
     with pytest.raises(InputError, match="6_epoch_1: has other texts"):
@@ -236,7 +236,7 @@ def test_a_run_that_came_from_no_log_gets_one_for_each_respondent(tmp_path: Path
         for time in (1, 2)
     ]
     with Panel(ScriptedBackend(GOOD), ledger=tmp_path / "ledger.sqlite") as panel:
-        panel.score_many(rows, out=tmp_path / "run", figures=False)
+        panel.score_many(rows, out=tmp_path / "run")
     with pytest.raises(InputError, match="--texts"):
         export_inspect(tmp_path / "run")
     written = export_inspect(tmp_path / "run", texts=True)

@@ -75,7 +75,8 @@ RESPONSE_ID = "areopagus_response_id"
 # The scorer ---------------------------------------------------------------------------------------
 
 
-@scorer(metrics={"*": [mean(), stderr()]})
+# Inspect has types of its own, which the checker of this project does not see.
+@scorer(metrics={"*": [mean(), stderr()]})  # type: ignore[untyped-decorator]
 def areopagus_panel(
     models: str | Sequence[Any] | None = None,
     panel: str | None = None,
@@ -109,7 +110,7 @@ def areopagus_panel(
     Raises:
         InputError: settings that do not go together, or a folder that holds no run.
     """
-    named = {"models": models, "personas": personas, "rubric": rubric, "mode": mode}
+    named: dict[str, Any] = {"models": models, "personas": personas, "rubric": rubric, "mode": mode}
     named |= {"repeats": repeats, "ledger": ledger}
     settings = {name: value for name, value in named.items() if value is not None}
     if run is not None:
