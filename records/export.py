@@ -54,6 +54,8 @@ KINDS: Final[dict[str, ExportKind]] = {
     "scores": ExportKind(SCORES_FILE, ".export", "export_scores"),
     "scrub": ExportKind("scrub.csv", ".export", "export_scrub"),
     "xlsx": ExportKind("judgments.xlsx", ".export", "export_xlsx"),
+    "sav": ExportKind("scores.sav", "..publishing.statistical", "export_sav"),
+    "dta": ExportKind("scores.dta", "..publishing.statistical", "export_dta"),
 }
 """Every form, by the name that `--as` takes."""
 
@@ -143,7 +145,7 @@ def export_run(
             hint="Give the command that started it again; what is paid is known by the ledger.",
         )
     write = _writer(KINDS[kind])
-    given = {name: value for name, value in options.items() if value not in (None, False)}
+    given = {name: value for name, value in options.items() if value not in (None, False, ())}
     taken = [
         one.name
         for one in inspect.signature(write).parameters.values()

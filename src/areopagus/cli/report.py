@@ -35,6 +35,22 @@ if TYPE_CHECKING:
     is_flag=True,
     help="csv, scores, scrub: leave text as it is, also where a spreadsheet would see a formula.",
 )
+@click.option(
+    "--table",
+    type=click.Choice(["scores", "judgments"]),
+    help="sav, dta: one row a response, or one a planned judgment. Default: scores.",
+)
+@click.option(
+    "--texts",
+    is_flag=True,
+    help="Forms that leave texts out: put prompts, responses and judges' words in.",
+)
+@click.option(
+    "--personas",
+    metavar="DIR",
+    multiple=True,
+    help="sav, dta, codebook: where the run's own personas and rubric are. Repeatable.",
+)
 @json_option
 @quiet_option
 def export(
