@@ -149,7 +149,7 @@ _POINTS = "points of the scale"
 
 
 def _count(name: str, label: str, about: str) -> Variable:
-    return Variable(name, label, about, "count", "judgments", missing="unmeasured")
+    return Variable(name, label, about, "count", "judgments")
 
 
 def _points(name: str, label: str, about: str, missing: Missing = "response") -> Variable:

@@ -55,6 +55,7 @@ KINDS: Final[dict[str, ExportKind]] = {
     "scrub": ExportKind("scrub.csv", ".export", "export_scrub"),
     "xlsx": ExportKind("judgments.xlsx", ".export", "export_xlsx"),
     "sav": ExportKind("scores.sav", "..publishing.statistical", "export_sav"),
+    "codebook": ExportKind("codebook.html", "..publishing.codebook", "export_codebook"),
     "dta": ExportKind("scores.dta", "..publishing.statistical", "export_dta"),
 }
 """Every form, by the name that `--as` takes."""

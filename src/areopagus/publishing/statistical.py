@@ -154,7 +154,7 @@ class _Made:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
-        self.labels: dict[str, str] = {}
+        self.labels: dict[str, str | None] = {}
         self.values: dict[str, dict[Any, str]] = {}
         self.missing: dict[str, list[Any]] = {}
         self.measures: dict[str, str] = {}
@@ -186,7 +186,7 @@ def _columns(form: _Form, table: RunTable, frame: pd.DataFrame, codes: dict[str,
             code_of = category_codes(variable, column.dropna().unique())
             columns[name] = column.map(code_of).astype("float64")
             made.values[name] = {
-                float(code): cut_bytes(_value_label(table, variable, value), form.value_length)
+                float(code): cut_bytes(value_label(table, variable, value), form.value_length)
                 for value, code in code_of.items()
             }
             if form is SPSS:
@@ -249,7 +249,8 @@ def category_codes(variable: Variable, seen: Iterable[Any]) -> dict[str, int]:
     return {value: code for code, value in enumerate([*known, *more], start=first)}
 
 
-def _value_label(table: RunTable, variable: Variable, value: str) -> str:
+def value_label(table: RunTable, variable: Variable, value: str) -> str:
+    """How a category's value is written for people; the persona's name for its id."""
     if variable.name == "persona":
         labels = {
             one["id"]: one.get("label", "")
