@@ -209,7 +209,7 @@ SCORE_VARIABLES: Final = (
         "flags", "Flags of the screen", "of the screen, separated by spaces", "words", values=FLAGS
     ),
     Variable(
-        "unbalanced", "Models of which fewer judgments were scored than the quorum demands",
+        "unbalanced", "Models of which fewer judgments were scored than the quorum",
         "models of which fewer judgments were scored than the quorum demands, separated by commas: "
         "the composite of this row rests on other judges than elsewhere",
     ),

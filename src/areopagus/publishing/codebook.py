@@ -215,7 +215,7 @@ def codebook_document(
     """The page: variables with what was found, their values, codes, criteria and personas."""
     record = books[0].table.record
     run = books[0].table.folder.resolve().name
-    n = [f"{count(len(book.table.variables))} of {book.table.name}" for book in books]
+    n = [f"{count(len(book.table.variables))} variables of {book.table.name}" for book in books]
     sections = [Section("variables", "Variables", list(_variables(books)), "summary")]
     sections.append(Section("missing", "Codes for missing numbers", list(_missing(books))))
     sections.append(Section("values", "Values of categories and flags", list(_values(books))))
@@ -245,19 +245,19 @@ def _variables(books: Sequence[TableCodebook]) -> Iterator[Part]:
     ]  # fmt: skip
     for book in books:
         rows = []
+        shared = Counter(one.about for one in book.table.variables)
         for one in book.table.variables:
             found = book.found[one.name]
             note = listed_all(
                 [f"{count(n)} {words(why)}" for _, _, why, n in book.missing_of(one) if n]
             )
-            about = "" if one.label == one.about else _plain(one.about)
             unit = one.unit or _TYPES[one.kind]
-            told = f"{one.label}. " + (f"{about[0].upper()}{about[1:]}. " if _says(about) else "")
+            told = _told(one, shared[one.about])
             numbers = (found.least, found.mean, found.most)
             rows.append(
                 [
                     one.name,
-                    Cell(told.strip(), note=unit),
+                    Cell(told, note=unit),
                     found.n_valid,
                     Cell(found.n - found.n_valid, note=note),
                     *(None if v is None or math.isinf(v) else v for v in numbers),
@@ -270,9 +270,14 @@ def _variables(books: Sequence[TableCodebook]) -> Iterator[Part]:
         )  # fmt: skip
 
 
-def _says(about: str) -> bool:
-    """Whether a sentence says more than where it stands in the docs."""
-    return bool(about) and about not in ("see above", "see below", "from the input")
+def _told(one: Variable, n_sharing: int) -> str:
+    """What a variable is: its label, and the sentence of the docs where that says more."""
+    about = _plain(one.about)
+    if n_sharing > 1 or about in ("see above", "see below") or one.of == "input":
+        return f"{one.label}."
+    told = f"{about[0].upper()}{about[1:]}."
+    head = one.label.lower()[:24]
+    return told if about.lower().startswith(head) else f"{one.label}. {told}"
 
 
 def _missing(books: Sequence[TableCodebook]) -> Iterator[Part]:
@@ -308,14 +313,14 @@ def _values(books: Sequence[TableCodebook]) -> Iterator[Part]:
     ]  # fmt: skip
     for book in books:
         for one in book.table.variables:
-            rows = [
+            rows: list[list[Any]] = [
                 [value, code, _plain(about), n] for code, value, about, n in book.values_of(one)
             ]
             if not rows:
                 continue
             caption = f"{one.name} of {book.table.name}: {one.label}."
             if one.kind == "words":
-                rows = [row for row in rows if row[3]] or rows[:0]
+                rows = [row for row in rows if row[3]]
                 caption += " Those that were seen; each may stand beside others."
             if rows:
                 yield Table(caption, f"{one.name} of {book.table.name}", columns, rows)
