@@ -156,8 +156,7 @@ def _finished(folder: Path) -> Scorer:
     texts = read_texts(folder, rows)
 
     async def score(state: TaskState, target: Target) -> Score:
-        sample = log_response_id(state.sample_id, state.epoch)
-        name = state.metadata.get(RESPONSE_ID, sample)
+        name = _row_id(state.sample_id, state.epoch, state.metadata)
         row = rows.get(name)
         if row is None:
             missing = f"{folder} has no verdict on {name}"
@@ -443,16 +442,15 @@ def export_inspect(
     run_folder: Path,
     out: Path | None = None,
     *,
-    log: Path | None = None,
+    log: str | Path | None = None,
     texts: bool = False,
 ) -> Exported:
     """Writes a run's scores into a copy of the log that it scored, or into logs of their own.
 
     Args:
         run_folder: a panel's run.
-        out: with `log`, the file to write, `NAME-scored.eval` beside the log when left out; the
-            log itself may be named. Without, the folder for the logs, `inspect` in the run folder
-            when left out.
+        out: a folder, `inspect` in the run folder when left out; or with `log` a file, such as the
+            log itself.
         log: the log whose samples were scored: every sample gets the score `areopagus_panel` beside
             those that it has, and all else is kept.
         texts: without `log`: whether prompts and responses may stand in the new logs, which are
@@ -466,20 +464,19 @@ def export_inspect(
         StoreError: a file cannot be written.
     """
     record = read_run_file(run_folder, kind="panel")
+    place = out or run_folder / "inspect"
     if log is not None:
-        return _into_log(run_folder, record, log, out)
+        return _into_log(run_folder, Path(log), place)
     if not texts:
         raise InputError(
             "a log of its own holds every prompt and response: say --texts, or name with --log "
             "the log that was scored"
         )
-    return _own_logs(run_folder, record, out or run_folder / "inspect")
+    return _own_logs(run_folder, record, place)
 
 
-def _into_log(run_folder: Path, record: Mapping[str, Any], log: Path, out: Path | None) -> Exported:
-    target = out or log.with_name(f"{log.stem}-scored{log.suffix}")
-    if target.suffix not in (".eval", ".json"):
-        raise InputError([InputFault(str(target), "must end in .eval or .json")])
+def _into_log(run_folder: Path, log: Path, place: Path) -> Exported:
+    target = place if place.suffix in (".eval", ".json") else place / log.name
     try:
         content = read_eval_log(log)
     except Exception as error:  # whatever a file that is none runs into; Inspect has no list
@@ -487,16 +484,17 @@ def _into_log(run_folder: Path, record: Mapping[str, Any], log: Path, out: Path 
         raise InputError([InputFault(str(log), message)]) from error
     samples = content.samples or []
     names = {row["response_id"] for row in read_scores(run_folder)}
-    found = [log_response_id(one.id, one.epoch) for one in samples]
-    written = sum(
-        name in names or one.metadata.get(RESPONSE_ID) in names
-        for name, one in zip(found, samples, strict=True)
-    )
+    written = sum(_row_id(one.id, one.epoch, one.metadata) in names for one in samples)
     if not written:
         fault = f"none of its {len(samples):,} samples was scored in {run_folder}"
         raise InputError([InputFault(str(log), fault)])
     _write(target, _scored(content, run_folder))
     return Exported(target, len(names), written, unit="response")
+
+
+def _row_id(sample_id: str | int, epoch: int, metadata: Mapping[str, Any]) -> str:
+    """The response_id of a sample in the run that scored its log, or that it was written from."""
+    return metadata.get(RESPONSE_ID) or log_response_id(sample_id, epoch)
 
 
 def _scored(content: EvalLog, run_folder: Path) -> EvalLog:
