@@ -40,10 +40,16 @@ def content_text(content: Any) -> str | None:
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence) and not isinstance(content, bytes):
-        parts = [part if isinstance(part, str) else _field(part, "text") for part in content]
+        parts = [part if isinstance(part, str) else _part_text(part) for part in content]
         texts = [part for part in parts if isinstance(part, str)]
         return "\n\n".join(texts) if texts else None
     return None
+
+
+def _part_text(part: Any) -> Any:
+    # Inspect's objects give their reasoning as text as well.
+    is_reasoning = _field(part, "type") in ("reasoning", "thinking")
+    return None if is_reasoning else _field(part, "text")
 
 
 def prompt_text(value: Any) -> str | None:

@@ -1,20 +1,30 @@
-"""Exports a run's judgments: CSV, JSONL, Parquet, xlsx, and the layout of the paper's tool."""
+"""Exports a run in another form: a table of forms, and the writers of the plain ones.
+
+A form of another tool is written in a module of its own, which is imported when it is asked for.
+Its function is `function(run_folder, out, *, option=…) -> Exported`: its keyword-only parameters
+are the options that the form takes.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from shutil import copyfile
-from typing import Any, Literal, get_args
+from typing import Any, Final, NamedTuple
 
 from ..errors import InputError, InputFault, visible_text
+from .estimates import ESTIMATES_CSV, ESTIMATES_FILE
 from .run_folder import (
+    ANSWERS_FILE,
     JUDGMENTS_FILE,
     REPORT_FILE,
     RUN_FILE,
     SCORES_FILE,
+    TEXTS_FILE,
     csv_table,
     read_run_file,
     replaced,
@@ -22,8 +32,34 @@ from .run_folder import (
 from .spreadsheets import CsvLines, cut_for_cell, spreadsheet_safe, write_text
 from .tables import read_judgments, score_cells
 
-ExportKind = Literal["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]
-EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
+
+class ExportKind(NamedTuple):
+    """A form of export.
+
+    Attributes:
+        file: its name in the run folder where no other is given.
+        module: of the function that writes it, relative to this package.
+        function: its name.
+    """
+
+    file: str
+    module: str
+    function: str
+
+
+KINDS: Final[dict[str, ExportKind]] = {
+    "csv": ExportKind("judgments.csv", ".export", "export_csv"),
+    "jsonl": ExportKind("judgments.jsonl", ".export", "export_jsonl"),
+    "parquet": ExportKind(JUDGMENTS_FILE, ".export", "export_parquet"),
+    "scores": ExportKind(SCORES_FILE, ".export", "export_scores"),
+    "scrub": ExportKind("scrub.csv", ".export", "export_scrub"),
+    "xlsx": ExportKind("judgments.xlsx", ".export", "export_xlsx"),
+    "sav": ExportKind("scores.sav", "..publishing.statistical", "export_sav"),
+    "codebook": ExportKind("codebook.html", "..publishing.codebook", "export_codebook"),
+    "dta": ExportKind("scores.dta", "..publishing.statistical", "export_dta"),
+    "inspect": ExportKind("inspect", "..integrations.inspect_ai", "export_inspect"),
+}
+"""Every form, by the name that `--as` takes."""
 
 SCRUB_RUBRIC = "critical_thinking"
 SCRUB_DIMENSIONS = (
@@ -43,7 +79,16 @@ SCRUB_COLUMNS = (
 )
 """The columns of the paper's released scoring tool."""
 
-_OWN_FILES = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
+_OWN_FILES = (
+    RUN_FILE,
+    JUDGMENTS_FILE,
+    SCORES_FILE,
+    TEXTS_FILE,
+    ANSWERS_FILE,
+    ESTIMATES_FILE,
+    ESTIMATES_CSV,
+    REPORT_FILE,
+)
 WORKBOOK_ROWS = 1_048_575
 
 
@@ -52,40 +97,46 @@ class Exported:
     """What an export wrote.
 
     Attributes:
-        path: the file.
-        total: judgments of the run.
-        written: judgments in the file.
-        left_out: status to number of judgments that the form has no place for.
+        path: the file or folder.
+        total: units of the run.
+        written: those of them that the export holds.
+        left_out: status to number of units that the form has no place for.
+        unit: what is counted: "judgment" or "response".
+        notes: sentences on what a reader of the export must know, such as texts cut off.
     """
 
     path: Path
     total: int
     written: int
     left_out: dict[str, int] = field(default_factory=dict)
+    unit: str = "judgment"
+    notes: tuple[str, ...] = ()
 
 
 def export_run(
-    folder: str | Path, kind: str, out: str | Path | None = None, *, verbatim: bool = False
+    folder: str | Path, kind: str, out: str | Path | None = None, **options: Any
 ) -> Exported:
-    """Writes the judgments of a run in another form; an earlier export is replaced.
+    """Writes a run in another form; an earlier export is replaced.
 
     Args:
         folder: the run folder.
-        kind: one of `EXPORT_KINDS`.
-        out: the file; `judgments.KIND` (or `scrub.csv`) in the folder when left out. Parquet and
+        kind: one of `KINDS`.
+        out: the file or folder; the kind's `file` in the run folder when left out. Parquet and
             scores are what the folder holds already, so they need a place.
-        verbatim: leave CSV text as it is, also where a spreadsheet would take it for a formula.
+        options: what the form takes: `verbatim` (csv, scores, scrub: text stays as it is, also
+            where a spreadsheet would take it for a formula) and others, see the function that
+            writes it. None counts as left out.
 
     Raises:
-        InputError: no run, an unknown form, or a run that the form cannot hold.
-        StoreError: the file cannot be written.
+        InputError: no run, an unknown form, an option that it does not take, or a run that it
+            cannot hold.
+        StoreError: it cannot be written.
     """
     folder = Path(folder)
-    record = read_run_file(folder, kind="panel")
-    if kind not in EXPORT_KINDS:
-        raise InputError(f"must be one of {', '.join(EXPORT_KINDS)}, got {kind!r}")
-    name = {"scrub": "scrub.csv", "scores": SCORES_FILE}.get(kind, f"judgments.{kind}")
-    target = Path(out) if out is not None else folder / name
+    read_run_file(folder, kind="panel")
+    if kind not in KINDS:
+        raise InputError(f"must be one of {', '.join(KINDS)}, got {kind!r}")
+    target = Path(out) if out is not None else folder / KINDS[kind].file
     if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
         raise InputError(
             [InputFault(str(target), "is a file of the run itself; name another as `out`")]
@@ -95,25 +146,81 @@ def export_run(
             [InputFault(str(folder), f"has no {JUDGMENTS_FILE} yet: the run has not ended")],
             hint="Give the command that started it again; what is paid is known by the ledger.",
         )
-    if kind == "scrub":
-        return _scrub(folder, record, target, verbatim=verbatim)
-    total = int(record["n_planned"])
+    write = _writer(KINDS[kind])
+    given = {name: value for name, value in options.items() if value not in (None, False, ())}
+    taken = [
+        one.name
+        for one in inspect.signature(write).parameters.values()
+        if one.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    if unknown := [name for name in given if name not in taken]:
+        fits = ", ".join(f"`{name}`" for name in taken) or "none"
+        raise InputError(
+            [InputFault("", f"is no option of {kind}, whose options are: {fits}", name)
+             for name in unknown]
+        )  # fmt: skip
+    return write(folder, target, **given)
+
+
+def _writer(kind: ExportKind) -> Callable[..., Exported]:
+    found: Callable[..., Exported] = getattr(import_module(kind.module, __package__), kind.function)
+    return found
+
+
+def _target(folder: Path, out: Path | None, kind: str) -> Path:
+    return folder / KINDS[kind].file if out is None else out
+
+
+def export_csv(folder: Path, out: Path | None = None, *, verbatim: bool = False) -> Exported:
+    """Judgments as CSV, a row each; see `export_run`."""
+    target = _target(folder, out, "csv")
     with replaced(target) as part:
-        if kind == "parquet":
-            copyfile(folder / JUDGMENTS_FILE, part)
-        elif kind == "scores":
-            _write_scores(part, folder, verbatim=verbatim)
-        elif kind == "csv":
-            total = _write_csv(part, read_judgments(folder), verbatim=verbatim)
-        elif kind == "jsonl":
-            total = _write_jsonl(part, read_judgments(folder))
-        else:
-            total = _write_xlsx(part, read_judgments(folder))
-    return Exported(target, total, total)
+        n = _write_csv(part, read_judgments(folder), verbatim=verbatim)
+    return Exported(target, n, n)
 
 
-def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool) -> Exported:
-    identity = record["identity"]
+def export_jsonl(folder: Path, out: Path | None = None) -> Exported:
+    """Judgments as JSON, an object a line, nothing lost; see `export_run`."""
+    target = _target(folder, out, "jsonl")
+    with replaced(target) as part:
+        n = _write_jsonl(part, read_judgments(folder))
+    return Exported(target, n, n)
+
+
+def export_parquet(folder: Path, out: Path | None = None) -> Exported:
+    """A copy of judgments.parquet; see `export_run`."""
+    target = _target(folder, out, "parquet")
+    with replaced(target) as part:
+        copyfile(folder / JUDGMENTS_FILE, part)
+    n = int(read_run_file(folder)["n_planned"])
+    return Exported(target, n, n)
+
+
+def export_scores(folder: Path, out: Path | None = None, *, verbatim: bool = False) -> Exported:
+    """scores.csv, a row a response; see `export_run`."""
+    target = _target(folder, out, "scores")
+    with replaced(target) as part:
+        _write_scores(part, folder, verbatim=verbatim)
+    n = int(read_run_file(folder)["responses"]["n"])
+    return Exported(target, n, n, unit="response")
+
+
+def export_xlsx(folder: Path, out: Path | None = None) -> Exported:
+    """Judgments as a workbook of one sheet; see `export_run`."""
+    target = _target(folder, out, "xlsx")
+    with replaced(target) as part:
+        n = _write_xlsx(part, read_judgments(folder))
+    return Exported(target, n, n)
+
+
+def export_scrub(folder: Path, out: Path | None = None, *, verbatim: bool = False) -> Exported:
+    """Scored and abstained judgments in the layout of the paper's tool; see `export_run`.
+
+    Raises:
+        InputError: a run on other criteria, on another scale or with repeats.
+    """
+    target = _target(folder, out, "scrub")
+    identity = read_run_file(folder)["identity"]
     faults: list[str] = []
     if identity["rubric"]["id"] != SCRUB_RUBRIC:
         faults.append(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InputError, InputFault
 from ..spreadsheets import writable
+from .inspect_log import is_log, log_rows, read_eval_log
 from .parquet import read_parquet
 from .rows import Cells, FaultSink, Row, checked_header, named_rows, read_limits
 from .saved_dataset import is_saved_dataset, read_saved_dataset
@@ -38,11 +39,20 @@ class TableFormat(NamedTuple):
     is_text: bool = True
 
 
+def _read_json(path: Path, sink: FaultSink) -> Iterator[Row]:
+    for row in read_json(path, sink):
+        if is_log(row.values):
+            yield from log_rows(row.values, sink)
+        else:
+            yield row
+
+
 _FORMATS: dict[str, TableFormat] = {
     "csv": TableFormat((".csv",), read_delimited, is_cells=True),
     "tsv": TableFormat((".tsv", ".tab"), partial(read_delimited, delimiter="\t"), is_cells=True),
     "jsonl": TableFormat((".jsonl", ".ndjson"), read_json_lines),
-    "json": TableFormat((".json",), read_json),
+    "json": TableFormat((".json",), _read_json),
+    "eval": TableFormat((".eval",), read_eval_log, is_text=False),
     "parquet": TableFormat((".parquet", ".pq"), read_parquet, is_text=False),
     "xlsx": TableFormat((".xlsx",), read_sheet, is_cells=True, is_text=False),
     "sav": TableFormat((".sav", ".zsav"), read_statistical, is_text=False),

@@ -6,16 +6,19 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from ...errors import InputError, InputFault
+from ...formats import units
 from ..prompt_units import prompt_text_id
 from ..types import Sample
 from .cells import ColumnMap, RowFields
 from .dispatch import Table, open_table
+from .inspect_log import NO_RESPONSE
 from .rows import FAULT_LIMIT
 
 if TYPE_CHECKING:
@@ -214,6 +217,10 @@ class RowSource(ABC, Generic[RowT]):
         """What has one prompt text: the prompt's id, unless a subclass knows of framings."""
         return values["prompt_id"]
 
+    def _why_left_out(self, raw: Mapping[str, Any]) -> str | None:
+        """Why a row is none of ours though nothing is wrong with it; None where it is one."""
+        return None
+
     def _hint_for(self, absent: set[str | None]) -> str | None:
         """What a table without these columns is likely to be; None where nobody knows."""
         return None
@@ -245,9 +252,10 @@ class RowSource(ABC, Generic[RowT]):
         columns_found: dict[str, None] = {}
         carried: dict[str, None] = {}
         lacking = dict.fromkeys(self.own, 0)
+        left_out: Counter[str] = Counter()
         n_rows = text_chars = 0
         self._stamp = self._table.stamp()
-        for line, raw in self._limited(faults):
+        for line, raw in self._limited(faults, left_out):
             n_rows += 1
             values, extra = self._checked(line, raw, faults)
             if not raw.keys() <= columns_found.keys():
@@ -277,7 +285,10 @@ class RowSource(ABC, Generic[RowT]):
                 or "name other columns, as in `columns={'prompt_text': 'question'}`",
             )
         if n_rows == 0 and not faults:
-            faults.append(InputFault(self.name, f"holds no {self.kind}"))
+            sentence = f"holds no {self.kind}"
+            if left_out:
+                sentence += f"; {_told_left_out(left_out)}"
+            faults.append(InputFault(self.name, sentence))
         faults += self._faults_between_rows(seen)
         if faults:
             is_cut = len(faults) >= FAULT_LIMIT
@@ -293,7 +304,7 @@ class RowSource(ABC, Generic[RowT]):
             columns_carried=tuple(carried),
             repeated_texts=seen.repeated_texts(),
             text_chars=text_chars,
-            notices=self._notices(lacking, n_rows),
+            notices=self._notices(lacking, n_rows, left_out),
         )
 
     def rows(self) -> Iterator[RowT]:
@@ -313,8 +324,16 @@ class RowSource(ABC, Generic[RowT]):
             self._complete(values)
             yield self._row(values, extra, line)
 
-    def _limited(self, faults: list[InputFault] | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        for taken, (line, raw) in enumerate(self._table.rows(faults), start=1):
+    def _limited(
+        self, faults: list[InputFault] | None, left_out: Counter[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        taken = 0
+        for line, raw in self._table.rows(faults):
+            if (reason := self._why_left_out(raw)) is not None:
+                if left_out is not None:
+                    left_out[reason] += 1
+                continue
+            taken += 1
             yield line, raw
             if taken == self._limit:
                 return
@@ -370,12 +389,14 @@ class RowSource(ABC, Generic[RowT]):
                     found[line] = values[name][:80]
         return found
 
-    def _notices(self, defaults: Mapping[str, int], n_rows: int) -> tuple[str, ...]:
+    def _notices(
+        self, defaults: Mapping[str, int], n_rows: int, left_out: Counter[str]
+    ) -> tuple[str, ...]:
         sentences = {
             "respondent_id": "no respondent_id: {n} are taken as written by 'unnamed'",
             "prompt_id": "no prompt_id: {n} take an id made from the prompt's text",
         }
-        return tuple(
+        notices = tuple(
             sentence.format(
                 n=f"all {n_rows:,} {self.kind}"
                 if defaults[name] == n_rows
@@ -384,6 +405,12 @@ class RowSource(ABC, Generic[RowT]):
             for name, sentence in sentences.items()
             if defaults.get(name)
         )
+        return (*notices, _told_left_out(left_out)) if left_out else notices
+
+
+def _told_left_out(left_out: Counter[str]) -> str:
+    reasons = "; ".join(f"{n:,}: {reason}" for reason, n in left_out.most_common())
+    return f"{units(left_out.total(), 'sample')} without a response left out ({reasons})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,12 +424,22 @@ class PromptRow:
 
 
 class ResponseSource(RowSource[Sample]):
-    """Responses to be judged."""
+    """Responses to be judged.
+
+    A row with no response_text at all (not an empty one) whose column `no_response` gives a reason
+    is left out and counted in the notices: the tool that wrote the file got no response.
+    """
 
     own = ("response_id", "prompt_id", "prompt_text", "response_text", "respondent_id")
     required = ("response_id", "prompt_text", "response_text")
     unique = "response_id"
     kind = "responses"
+
+    def _why_left_out(self, raw: Mapping[str, Any]) -> str | None:
+        # A tool that says why it has no response is believed; an empty response is another thing.
+        if raw.get(self._map.theirs["response_text"]) is None and raw.get(NO_RESPONSE):
+            return str(raw[NO_RESPONSE])
+        return None
 
     def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> Sample:
         return Sample(**values, extra=extra, line=line)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..formats import words
 from ..progress import READING, WRITING, ProgressLine, doing
+from ..records.export import KINDS
 from .display import Command, printable
 from .options import json_option, quiet_option, report_options
 from .results import Output, listing
@@ -24,14 +26,35 @@ if TYPE_CHECKING:
     "--as",
     "kind",
     required=True,
-    type=click.Choice(["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]),
+    type=click.Choice(list(KINDS)),
     help="scrub: the column layout of the paper's released scoring tool.",
 )
-@click.option("--out", metavar="FILE", help="Default: judgments.KIND or scrub.csv in the folder.")
+@click.option("--out", metavar="FILE", help="Default: a file of the form's name in the folder.")
+@click.option(
+    "--log",
+    metavar="FILE",
+    help="inspect: the log of Inspect AI that was scored, of which a copy gets the scores.",
+)
 @click.option(
     "--verbatim",
     is_flag=True,
     help="csv, scores, scrub: leave text as it is, also where a spreadsheet would see a formula.",
+)
+@click.option(
+    "--table",
+    type=click.Choice(["scores", "judgments"]),
+    help="sav, dta: one row a response, or one a planned judgment. Default: scores.",
+)
+@click.option(
+    "--texts",
+    is_flag=True,
+    help="Forms that leave texts out: put prompts, responses and judges' words in.",
+)
+@click.option(
+    "--personas",
+    metavar="DIR",
+    multiple=True,
+    help="sav, dta, codebook: where the run's own personas and rubric are. Repeatable.",
 )
 @json_option
 @quiet_option
@@ -40,11 +63,11 @@ def export(
     *,
     kind: str,
     out: str | None,
-    verbatim: bool,
     json_file: str | None,
     quiet: bool,
+    **options: Any,
 ) -> None:
-    """Export the judgments of the run folder RUN.
+    """Export the run folder RUN in another form.
 
     jsonl and parquet are lossless. csv puts an apostrophe before text that a spreadsheet would
     take for a formula. scrub holds scored and abstained judgments only, and says what it left out.
@@ -54,12 +77,13 @@ def export(
 
     with ProgressLine(quiet=quiet) as line:
         line.do("writing the export")
-        result = export_run(run, kind, out, verbatim=verbatim)
-    rows = [(name.replace("_", " "), n) for name, n in result.left_out.items()]
-    columns = [Column("status"), Column("judgments", "count")]
+        result = export_run(run, kind, out, **options)
+    rows = [(words(name), n) for name, n in result.left_out.items()]
+    columns = [Column("status"), Column(f"{result.unit}s", "count")]
     left_out = Table("Left out, because they are no scores.", "Left out", columns, rows)
-    told = f"{result.written} of {result.total} judgments exported as {kind}."
-    document = listing("export", [told], [left_out])
+    told = f"{result.written} of {result.total} {result.unit}s exported as {kind}."
+    notes = [("", note) for note in result.notes]
+    document = listing("export", [told], [left_out], remarks=notes)
     if Output(json_file, quiet).show(document, place=result.path):
         click.echo(f"Wrote {printable(str(result.path))}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -123,8 +124,10 @@ class StressSource(RowSource[StressResponse]):
     def _prompt_key(self, values: Mapping[str, str]) -> str:
         return f"{values['prompt_id']}\x1f{values['condition']}"
 
-    def _limited(self, faults: list[InputFault] | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        for line, raw in super()._limited(faults):
+    def _limited(
+        self, faults: list[InputFault] | None, left_out: Counter[str] | None = None
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        for line, raw in super()._limited(faults, left_out):
             if not self._looked:
                 self._look_at(raw)
             if self._condition is None:
