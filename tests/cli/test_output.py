@@ -172,6 +172,7 @@ WITHOUT_JSON = {
     "study serve": "serves until it is interrupted",
     "humans map": "writes a file to correct",
     "personas new": "writes a file to fill in, and finds nothing",
+    "rubrics new": "writes a file to fill in, and finds nothing",
 }
 
 

@@ -68,7 +68,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "compare": ("compare", "compare", "Say who scores higher and by how much."),
     "gate": ("compare", "gate", "Fail when a run is worse than an earlier one."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
-    "rubrics": ("personas", "rubrics", "List, show and check rubric files."),
+    "rubrics": ("personas", "rubrics", "List, show, start and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
     "view": ("view", "view", "Show all runs under a folder on a page."),
