@@ -230,7 +230,7 @@ version: "1"
 # Who wrote it, and from what.
 provenance: written for this study
 
-# One or two sentences that open the judge's instructions: what the scores say, and what they do not.
+# One or two sentences that open the judge's instructions: what the scores say, and what not.
 purpose: >-
   {placeholder}: what the scores of this rubric say about a response, and what they leave aside.
 

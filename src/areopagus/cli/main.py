@@ -56,6 +56,8 @@ def _outliving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
 
 # Name: (module, attribute, help). The help stands here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "init": ("init", "init", "Write a panel.yaml with your models."),
+    "check": ("check", "check", "Try each model once: key, address, format, price."),
     "score": ("score", "score", "Score a file of responses with the panel."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),

@@ -30,7 +30,6 @@ from .options import (
 )
 from .results import Output, listing, write_shown
 
-
 _NEW_FILES = click.option(
     "--dir", "folder", default=".", metavar="DIR", help="Folder for the file."
 )
