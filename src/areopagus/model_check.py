@@ -232,6 +232,14 @@ def _trouble(
     return "its answer cannot be read", shown, _UNREADABLE_HINTS.get(done.reason or "", _OTHER_FORM)
 
 
+def _without_v1(backend: Backend) -> str:
+    """The commonest slip in the address of a server of one's own, or ""."""
+    base = backend.spec.api_base
+    if base is None or urlsplit(base).path or backend.spec.provider not in _WANT_V1:
+        return ""
+    return f"; is the address perhaps {base}/v1?"
+
+
 def _in_haste(backend: Backend) -> Backend:
     """The same model, tried once: who checks wants to know what is wrong, not to wait it out."""
     if not is_made_of_settings(backend):

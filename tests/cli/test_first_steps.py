@@ -1,4 +1,4 @@
-"""The first commands of a newcomer: init writes a panel.yaml, check tries its models, score scores."""
+"""A newcomer's first commands: init writes a panel.yaml, check tries its models, score scores."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from processes import forked
-from test_commands import Call, call, responses, too_wide  # noqa: F401 - fixtures
+from test_commands import Call, too_wide
 
 from areopagus import Panel
 from areopagus.cli.main import main
-from areopagus.records.ledger import Ledger
+from areopagus.records.ledger.admin import recent_calls
 from areopagus.rubrics import load_rubric
 from areopagus.testing import Fault, ProviderServer, ServedReply, ServedRequest, by_hash
 
@@ -193,7 +193,7 @@ def test_check_says_first_how_many_models_are_ready_and_what_the_others_lack(
 
 
 def test_a_check_asks_anew_each_time_and_what_it_paid_is_in_the_ledger(
-    call: Call, provider: ProviderServer, tmp_path: Path
+    call: Call, provider: ProviderServer
 ) -> None:
     call("init", "-m", "openai/own", "--api-base", provider.openai_base)
     for _ in range(2):
@@ -201,8 +201,7 @@ def test_a_check_asks_anew_each_time_and_what_it_paid_is_in_the_ledger(
         assert code == 0
     assert provider.counts.total == 2
     assert rows(out)["openai/own"]["format"] == "json_schema"
-    with Ledger.open("l.sqlite") as ledger:
-        assert ledger.stats().replies == 2
+    assert len(recent_calls("l.sqlite")) == 2
 
 
 @pytest.mark.parametrize(
