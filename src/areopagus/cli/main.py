@@ -80,6 +80,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),
     "humans": ("humans", "humans", "Look into files of human judgments."),
     "study": ("study", "study", "Build, serve and collect a human study."),
+    "mcp": ("mcp", "mcp", "Serve the panel as tools of an assistant (MCP)."),
     "ledger": ("ledger", "ledger", "Show, count and prune the calls already paid."),
 }
 
