@@ -287,3 +287,15 @@ def test_without_models_the_embedded_judge_is_checked_and_named_as_what_it_is(ca
     code, out, _ = call("check")
     assert code == 0
     assert "The embedded judge is no language model" in out
+
+
+# mcp
+
+
+def test_the_mcp_server_names_the_extra_that_it_needs(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    code, out, err = call("mcp")
+    assert (code, out) == (2, "")
+    assert "pip install 'areopagus[mcp]'" in err

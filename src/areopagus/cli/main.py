@@ -22,6 +22,7 @@ from .display import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from click.shell_completion import CompletionItem
 
 
 class _Unheard(io.FileIO):
@@ -101,6 +102,18 @@ class LazyGroup(click.Group):
             importlib.import_module(f".{module}", __package__), attribute
         )
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and their helps, from the table alone."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=about)
+            for name, (_, _, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        # The group's own options; what follows in click imports every command.
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The command list, from the table alone."""

@@ -188,10 +188,8 @@ class PanelTools:
         }
 
     def _explained(self, run: str, response_id: str) -> dict[str, Any]:
-        import pandas as pd
-
         from ..records.estimates import json_rows
-        from ..records.tables import read_texts
+        from ..records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, read_texts
 
         found = self._run(run)
         scores = found.scores
@@ -200,15 +198,14 @@ class PanelTools:
             raise InputError([InputFault(run, f"has no response {response_id!r}")])
         judgments = found.judgments
         judgments = judgments[judgments["response_id"].astype(str) == response_id]
-        columns = ["persona", "model", "repeat", "status", "reason", "detail", "rationale"]
-        columns += [name for name in ("composite", *found.criteria) if name in judgments]
-        listed = judgments[[name for name in columns if name in judgments]]
+        own = {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS}
+        criteria = [name for name in judgments.columns if name not in own]
+        first = ["persona", "model", "repeat", "status", "reason", "detail", *criteria, "rationale"]
         texts = read_texts(found.path, [response_id]).get(response_id, (None, None))
-        shown = pd.DataFrame(listed.head(_MOST_JUDGMENTS))
         return {
             "response_id": response_id,
             "verdict": json_rows(row)[0],
-            "judgments": json_rows(shown.reset_index(drop=True)),
+            "judgments": json_rows(judgments[first].head(_MOST_JUDGMENTS)),
             "n_judgments": len(judgments),
             "prompt_text": texts[0],
             "response_text": texts[1],
