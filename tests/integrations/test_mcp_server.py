@@ -80,7 +80,7 @@ async def test_an_assistant_finds_the_tools_with_their_limits_and_warnings(root:
 async def test_scores_are_numbers_with_their_run_and_are_explained(root: Path) -> None:
     async with server(root, "--rationale", "before") as client:
         found = await told(client, "score", prompt=PROMPT, response=RESPONSE, response_id="one")
-        assert [score["name"] for score in found["scores"]][0] == "composite"
+        assert found["scores"][0]["name"] == "composite"
         assert all(1 <= score["value"] <= 10 for score in found["scores"])
         assert (found["n_scored"], found["n_planned"]) == (10, 10)
         assert "no judgments of quality" in found["demonstration"]
