@@ -36,7 +36,7 @@ class Step:
     def options(self) -> dict[str, str]:
         """`--from=build` as {"from": "build"}."""
         words = [word[2:].split("=", 1) for word in self.rest.split() if word.startswith("--")]
-        return {name: value for name, value in words} if self.name == "COPY" else {}
+        return dict(words) if self.name == "COPY" else {}
 
     @property
     def places(self) -> list[str]:

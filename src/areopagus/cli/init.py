@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..judges.models.backend import BackendSpec
 
 _MOST_ASKED = 3
+_MAKERS = ("openai", "anthropic", "gemini")
+_SERVERS = ("openai", "hosted_vllm", "lm_studio", "ollama_chat")
+"""Providers that litellm is known to know: to load it takes seconds, the first time many."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _HEAD = """\
@@ -147,14 +150,18 @@ def _model_text(spec: BackendSpec) -> str:
 def _key(spec: BackendSpec) -> str | None:
     """The variable that its key is read from; None where none is sent, or it takes several."""
     from ..judges.models.credentials import key_variables
-    from ..judges.models.litellm_setup import litellm_module
 
     if spec.api_key_env is not None or spec.api_base is not None or spec.is_offline:
         return spec.api_key_env
+    if spec.provider == "ollama_chat":
+        return None
     names = key_variables(spec.provider)
-    wanted = litellm_module().validate_environment(spec.model).get("missing_keys") or []
-    given = next(filter(os.environ.get, names), None)
-    return given or (names[-1] if names[-1] in wanted else None)
+    if spec.provider not in _MAKERS:
+        from ..judges.models.litellm_setup import litellm_module
+
+        wanted = litellm_module().validate_environment(spec.model).get("missing_keys") or []
+        names = tuple(name for name in names if name in wanted or os.environ.get(name))
+    return next(filter(os.environ.get, names), names[-1] if names else None)
 
 
 def _settings(model: str, api_base: str | None, key_env: str | None) -> dict[str, Any]:
@@ -194,14 +201,20 @@ def _checked(given: list[dict[str, Any]]) -> list[BackendSpec]:
     Raises:
         InputError: with everything wrong.
     """
+    from ..experiment.backends import prepare_all
     from ..panel import Panel
 
     try:
         panel = Panel(given)
-        panel.prepare()
+        prepare_all(tuple(one for one in panel.backends if not _is_familiar(one.spec)))
     except InputError as error:
         raise InputError(error.faults, hint=_OWN_SERVER) from error
     return list(panel.settings.models)
+
+
+def _is_familiar(spec: BackendSpec) -> bool:
+    has_address = spec.api_base is not None
+    return spec.is_offline or spec.provider in (_SERVERS if has_address else _MAKERS)
 
 
 def _write(path: Path, text: str) -> None:
