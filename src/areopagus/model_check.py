@@ -158,19 +158,19 @@ async def _to_set(backend: Backend) -> ModelCheck | None:
     faults = await access_faults(backend)
     if not faults:
         return None
-    to_do = []
+    advice = []
     without_key = backend.access_faults()
     if without_key:
-        to_do.append("put the key into that variable, in the shell that runs areopagus")
+        advice.append("put the key into that variable, in the shell that runs areopagus")
     if len(faults) > len(without_key):
-        to_do.append("start the server, or correct its address (api_base)")
+        advice.append("start the server, or correct its address (api_base)")
     return ModelCheck(
         model=name,
         outcome="to_set",
         key=_key(backend),
         price_source=backend.price_source,
         problem="; ".join(fault.message for fault in faults),
-        to_do="; ".join(to_do),
+        to_do="; ".join(advice),
     )
 
 
@@ -216,15 +216,10 @@ def _trouble(
     if done.status == "not_asked":
         return "the cost cap does not allow the call", None, "give a higher `max_cost`"
     if done.status == "failed" and done.reason in _IN_SHORT:
-        fault: FaultClass = done.reason  # type: ignore[assignment]  # one of the keys
-        to_do, base = FAULT_HINTS[fault], backend.spec.api_base
-        if (
-            fault in ("not_found", "server", "bad_reply")
-            and base
-            and backend.spec.provider in _WANT_V1
-        ):
-            # The commonest slip with a server of one's own.
-            to_do += "" if urlsplit(base).path else f"; perhaps {base}/v1"
+        fault: FaultClass = done.reason
+        to_do = FAULT_HINTS[fault]
+        if fault in ("not_found", "server", "bad_reply"):
+            to_do += _without_v1(backend)
         return _IN_SHORT[fault], done.detail, to_do
     if done.status == "refused":
         return "it declined to judge the example", done.detail, "name another model"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -167,3 +168,37 @@ async def test_arguments_are_checked_and_personas_are_shown(root: Path) -> None:
         shown = await told(client, "personas", name="historian")
         assert shown["description"]
         assert "is not in this panel" in await refused(client, "personas", name="nobody")
+
+
+async def test_stdout_holds_the_protocol_alone_and_the_run_may_stand_elsewhere(
+    root: Path, tmp_path: Path
+) -> None:
+    about = {"name": "a test", "version": "1"}
+    asked = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {
+            "name": "score", "arguments": {"prompt": PROMPT, "response": OTHER}}},
+        {"id": 3, "method": "tools/call", "params": {
+            "name": "explain", "arguments": {"run": str(tmp_path / "own"), "response_id": "none"}}},
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "areopagus", "mcp", str(root), "--out", str(tmp_path / "own")]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answers = []
+    for message in asked:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await process.stdin.drain()
+        if "id" in message:
+            answers.append(json.loads(await process.stdout.readline()))
+    process.stdin.close()
+    rest = await process.stdout.read()
+    assert (await process.wait(), rest) == (0, b"")
+    assert [answer["id"] for answer in answers] == [1, 2, 3]
+    assert answers[1]["result"]["structuredContent"]["flags"]
+    assert "has no response" in answers[2]["result"]["content"][0]["text"]
+    assert Run(tmp_path / "own").record["state"] == "complete"

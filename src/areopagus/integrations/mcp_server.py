@@ -7,6 +7,8 @@ written but the server's own run, and a cost cap holds over the whole session.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -19,14 +21,13 @@ from ..errors import AreopagusError, InputError, InputFault
 from .evaluator import PanelEvaluator, scores_of, verdict_metadata
 
 if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
-
     from ..records.types import Verdict
     from ..run import Run
 
 T = TypeVar("T")
 
 _MOST_CHARACTERS = 500_000
+_MOST_TOLD = 4_000
 _MOST_JUDGMENTS = 300
 """Judgments of one response that `explain` lists; the rest are counted."""
 
@@ -227,10 +228,9 @@ class PanelTools:
     def _run(self, place: str) -> Run:
         from ..run import Run
 
-        path = self._inside(place)
-        if path == self.evaluator.out.resolve():
+        if place == self._shown(self.evaluator.out):
             return self.evaluator.save()  # the server's own run, as it stands now
-        return Run(path)
+        return Run(self._inside(place))
 
     def _inside(self, place: str) -> Path:
         """The path of a file or folder that the server may read; links are followed first."""
@@ -279,23 +279,32 @@ def _difference(first: Verdict, second: Verdict) -> dict[str, Any]:
 
 async def _in_thread(work: Callable[[], T]) -> T:
     """What blocking work brings, while other requests are answered."""
-    import asyncio
-
     return await asyncio.to_thread(work)
 
 
 _TOOLS = ("score", "compare", "explain", "estimate", "personas")
 
 
-def server_of(tools: PanelTools) -> MCPServer[Any]:
-    """The server with these tools; errors of the input are told, others are not."""
-    from mcp.server.mcpserver import MCPServer
+def server_of(tools: PanelTools) -> Any:
+    """The `MCPServer` with these tools; errors of the input are told, others are not.
 
-    server: MCPServer[Any] = MCPServer("areopagus", instructions=INSTRUCTIONS, log_level="WARNING")
+    Raises:
+        InputError: the package mcp is missing.
+    """
+    try:
+        from mcp.server.mcpserver import MCPServer  # pyright: ignore[reportMissingImports]
+        from mcp.server.mcpserver.exceptions import (  # pyright: ignore[reportMissingImports]
+            ToolError,
+        )
+    except ImportError as error:
+        raise InputError(
+            f"the MCP server needs the package mcp: pip install 'areopagus[mcp]' ({error})"
+        ) from error
+    server = MCPServer("areopagus", instructions=INSTRUCTIONS, log_level="WARNING")
     for name in _TOOLS:
         method = getattr(tools, name)
-        about = f"{method.__doc__.strip()}\n\n{UNTRUSTED}"
-        server.add_tool(_telling(method), name=name, description=_unindented(about))
+        about = f"{inspect.getdoc(method)}\n\n{UNTRUSTED}"
+        server.add_tool(_telling(method, ToolError), name=name, description=about)
     return server
 
 
@@ -316,24 +325,19 @@ def serve(
     Raises:
         InputError: everything wrong with the settings, or the extra `mcp` is missing.
     """
-    import asyncio
-
-    try:
-        import mcp.server.mcpserver  # noqa: F401 - whether it is there
-    except ImportError as error:
-        raise InputError(
-            f"the MCP server needs the package mcp: pip install 'areopagus[mcp]' ({error})"
-        ) from error
     evaluator = PanelEvaluator(panel, out=out, max_cost=max_cost, **settings)
     server = server_of(PanelTools(evaluator, root))
     with evaluator:
         asyncio.run(server.run_stdio_async())
 
 
-def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, whose errors reach the assistant: of anything else the protocol says nothing."""
-    from mcp.server.mcpserver.exceptions import ToolError
+def _telling(method: Callable[..., Any], kind: type[Exception]) -> Callable[..., Any]:
+    """The method, whose errors reach the assistant: of anything else the protocol says nothing.
 
+    Args:
+        method: a tool.
+        kind: the protocol's error whose text is told.
+    """
     from ..judges.models.credentials import redact
 
     @wraps(method)
@@ -341,13 +345,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result: Mapping[str, Any] = await method(**given)
         except AreopagusError as error:
-            raise ToolError(redact(str(error), limit=4000)) from error
+            raise kind(redact(str(error), limit=_MOST_TOLD)) from error
         return result
 
     return tool
-
-
-def _unindented(text: str) -> str:
-    import inspect
-
-    return inspect.cleandoc(text)
