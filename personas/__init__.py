@@ -1,9 +1,9 @@
 """The perspectives from which responses are judged: ten built in, more as YAML files."""
 
+from ..catalogue import PLACEHOLDER
 from .persona import (
     BUILTIN,
     PERSONAS,
-    PLACEHOLDER,
     Persona,
     PersonaExample,
     list_personas,

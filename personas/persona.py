@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
 
-from ..catalogue import Catalogue
-from ..errors import InputError
+from ..catalogue import PLACEHOLDER, STILL_A_SCAFFOLD, Catalogue
 from ..yaml_files import STRICT, Document, Line, Paragraph, Slug, Version, reject
-
-PLACEHOLDER = "REPLACE THIS TEXT"
-"""Stands in the description of a scaffold; a persona that still contains it is refused."""
 
 LongText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50_000)]
 
@@ -32,9 +27,7 @@ def _usable_term(term: str) -> str:
 
 def _written_description(description: str) -> str:
     if PLACEHOLDER in description:
-        raise ValueError(
-            f"must describe the perspective: the scaffold's {PLACEHOLDER} still stands there"
-        )
+        raise ValueError(f"must describe the perspective: {STILL_A_SCAFFOLD}")
     return description
 
 
@@ -164,35 +157,10 @@ provenance: written for this study
 """
 
 
-PERSONAS = Catalogue("persona", Persona, "areopagus.personas", BUILTIN)
+PERSONAS = Catalogue("persona", Persona, "areopagus.personas", BUILTIN, scaffold=_SCAFFOLD)
 
 load_persona = PERSONAS.load
 load_personas = PERSONAS.load_all
 list_personas = PERSONAS.entries
 read_persona_files = PERSONAS.read
-
-
-def scaffold(name: str, *, schema: str = "./persona.schema.json") -> str:
-    """The text of a new, commented persona file `<name>.yaml`.
-
-    It is refused until its description is written, and in order from then on.
-
-    Args:
-        name: the id.
-        schema: where an editor finds the JSON Schema, seen from the file.
-
-    Raises:
-        InputError: where the name cannot be an id.
-    """
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
-        raise InputError(
-            "a persona's name must be lower-case letters, digits and _, beginning with a letter, "
-            f"at most 64 characters, got {name!r}"
-        )
-    # Quoted as JSON, which YAML reads alike: a name such as `null` or `true` is a word as well.
-    return _SCAFFOLD.format(
-        schema=schema,
-        id=json.dumps(name),
-        label=json.dumps(name.replace("_", " ").title()),
-        placeholder=PLACEHOLDER,
-    )
+scaffold = PERSONAS.new_text

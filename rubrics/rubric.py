@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from ..catalogue import Catalogue
+from ..catalogue import PLACEHOLDER, STILL_A_SCAFFOLD, Catalogue
 from ..yaml_files import STRICT, Document, FieldFault, Line, Paragraph, Slug, Version, reject
 
 MAX_SPAN = 100
@@ -171,6 +171,8 @@ class Rubric(Document):
         return self
 
     def _faults(self) -> Iterator[FieldFault]:
+        if PLACEHOLDER in self.purpose:
+            yield ("purpose",), f"must say what the scores mean: {STILL_A_SCAFFOLD}", None
         yield from self._anchor_faults((), self.anchors)
         first: dict[str, int] = {}
         for place, dimension in enumerate(self.dimensions):
@@ -185,6 +187,9 @@ class Rubric(Document):
             if base != dimension.id and base in self.dimension_ids:
                 yield (*at, "id"), f"must not be {base} with _low or _high added", dimension.id
             first.setdefault(dimension.id, place)
+            for name in ("definition", "question"):
+                if PLACEHOLDER in getattr(dimension, name):
+                    yield (*at, name), f"must be written: {STILL_A_SCAFFOLD}", None
             yield from self._anchor_faults(at, dimension.anchors)
 
     def _anchor_faults(
@@ -208,7 +213,59 @@ class Rubric(Document):
 DEFAULT = "critical_thinking"
 """The built-in rubric: five dimensions on a scale from 1 to 10."""
 
-RUBRICS = Catalogue("rubric", Rubric, "areopagus.rubrics")
+_SCAFFOLD = """\
+# yaml-language-server: $schema={schema}
+# A rubric: what a response is scored on. The file's name without its ending is the id.
+# See what a judge would read:      areopagus rubrics show PATH
+# See whether the file is in order: areopagus rubrics check PATH
+# Score with it:                    areopagus score RESPONSES --rubric PATH
+id: {id}
+
+# The rubric's name, as people read it.
+label: {label}
+
+# Raise it when a text or the scale changes. Keep the quotes: 1.10 without them is the number 1.1.
+version: "1"
+
+# Who wrote it, and from what.
+provenance: written for this study
+
+# One or two sentences that open the judge's instructions: what the scores say, and what not.
+purpose: >-
+  {placeholder}: what the scores of this rubric say about a response, and what they leave aside.
+
+# Whole numbers; high is good.
+scale:
+  low: 1
+  high: 10
+
+# One to fifty criteria. Each is a score of its own, and a column of the results.
+dimensions:
+  - id: first_criterion
+    label: First criterion
+    # What the criterion is, and what is easily taken for it and is not.
+    definition: >-
+      {placeholder}: what this criterion is.
+    # The one question that a judge answers with a score.
+    question: >-
+      {placeholder}: a question about the response?
+    # Optional. Score to what a response with this score looks like.
+    # anchors:
+    #   2: Claims stand alone.
+    #   8: Each claim has a reason that can be examined.
+    # Optional. What the offline judge counts for it: clarity, evidence, relevance, plurality or
+    # soundness. A language model never sees it.
+    # offline: clarity
+
+  - id: second_criterion
+    label: Second criterion
+    definition: >-
+      {placeholder}: what this criterion is.
+    question: >-
+      {placeholder}: a question about the response?
+"""
+
+RUBRICS = Catalogue("rubric", Rubric, "areopagus.rubrics", scaffold=_SCAFFOLD)
 
 list_rubrics = RUBRICS.entries
 

@@ -1,4 +1,4 @@
-"""Kinds of YAML files that people add to: `Catalogue` finds them by name, lists and loads them.
+"""Kinds of YAML files that people add to: `Catalogue` finds, lists, loads and starts them.
 
 A name is looked for in each given folder, the last one first, then in the user's own folder
 (`$AREOPAGUS_HOME/personas`, say), then among those that came with the package. The file's name
@@ -7,8 +7,11 @@ without its ending is the name; the first file found is taken whole, nothing is 
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -18,9 +21,13 @@ from typing import Generic, TypeVar
 
 from .environment import home
 from .errors import InputError, InputFault
-from .yaml_files import Document, read_document, read_documents, shown
+from .yaml_files import Document, read_document, read_documents, schema_text, shown
 
 SUFFIXES = (".yaml", ".yml")
+
+PLACEHOLDER = "REPLACE THIS TEXT"
+"""Stands in a new file where its author has to write; what still contains it is refused."""
+STILL_A_SCAFFOLD = f"the scaffold's {PLACEHOLDER} still stands there"
 
 DocumentT = TypeVar("DocumentT", bound=Document)
 
@@ -51,12 +58,14 @@ class Catalogue(Generic[DocumentT]):
         model: what a file holds; it has an `id`.
         package: the package that holds the built-in ones.
         builtin: their names in the order of lists and results; by default by name.
+        scaffold: the text of a new file, with {schema}, {id}, {label} and {placeholder} in it.
     """
 
     kind: str
     model: type[DocumentT]
     package: str
     builtin: tuple[str, ...] = ()
+    scaffold: str = ""
 
     def entries(self, folders: Sequence[str | Path] = ()) -> tuple[FoundDocument, ...]:
         """What each name stands for, built-in names first.
@@ -180,6 +189,61 @@ class Catalogue(Generic[DocumentT]):
             InputError: every fault of every file.
         """
         return read_documents(paths, self.model, kind=self.kind)
+
+    def new_text(self, name: str, *, schema: str | None = None) -> str:
+        """The text of a new, commented file `<name>.yaml`.
+
+        It is refused until its author has written what it is to say, and in order from then on.
+
+        Args:
+            name: the id.
+            schema: where an editor finds the JSON Schema, seen from the file; beside it if left
+                out.
+
+        Raises:
+            InputError: where the name cannot be an id.
+        """
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+            raise InputError(
+                f"a {self.kind}'s name must be lower-case letters, digits and _, beginning with a "
+                f"letter, at most 64 characters, got {name!r}"
+            )
+        # Quoted as JSON, which YAML reads alike: a name such as `null` or `true` is a word as well.
+        return self.scaffold.format(
+            schema=schema or f"./{self.kind}.schema.json",
+            id=json.dumps(name),
+            label=json.dumps(name.replace("_", " ").title()),
+            placeholder=PLACEHOLDER,
+        )
+
+    def write_new(self, name: str, folder: str | Path = ".") -> Path:
+        """Writes such a file, and its JSON Schema beside it where there is none yet.
+
+        Raises:
+            InputError: the name cannot be an id, the file exists, or it cannot be written.
+        """
+        text = self.new_text(name)
+        path = Path(folder) / f"{name}.yaml"
+        schema = path.with_name(f"{self.kind}.schema.json")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            with (
+                suppress(FileExistsError),
+                schema.open("x", encoding="utf-8", newline="\n") as file,
+            ):
+                file.write(schema_text(self.model))
+        except FileExistsError:
+            raise InputError(
+                [InputFault(str(path), "exists already; nothing was overwritten")]
+            ) from None
+        except OSError as error:
+            where = error.filename or path
+            raise InputError(
+                [InputFault(str(where), f"cannot be written: {error.strerror}")]
+            ) from error
+        return path
 
 
 def is_path(name: object) -> bool:

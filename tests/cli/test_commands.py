@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,43 +16,11 @@ import click
 import pytest
 
 from areopagus import Run
-from areopagus.cli.main import COMMANDS, cli, main
+from areopagus.cli.main import COMMANDS, cli
 from areopagus.testing import Fault, ProviderServer, by_hash, constant
 
 Outcome = tuple[Any, str, str]
 Call = Callable[..., Outcome]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
-    """Runs a command in this process; its exit code, output and errors."""
-
-    def run(*arguments: object) -> Outcome:
-        capsys.readouterr()
-        given = [str(argument) for argument in arguments]
-        monkeypatch.setattr(sys, "argv", ["areopagus", *given])
-        with pytest.raises(SystemExit) as left:
-            main()
-        written = capsys.readouterr()
-        return left.value.code, written.out, written.err
-
-    handler = signal.getsignal(signal.SIGTERM)
-    yield run
-    signal.signal(signal.SIGTERM, handler)
-
-
-@pytest.fixture
-def responses(tmp_path: Path) -> Path:
-    path = tmp_path / "responses.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.writer(file)
-        lines.writerow(
-            ["response_id", "prompt_id", "prompt_text", "response_text", "respondent_id"]
-        )
-        for i in range(4):
-            text = f"In case {i} much is owed, because promises bind."
-            lines.writerow([f"r{i}", f"p{i % 2}", f"What is owed, {i % 2}?", text, f"w{i // 2}"])
-    return path
 
 
 def too_wide(text: str) -> list[str]:

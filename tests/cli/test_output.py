@@ -172,9 +172,12 @@ def test_a_dry_run_is_json_too(place: Path) -> None:
 
 WITHOUT_JSON = {
     "view": "serves until it is interrupted",
+    "mcp": "serves until its client goes",
     "study serve": "serves until it is interrupted",
     "humans map": "writes a file to correct",
     "personas new": "writes a file to fill in, and finds nothing",
+    "rubrics new": "writes a file to fill in, and finds nothing",
+    "init": "writes a file to fill in, and finds nothing",
 }
 
 

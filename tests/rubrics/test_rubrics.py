@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from areopagus.catalogue import PLACEHOLDER
 from areopagus.errors import InputError
 from areopagus.records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
 from areopagus.records.types import Judgment
-from areopagus.rubrics import RESERVED_IDS, Rubric, Scale, list_rubrics, load_rubric
+from areopagus.rubrics import RESERVED_IDS, RUBRICS, Rubric, Scale, list_rubrics, load_rubric
 from areopagus.rubrics.rubric import RESERVED_STARTS
 
 CIVIC = """\
@@ -184,3 +185,33 @@ def test_the_complete_file_in_the_docs_is_a_rubric(tmp_path):
     rubric = load_rubric("civic", [tmp_path])
     assert len(rubric.dimensions) == 3
     assert rubric.scale.values == range(5)
+
+
+# The scaffold
+
+
+def test_a_new_rubric_names_every_text_to_be_written_and_is_in_order_once_they_are(tmp_path):
+    path = RUBRICS.write_new("civic_reasoning", tmp_path)
+    assert (tmp_path / "rubric.schema.json").is_file()
+    with pytest.raises(InputError) as refused:
+        load_rubric(path)
+    fields = [fault.field for fault in refused.value.faults]
+    assert fields == [
+        "purpose",
+        *(f"dimensions[{i}].{name}" for i in (0, 1) for name in ("definition", "question")),
+    ]
+    path.write_text(path.read_text(encoding="utf-8").replace(PLACEHOLDER, "Of reasons"))
+    rubric = load_rubric(path)
+    assert rubric.dimension_ids == ("first_criterion", "second_criterion")
+    with pytest.raises(InputError, match="exists already; nothing was overwritten"):
+        RUBRICS.write_new("civic_reasoning", tmp_path)
+
+
+def test_the_optional_parts_of_a_new_rubric_work_once_uncommented(tmp_path):
+    text = RUBRICS.new_text("civic_reasoning").replace(PLACEHOLDER, "Of reasons")
+    for line in ("anchors:", "  2: ", "  8: ", "offline: "):
+        text = text.replace(f"    # {line}", f"    {line}")
+    path = tmp_path / "civic_reasoning.yaml"
+    path.write_text(text, encoding="utf-8")
+    first = load_rubric(path).dimensions[0]
+    assert (list(first.anchors), first.offline) == ([2, 8], "clarity")

@@ -115,6 +115,20 @@ def _as_argument(value: str) -> str:
 class Command(click.Command):
     """A command whose errors name its options, where the library names arguments."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """See click; where a shell completes the line, texts complete what they may be."""
+        if extra.get("resilient_parsing"):
+            from .completion import make_completed
+
+            make_completed(self, parent.info_name if parent is not None else None)
+        return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command.
 

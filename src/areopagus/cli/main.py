@@ -22,6 +22,7 @@ from .display import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from click.shell_completion import CompletionItem
 
 
 class _Unheard(io.FileIO):
@@ -56,6 +57,8 @@ def _outliving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
 
 # Name: (module, attribute, help). The help stands here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "init": ("init", "init", "Write a panel.yaml with your models."),
+    "check": ("check", "check", "Try each model once: key, address, format, price."),
     "score": ("score", "score", "Score a file of responses with the panel."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
@@ -68,7 +71,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "compare": ("compare", "compare", "Say who scores higher and by how much."),
     "gate": ("compare", "gate", "Fail when a run is worse than an earlier one."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
-    "rubrics": ("personas", "rubrics", "List, show and check rubric files."),
+    "rubrics": ("personas", "rubrics", "List, show, start and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
     "view": ("view", "view", "Show all runs under a folder on a page."),
@@ -79,6 +82,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),
     "humans": ("humans", "humans", "Look into files of human judgments."),
     "study": ("study", "study", "Build, serve and collect a human study."),
+    "mcp": ("mcp", "mcp", "Serve the panel as tools of an assistant (MCP)."),
     "ledger": ("ledger", "ledger", "Show, count and prune the calls already paid."),
 }
 
@@ -99,6 +103,18 @@ class LazyGroup(click.Group):
             importlib.import_module(f".{module}", __package__), attribute
         )
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and their helps, from the table alone."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=about)
+            for name, (_, _, about) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        # The group's own options; what follows in click imports every command.
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The command list, from the table alone."""

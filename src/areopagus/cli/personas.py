@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
 
+from ..catalogue import Catalogue
 from ..errors import InputError, InputFault
 from ..formats import units
 from ..judges.offline.lexical import measure, score
@@ -30,10 +30,14 @@ from .options import (
 )
 from .results import Output, listing, write_shown
 
+_NEW_FILES = click.option(
+    "--dir", "folder", default=".", metavar="DIR", help="Folder for the file."
+)
+
 
 @click.group(cls=Group)
 def rubrics() -> None:
-    """List, show and check rubric files."""
+    """List, show, start and check rubric files."""
 
 
 @rubrics.command("list")
@@ -87,6 +91,26 @@ def check_rubrics(files: tuple[str, ...], json_file: str | None) -> None:
     _show(json_file, "rubrics", "rubric in order", heads, rows)
     if faults:
         raise InputError(faults)
+
+
+@rubrics.command("new")
+@click.argument("name")
+@_NEW_FILES
+def new_rubric(name: str, folder: str) -> None:
+    """Write a commented scaffold NAME.yaml to fill in.
+
+    The JSON Schema by which an editor checks it is put beside it, where there is none yet.
+    """
+    from ..rubrics import RUBRICS
+
+    _start(RUBRICS, name, folder)
+
+
+def _start(catalogue: Catalogue[Any], name: str, folder: str) -> None:
+    """Writes a new file of this kind, and says what comes next."""
+    shown = printable(str(catalogue.write_new(name, folder)))
+    check = f"areopagus {catalogue.kind}s check {shlex.quote(shown)}"
+    click.echo(f"Wrote {shown}. Fill it in, then: {check}")
 
 
 def _show(
@@ -198,35 +222,15 @@ def show(name: str, *, prompt: str, response: str, json_file: str | None, **opti
 
 @personas.command("new")
 @click.argument("name")
-@click.option("--dir", "folder", default=".", metavar="DIR", help="Folder for the file.")
+@_NEW_FILES
 def new(name: str, folder: str) -> None:
     """Write a commented scaffold NAME.yaml to fill in.
 
     The JSON Schema by which an editor checks it is put beside it, where there is none yet.
     """
-    from ..personas import scaffold
-    from ..yaml_files import schema_text
+    from ..personas import PERSONAS
 
-    text = scaffold(name)
-    path = Path(folder) / f"{name}.yaml"
-    schema = path.with_name("persona.schema.json")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        with suppress(FileExistsError), schema.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(schema_text(Persona))
-    except FileExistsError:
-        raise InputError(
-            [InputFault(str(path), "exists already; nothing was overwritten")]
-        ) from None
-    except OSError as error:
-        where = error.filename or path
-        raise InputError(
-            [InputFault(str(where), f"cannot be written: {error.strerror}")]
-        ) from error
-    shown = printable(str(path))
-    click.echo(f"Wrote {shown}. Fill it in, then: areopagus personas check {shown}")
+    _start(PERSONAS, name, folder)
 
 
 @personas.command("check")
