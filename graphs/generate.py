@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar
@@ -302,7 +302,8 @@ async def check_node(state: Generated, runtime: Runtime[Generation]) -> Change:
 async def repair_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """The faulty parts written anew; the others stand as they were."""
     work, before = runtime.context, state.written or {}
-    faults = state.faults + (state.review.faults if state.review else ())
+    # Not `+`: out of a checkpoint a tuple comes back as a list.
+    faults = (*state.faults, *(state.review.faults if state.review else ()))
     wanted = work.task.to_repair({fault.part for fault in faults})
     question = work.task.repair(wanted, faults, state, work.client.ledger.secret)
     form = state.response_format
@@ -397,21 +398,41 @@ def after_review(state: Generated) -> str:
     return "repair" if state.review and state.review.outcome == "failed" else END
 
 
+def add_generate_nodes(
+    graph: Any,
+    *,
+    bound: Callable[[Any], Any] = lambda node: node,
+    bound_route: Callable[[Any], Any] = lambda route: route,
+    start: str = "__start__",
+    end: str = END,
+) -> None:
+    """Adds the nodes and edges to a graph whose state is a `Generated`, or more than that.
+
+    Args:
+        graph: a StateGraph.
+        bound, bound_route: give a node, and the route that needs it, their `Generation` where the
+            graph's own context is another.
+        start, end: the nodes before and after.
+    """
+    graph.add_node("write", bound(write_node))
+    graph.add_node("check", bound(check_node))
+    graph.add_node("repair", bound(repair_node))
+    graph.add_node("review", bound(review_node))
+    graph.add_edge(start, "write")
+    graph.add_edge("write", "check")
+    to = {"repair": "repair", "review": "review", END: end}
+    graph.add_conditional_edges("check", bound_route(after_check), to)
+    graph.add_edge("repair", "check")
+    graph.add_conditional_edges("review", after_review, {"repair": "repair", END: end})
+
+
 @cache
 def generate_graph() -> Any:
     """The graph, compiled once a process; `Generation` is its runtime context."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import StateGraph
 
     graph: Any = StateGraph(Generated, context_schema=Generation)
-    graph.add_node("write", write_node)
-    graph.add_node("check", check_node)
-    graph.add_node("repair", repair_node)
-    graph.add_node("review", review_node)
-    graph.add_edge(START, "write")
-    graph.add_edge("write", "check")
-    graph.add_conditional_edges("check", after_check, ["repair", "review", END])
-    graph.add_edge("repair", "check")
-    graph.add_conditional_edges("review", after_review, ["repair", END])
+    add_generate_nodes(graph)
     return graph.compile(name="generate")
 
 
