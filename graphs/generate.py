@@ -376,6 +376,7 @@ async def review_node(state: Generated, runtime: Runtime[Generation]) -> Change:
 
 
 END: Final = "__end__"  # as LangGraph calls it, which is not imported here
+DONE: Final = "done"
 
 
 # LangGraph resolves the type hints of a route, and `Runtime` is not imported here.
@@ -383,19 +384,19 @@ def after_check(state: Generated, runtime: Any) -> str:
     """Where to go once the checks are done."""
     work = runtime.context
     if state.ended:
-        return END
+        return DONE
     if (state.problem or state.faults) and state.repaired is None:
         return "repair"
     if state.problem or work.reviewer is None or state.review:
-        return END  # a review that is still there is of these very texts: no repair came
-    return "review" if state.to_review(work.task) else END
+        return DONE  # a review that is still there is of these very texts: no repair came
+    return "review" if state.to_review(work.task) else DONE
 
 
 def after_review(state: Generated) -> str:
     """Where to go once the review is there."""
     if state.ended or state.repaired is not None:
-        return END
-    return "repair" if state.review and state.review.outcome == "failed" else END
+        return DONE
+    return "repair" if state.review and state.review.outcome == "failed" else DONE
 
 
 def add_generate_nodes(
@@ -420,10 +421,10 @@ def add_generate_nodes(
     graph.add_node("review", bound(review_node))
     graph.add_edge(start, "write")
     graph.add_edge("write", "check")
-    to = {"repair": "repair", "review": "review", END: end}
+    to = {"repair": "repair", "review": "review", DONE: end}
     graph.add_conditional_edges("check", bound_route(after_check), to)
     graph.add_edge("repair", "check")
-    graph.add_conditional_edges("review", after_review, {"repair": "repair", END: end})
+    graph.add_conditional_edges("review", after_review, {"repair": "repair", DONE: end})
 
 
 @cache

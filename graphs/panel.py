@@ -112,8 +112,10 @@ async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> Pane
 
 
 async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """What the stopping rule has asked now: a first block, or one more."""
+    """What the stopping rule has asked now: a first block, or one more; all where there is none."""
     called = state["called"]
+    if not state["order"]:
+        return {}
     block = _wanted(runtime.context, state, state["order"], called)
     return {"called": called + block, "block": block}
 
@@ -186,10 +188,13 @@ def persona_node(persona: str) -> str:
     return f"judge_{persona}"
 
 
+async def plan_first(state: PanelState) -> str:
+    """To `plan`, where anything is to be asked."""
+    return "plan" if _open_keys(state) else "aggregate"
+
+
 async def ask_personas(state: PanelState) -> list[str] | str:
     """The nodes of the personas that have open judgments."""
-    if _is_to_be_planned(state):
-        return "plan"
     personas = dict.fromkeys(key.partition("|")[0] for key in _open_keys(state))
     return [persona_node(persona) for persona in personas] or "aggregate"
 
@@ -287,28 +292,29 @@ def add_panel_nodes(
     judges: Mapping[str, Callable[..., Any]],
     *,
     bound: Callable[[Any], Any] = lambda node: node,
-    start: str = "__start__",
+    first: Callable[[PanelState], Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Adds the nodes and edges of the panel to a graph whose state holds a `PanelState`.
 
     Args:
         graph: a StateGraph.
-        ask: the edge that says which judges are asked.
+        ask: the edge that says which judges are asked, or that it is to be planned first.
         judges: node to what it does.
         bound: gives a node its `PanelContext` where the graph's own context is another.
-        start: the node before `screen`.
+        first: the edge after `screen`, where it never leads to a judge; else `ask`.
         metadata: what a drawing says of every judge.
     """
     names = list(judges)
+    at_once = [] if first else names
     graph.add_node("screen", bound(screen_node))
     graph.add_node("plan", bound(plan_node))
     for name, judge in judges.items():
         task = {"input_schema": JudgeTask} if judge is judge_node else {}
         graph.add_node(name, bound(judge), metadata=metadata, **task)
     graph.add_node("aggregate", bound(aggregate_node))
-    graph.add_edge(start, "screen")
-    graph.add_conditional_edges("screen", ask, ["plan", *names, "aggregate"])
+    graph.add_edge("__start__", "screen")
+    graph.add_conditional_edges("screen", first or ask, [*at_once, "plan", "aggregate"])
     graph.add_conditional_edges("plan", ask, [*names, "aggregate"])
     for name in names:
         graph.add_edge(name, "aggregate")
