@@ -392,7 +392,7 @@ def after_check(state: Generated, runtime: Any) -> str:
     return "review" if state.to_review(work.task) else DONE
 
 
-def after_review(state: Generated) -> str:
+def after_review(state: Generated, runtime: Any) -> str:
     """Where to go once the review is there."""
     if state.ended or state.repaired is not None:
         return DONE
@@ -403,28 +403,26 @@ def add_generate_nodes(
     graph: Any,
     *,
     bound: Callable[[Any], Any] = lambda node: node,
-    bound_route: Callable[[Any], Any] = lambda route: route,
-    start: str = "__start__",
     end: str = END,
 ) -> None:
     """Adds the nodes and edges to a graph whose state is a `Generated`, or more than that.
 
     Args:
         graph: a StateGraph.
-        bound, bound_route: give a node, and the route that needs it, their `Generation` where the
-            graph's own context is another.
-        start, end: the nodes before and after.
+        bound: gives a node and a route their `Generation` where the graph's own context is another.
+        end: the node after.
     """
     graph.add_node("write", bound(write_node))
     graph.add_node("check", bound(check_node))
     graph.add_node("repair", bound(repair_node))
     graph.add_node("review", bound(review_node))
-    graph.add_edge(start, "write")
+    graph.add_edge("__start__", "write")
     graph.add_edge("write", "check")
     to = {"repair": "repair", "review": "review", DONE: end}
-    graph.add_conditional_edges("check", bound_route(after_check), to)
+    graph.add_conditional_edges("check", bound(after_check), to)
     graph.add_edge("repair", "check")
-    graph.add_conditional_edges("review", after_review, {"repair": "repair", DONE: end})
+    to = {"repair": "repair", DONE: end}
+    graph.add_conditional_edges("review", bound(after_review), to)
 
 
 @cache

@@ -21,7 +21,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typing_extensions import TypedDict
 
 from ..errors import AreopagusError
 from ..judges.models.client import Client

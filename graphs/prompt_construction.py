@@ -348,9 +348,7 @@ async def construct(work: Construction) -> Constructed:
     return Constructed(work.material.scenario_id, bundles, votes, pairs, unjudged)
 
 
-async def vote_on_quality(
-    work: Construction, bundles: Sequence[Bundle]
-) -> tuple[QualityVote, ...]:
+async def vote_on_quality(work: Construction, bundles: Sequence[Bundle]) -> tuple[QualityVote, ...]:
     """The votes on every usable prompt, by the models that may judge it."""
     client, texts = work.client, prompt_texts(bundles)
     to_ask = votes_to_ask(work, bundles)

@@ -126,9 +126,7 @@ async def panel_context(
     Raises:
         InputError: a missing key, an address at which nobody answers.
     """
-    client = await asking.of(
-        panel.backends, lambda backend: all_paid(panel, [sample], backend)
-    )
+    client = await asking.of(panel.backends, lambda backend: all_paid(panel, [sample], backend))
     return PanelContext(sample, panel, client, repeated_text=repeated_text)
 
 

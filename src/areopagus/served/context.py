@@ -43,6 +43,11 @@ _MOST_PANELS = 32
 """Panels kept at a time; one that is asked for again later is put together anew."""
 
 
+class RefusedInputError(InputError, ValueError):
+    """An InputError whose text a LangGraph server shows its client: it hides those of classes that
+    it does not know."""
+
+
 def _no_address(name: str) -> str:
     if "://" in name:
         raise ValueError("must be a model's name; an address stands in the server's panel.yaml")
@@ -82,7 +87,7 @@ class RunContext(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            raise InputError(faults_of(error, "context")) from error
+            raise RefusedInputError(faults_of(error, "context")) from error
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> Self:

@@ -11,12 +11,13 @@ As part of another graph, a graph answers in a mapping by id, so that many answe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from ..async_runner import run_async
 from ..errors import InputError, InputFault
@@ -31,7 +32,7 @@ from ..graphs.panel import (
     persona_node,
     plan_first,
 )
-from .context import JudgingContext, RunContext
+from .context import JudgingContext, RefusedInputError, RunContext
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -87,15 +88,29 @@ class PromptInput(TypedDict, total=False):
     prompt_id: str
 
 
-@dataclass(frozen=True)
-class PromptState(Generated):
+class WritingState(TypedDict, total=False):
+    """The fields of a `Generated` as plain values, which any checkpointer holds."""
+
+    written: dict[str, Any] | None
+    faults: list[Any]
+    skipped: list[str]
+    whole: list[Any]
+    ended: str | None
+    reply: str
+    response_format: str | None
+    problem: str | None
+    repaired: list[Any] | None
+    review: dict[str, Any] | None
+    passed: list[str]
+    calls: Annotated[dict[str, Any], merged]
+
+
+class PromptState(WritingState, PromptInput, total=False):
     """The prompt, who rewrites and reviews it where that was decided, and what comes of it."""
 
-    prompt_text: str = ""
-    prompt_id: str = "prompt"
-    rewriter: str | None = None
-    reviewer: str | None = None
-    reframed: dict[str, Any] = field(default_factory=dict)
+    rewriter: str
+    reviewer: str | None
+    reframed: dict[str, Any]
 
 
 class PromptOutput(TypedDict, total=False):
@@ -121,13 +136,11 @@ class ScenarioState(ScenarioInput, total=False):
     constructed: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class BundleState(Generated):
+class BundleState(WritingState, ScenarioInput, total=False):
     """One generator at work on a scenario."""
 
-    scenario: dict[str, Any] = field(default_factory=dict)
-    generator: str = ""
-    bundles: dict[str, Any] = field(default_factory=dict)
+    generator: str
+    bundles: dict[str, Any]
 
 
 class BundlesOutput(TypedDict, total=False):
@@ -140,6 +153,12 @@ class ScenarioOutput(TypedDict, total=False):
     """What a client gets: the prompts with all votes."""
 
     constructed: dict[str, Any]
+
+
+_WATCHED = (
+    "start the server with `langgraph dev --allow-blocking`: else it forbids every thread that has "
+    "an event loop to read a file, also the one on which Areopagus works beside the server's"
+)
 
 
 def context_of(runtime: Runtime[Any], kind: type[RunContext]) -> Any:
@@ -155,7 +174,12 @@ def on_own_loop(work: Callable[..., Any]) -> Any:
 
     @wraps(work)
     async def node(state: Any, runtime: Any) -> Any:
-        return await run_async(work(state, runtime))
+        if os.environ.get("LANGGRAPH_ALLOW_BLOCKING") == "false":
+            raise RefusedInputError(_WATCHED)
+        try:
+            return await run_async(work(state, runtime))
+        except InputError as error:
+            raise RefusedInputError(error.faults, hint=error.hint) from error
 
     # LangGraph would read the hints of what is wrapped, and take its state for the node's.
     del node.__wrapped__  # type: ignore[attr-defined]
@@ -163,22 +187,49 @@ def on_own_loop(work: Callable[..., Any]) -> Any:
     return node
 
 
-def bound(resolve: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Node], Any]:
-    """Makes nodes that are given another context.
+def bound(
+    resolve: Callable[[Any, Any], Awaitable[Any]],
+    *,
+    read: Callable[[Any], Any] = lambda state: state,
+    plain: Callable[[Any], Any] = lambda change: change,
+) -> Callable[[Node], Any]:
+    """Makes nodes and routes that are given another context.
 
     Args:
         resolve: state and runtime to the context.
+        read: the state as the node knows it.
+        plain: what a node returns as the state holds it.
     """
 
     def bind(node: Node) -> Any:
         @wraps(node)
         async def work(state: Any, runtime: Any) -> Any:
-            found = node(state, runtime.override(context=await resolve(state, runtime)))
-            return await found if isinstance(found, Awaitable) else found
+            mine = runtime.override(context=await resolve(state, runtime))
+            found = node(read(state), mine)
+            return plain(await found if isinstance(found, Awaitable) else found)
 
         return on_own_loop(work)
 
     return bind
+
+
+_GENERATED: TypeAdapter[Generated] = TypeAdapter(Generated)
+
+
+@lru_cache(maxsize=1)
+def _fields() -> dict[str, TypeAdapter[Any]]:
+    return {name: TypeAdapter(kind) for name, kind in get_type_hints(Generated).items()}
+
+
+def generated_of(state: Mapping[str, Any]) -> Generated:
+    """The state of the generate graph in a `WritingState`."""
+    return _GENERATED.validate_python({k: state[k] for k in _fields() if k in state})
+
+
+def _plain_change(change: Any) -> Any:
+    if not isinstance(change, dict):
+        return change  # where a route leads
+    return {k: _fields()[k].dump_python(value, mode="json") for k, value in change.items()}
 
 
 def require(state: Any, *names: str, blank: Iterable[str] = ()) -> None:
@@ -287,6 +338,10 @@ def panel_graph(personas: Sequence[str], models: str, *, is_part: bool = False) 
 # Reframing
 
 
+def _prompt_id(state: PromptState) -> str:
+    return state.get("prompt_id", "prompt")
+
+
 async def _reframing(
     state: PromptState, runtime: Runtime[Any]
 ) -> tuple[ReframingTask, Assignment, RunContext]:
@@ -295,7 +350,8 @@ async def _reframing(
     from ..graphs.reframing import Assignment, ReframingTask, assign_rewriters
     from ..stress_test.rewriting import require_stand_ins, rewriters_from
 
-    require({"prompt_text": state.prompt_text}, "prompt_text")
+    require(state, "prompt_text")
+    prompt_id, text = _prompt_id(state), state["prompt_text"]
     chosen: RunContext = context_of(runtime, RunContext)
     names = getattr(chosen, "rewriters", None)
 
@@ -304,13 +360,15 @@ async def _reframing(
         framings = load_framings(getattr(chosen, "framings", None))
         writers, reviewers = rewriters_from(opened.settings_of(names), opened.spec)
         require_stand_ins(framings, writers)
-        task = ReframingTask(state.prompt_text, tuple(framings))
-        if state.rewriter is None:
-            who = assign_rewriters([state.prompt_id], writers, reviewers=reviewers)
-            return task, who[state.prompt_id]
+        task = ReframingTask(text, tuple(framings))
+        if "rewriter" not in state:
+            who = assign_rewriters([prompt_id], writers, reviewers=reviewers)
+            return task, who[prompt_id]
         known = {one.spec.name: one for one in (*reviewers, *writers)}
-        reviewer = None if state.reviewer is None else known[state.reviewer]
-        return task, Assignment(known[state.rewriter], reviewer)
+        reviewer = state.get("reviewer")
+        return task, Assignment(
+            known[state["rewriter"]], None if reviewer is None else known[reviewer]
+        )
 
     return (*await asyncio.to_thread(made), chosen)
 
@@ -331,8 +389,9 @@ def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = F
 
     async def result(state: PromptState, runtime: Any) -> Change:
         task, who, _ = await _reframing(state, runtime)
-        outcome = reframed(state.prompt_id, task, state, who.rewriter, who.reviewer).to_json()
-        return {"reframed": {state.prompt_id: outcome} if is_part else outcome}
+        made, prompt_id = generated_of(state), _prompt_id(state)
+        outcome = reframed(prompt_id, task, made, who.rewriter, who.reviewer).to_json()
+        return {"reframed": {prompt_id: outcome} if is_part else outcome}
 
     graph: Any = StateGraph(
         PromptState,
@@ -340,8 +399,8 @@ def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = F
         input_schema=PromptState if is_part else PromptInput,
         output_schema=PromptOutput,
     )
-    bind = bound(_reframing_work)
-    add_generate_nodes(graph, bound=bind, bound_route=bind, end="result")
+    bind = bound(_reframing_work, read=generated_of, plain=_plain_change)
+    add_generate_nodes(graph, bound=bind, end="result")
     graph.add_node("result", on_own_loop(result))
     graph.add_edge("result", END)
     return graph.compile(name="areopagus-reframing")
@@ -350,17 +409,16 @@ def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = F
 # Prompts
 
 
-async def _construction(state: Any, runtime: Runtime[Any]) -> Construction:
+async def _construction(state: ScenarioState | BundleState, runtime: Runtime[Any]) -> Construction:
     from ..prompts.job import construction_of
     from ..prompts.scenarios import OTHER, Scenario
 
-    given = state.scenario if isinstance(state, BundleState) else state
-    require(given, "scenario_text")
+    require(state, "scenario_text")
     scenario = Scenario(
-        given.get("scenario_id", "scenario"),
-        given.get("source", OTHER),
-        given.get("stratum", ""),
-        given["scenario_text"],
+        state.get("scenario_id", "scenario"),
+        state.get("source", OTHER),
+        state.get("stratum", ""),
+        state["scenario_text"],
     )
     chosen: RunContext = context_of(runtime, RunContext)
     asking = (await asyncio.to_thread(lambda: chosen.opened)) and chosen.asking
@@ -371,7 +429,7 @@ async def _construction(state: Any, runtime: Runtime[Any]) -> Construction:
 
 async def _bundle_work(state: BundleState, runtime: Runtime[Any]) -> Generation:
     work = await _construction(state, runtime)
-    return Generation(work.task, work.client, work.generator(state.generator))
+    return Generation(work.task, work.client, work.generator(state["generator"]))
 
 
 @lru_cache(maxsize=1)
@@ -382,14 +440,12 @@ def _bundle_graph() -> Any:
 
     async def bundle(state: BundleState, runtime: Any) -> Change:
         work = await _construction(state, runtime)
-        found = bundle_of(state.generator, state, work.task)
-        return {"bundles": {state.generator: _plain(found, Bundle)}}
+        found = bundle_of(state["generator"], generated_of(state), work.task)
+        return {"bundles": {state["generator"]: _plain(found, Bundle)}}
 
-    graph: Any = StateGraph(
-        BundleState, context_schema=RunContext, output_schema=BundlesOutput
-    )
-    bind = bound(_bundle_work)
-    add_generate_nodes(graph, bound=bind, bound_route=bind, end="bundle")
+    graph: Any = StateGraph(BundleState, context_schema=RunContext, output_schema=BundlesOutput)
+    bind = bound(_bundle_work, read=generated_of, plain=_plain_change)
+    add_generate_nodes(graph, bound=bind, end="bundle")
     graph.add_node("bundle", on_own_loop(bundle))
     graph.add_edge("bundle", END)
     return graph.compile(name="write")
@@ -416,9 +472,7 @@ def prompts_graph() -> Any:
 
     async def each_generator(state: ScenarioState) -> list[Any]:
         scenario = {name: state[name] for name in ScenarioInput.__annotations__ if name in state}
-        return [
-            Send("write", {"scenario": scenario, "generator": name}) for name in state["bundles"]
-        ]
+        return [Send("write", {**scenario, "generator": name}) for name in state["bundles"]]
 
     def bundles_of(state: ScenarioState) -> tuple[Bundle, ...]:
         return tuple(_read(one, Bundle) for one in state["bundles"].values())
@@ -443,7 +497,7 @@ def prompts_graph() -> Any:
         output_schema=ScenarioOutput,
     )
     graph.add_node("plan", on_own_loop(plan))
-    graph.add_node("write", _bundle_graph(), input_schema=BundleState)
+    graph.add_node("write", _bundle_graph())
     graph.add_node("vote", on_own_loop(vote))
     graph.add_node("compare", on_own_loop(compare))
     graph.add_edge(START, "plan")

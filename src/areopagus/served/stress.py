@@ -16,7 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typing_extensions import TypedDict
 
 from ..errors import InputError
 from ..graphs.generate import merged
