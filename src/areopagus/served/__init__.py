@@ -60,7 +60,7 @@ def graph(name: str, context: Mapping[str, Any] | None = None, *, checkpointer: 
     """
     from .context import JudgingContext, RefusedInputError, RunContext, StressContext
     from .graphs import panel_graph, prompts_graph, reframing_graph
-    from .stress import stress_graph
+    from .stress_graph import stress_graph
 
     try:
         if name == "panel":
