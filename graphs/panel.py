@@ -10,8 +10,8 @@ serializer holds it.
 
 A step of a graph and a Send are slow beside the rest of a judgment. So there are few steps, and one
 Send carries all judgments of one backend, which the node asks for at the same time. With a
-checkpointer every judgment has its own Send, so that each is saved as it comes. Where people look at
-the graph (`areopagus.served`), every persona has a node of its own, with its judgments on all
+checkpointer every judgment has its own Send, so that each is saved as it comes. Where people look
+at the graph (`areopagus.served`), every persona has a node of its own, with its judgments on all
 backends.
 """
 

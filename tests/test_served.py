@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from after_a_kill import settled, stored, stored_twice
+from processes import until
 
 from areopagus import Panel, served
 from areopagus.errors import InputError
@@ -278,8 +279,7 @@ async def test_a_run_cancelled_among_its_calls_asks_again_for_none_that_was_stor
         graph = served.graph("panel", checkpointer=InMemorySaver())
         config: Any = {"configurable": {"thread_id": "one"}}
         run = asyncio.create_task(graph.ainvoke(TEXTS, config))
-        while server.counts.total < 6:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(until, lambda: server.counts.total >= 6)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from after_a_kill import settled, stored, stored_twice
+from processes import until
 from stress_world import StressWorld
 
 from areopagus import Panel, calibrate, served
@@ -80,7 +82,7 @@ def rows(frame: Any) -> list[dict[str, Any]]:
 async def test_its_figures_are_those_of_the_staged_job_and_of_calibrate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    people = ranks(WORLD.n_prompts)
+    people = ranks(3)
     with ProviderServer(WORLD.provider()) as server:
         models = served_by(server, tmp_path, monkeypatch)
         given = {"prompts": WORLD.prompts(), "human": people}
@@ -142,9 +144,9 @@ async def test_people_who_rated_other_answers_cost_no_result(
         given = {"prompts": prompts, "human": other}
         state = await served.graph("stress", CONTEXT).ainvoke(given, context=CONTEXT)
         n_asked = server.counts.total
+        unreadable = {"prompts": prompts, "human": [{"what": "is this"}]}
         with pytest.raises(ValueError, match="rater"):
-            given = {"prompts": prompts, "human": [{"what": "is this"}]}
-            await served.graph("stress", CONTEXT).ainvoke(given, context=CONTEXT)
+            await served.graph("stress", CONTEXT).ainvoke(unreadable, context=CONTEXT)
         assert server.counts.total == n_asked
         close_all()
     assert state["ctd"]["estimates"]
@@ -178,8 +180,8 @@ async def test_cancelled_and_gone_on_with_it_asks_for_nothing_that_was_stored(
         for model, number in (("rewriter", 2), ("target", 8), ("judge", 20)):
             work = graph.ainvoke(given, config, context=CONTEXT)
             run, given = asyncio.create_task(work), None
-            while server.counts.by_model.get(model, 0) < number:
-                await asyncio.sleep(0.005)
+            reached = functools.partial(lambda m, n: server.counts.by_model[m] >= n, model, number)
+            await asyncio.to_thread(until, reached)
             run.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await run

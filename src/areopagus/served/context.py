@@ -10,9 +10,8 @@ of a backend hold over all runs. A run with a cost cap has a client of its own.
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -31,7 +30,6 @@ from ..yaml_files import Slug
 if TYPE_CHECKING:
     from ..experiment.backends import Model
     from ..graphs.panel_spec import PanelSpec
-    from ..judges.models.backend import Backend
     from ..panel import Panel
     from ..records.ledger import Ledger
     from ..settings import PanelSettings

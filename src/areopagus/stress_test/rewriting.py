@@ -12,7 +12,7 @@ from ..async_runner import ordered_map
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, targets_from
 from ..formats import listed
-from ..graphs.framings import Framing, load_framings
+from ..graphs.framings import Framing
 from ..graphs.reframing import (
     REFRAMED_STATUSES,
     Assignment,
