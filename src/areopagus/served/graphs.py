@@ -59,7 +59,7 @@ class ResponseInput(TypedDict, total=False):
     repeated_text: bool
 
 
-class ResponseState(ResponseInput, PanelState, total=False):  # type: ignore[misc]  # response_id is in both
+class ResponseState(ResponseInput, PanelState, total=False):
     """The texts, and the panel's state on the way to the verdict."""
 
 
@@ -182,7 +182,7 @@ def on_own_loop(work: Callable[..., Any]) -> Any:
             raise RefusedInputError(error.faults, hint=error.hint) from error
 
     # LangGraph would read the hints of what is wrapped, and take its state for the node's.
-    del node.__wrapped__  # type: ignore[attr-defined]
+    del node.__wrapped__
     node.__annotations__ = {}
     return node
 
@@ -421,8 +421,9 @@ async def _construction(state: ScenarioState | BundleState, runtime: Runtime[Any
         state["scenario_text"],
     )
     chosen: RunContext = context_of(runtime, RunContext)
-    asking = (await asyncio.to_thread(lambda: chosen.opened)) and chosen.asking
-    work = await asyncio.to_thread(construction_of, chosen.spec, scenario, asking.client)
+    spec = (await asyncio.to_thread(lambda: chosen.opened)).spec
+    asking = chosen.asking
+    work = await asyncio.to_thread(construction_of, spec, scenario, asking.client)
     await asking.of((*work.generators, *work.judges))
     return work
 
@@ -471,7 +472,8 @@ def prompts_graph() -> Any:
         return {"bundles": {one.spec.name: None for one in work.generators}}
 
     async def each_generator(state: ScenarioState) -> list[Any]:
-        scenario = {name: state[name] for name in ScenarioInput.__annotations__ if name in state}
+        given: Mapping[str, Any] = state
+        scenario = {name: given[name] for name in ScenarioInput.__annotations__ if name in given}
         return [Send("write", {**scenario, "generator": name}) for name in state["bundles"]]
 
     def bundles_of(state: ScenarioState) -> tuple[Bundle, ...]:
