@@ -1,4 +1,4 @@
-"""An audit that is a YAML file alone: the one of docs/audits.md, with and without a planted gap."""
+"""The audit of docs/guides/audits.md, a YAML file alone: with and without a planted gap."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from areopagus.audits import find_audit
 from areopagus.records.estimates import estimate_of, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
-DOCS = Path(__file__).parents[2] / "docs" / "audits.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audits.md"
 
 
 def example() -> str:
