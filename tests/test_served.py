@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import importlib.util
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -293,3 +293,17 @@ async def test_a_run_cancelled_among_its_calls_asks_again_for_none_that_was_stor
     assert 0 < held.total() < 20
     assert (after - before).total() == 20 - held.total()
     assert stored_twice(tmp_path / "ledger.sqlite") == 0
+
+
+def test_the_pictures_in_the_docs_are_what_the_code_draws() -> None:
+    path = ROOT / "docs" / "tools" / "graphs.py"
+    spec = importlib.util.spec_from_file_location("docs_graphs", path)
+    assert spec is not None and spec.loader is not None  # noqa: PT018
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    found = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert tool.with_drawings(text) == text, f"{page}: run python docs/tools/graphs.py"
+        found += text.count("<!-- drawn: ")
+    assert found >= 3
