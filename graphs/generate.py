@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar
@@ -302,7 +302,8 @@ async def check_node(state: Generated, runtime: Runtime[Generation]) -> Change:
 async def repair_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """The faulty parts written anew; the others stand as they were."""
     work, before = runtime.context, state.written or {}
-    faults = state.faults + (state.review.faults if state.review else ())
+    # Not `+`: out of a checkpoint a tuple comes back as a list.
+    faults = (*state.faults, *(state.review.faults if state.review else ()))
     wanted = work.task.to_repair({fault.part for fault in faults})
     question = work.task.repair(wanted, faults, state, work.client.ledger.secret)
     form = state.response_format
@@ -375,6 +376,7 @@ async def review_node(state: Generated, runtime: Runtime[Generation]) -> Change:
 
 
 END: Final = "__end__"  # as LangGraph calls it, which is not imported here
+DONE: Final = "done"
 
 
 # LangGraph resolves the type hints of a route, and `Runtime` is not imported here.
@@ -382,36 +384,54 @@ def after_check(state: Generated, runtime: Any) -> str:
     """Where to go once the checks are done."""
     work = runtime.context
     if state.ended:
-        return END
+        return DONE
     if (state.problem or state.faults) and state.repaired is None:
         return "repair"
     if state.problem or work.reviewer is None or state.review:
-        return END  # a review that is still there is of these very texts: no repair came
-    return "review" if state.to_review(work.task) else END
+        return DONE  # a review that is still there is of these very texts: no repair came
+    return "review" if state.to_review(work.task) else DONE
 
 
-def after_review(state: Generated) -> str:
+def after_review(state: Generated, runtime: Any) -> str:
     """Where to go once the review is there."""
     if state.ended or state.repaired is not None:
-        return END
-    return "repair" if state.review and state.review.outcome == "failed" else END
+        return DONE
+    return "repair" if state.review and state.review.outcome == "failed" else DONE
+
+
+def add_generate_nodes(
+    graph: Any,
+    *,
+    bound: Callable[[Any], Any] = lambda node: node,
+    end: str = END,
+) -> None:
+    """Adds the nodes and edges to a graph whose state is a `Generated`, or more than that.
+
+    Args:
+        graph: a StateGraph.
+        bound: gives a node and a route their `Generation` where the graph's own context is another.
+        end: the node after.
+    """
+    graph.add_node("write", bound(write_node))
+    graph.add_node("check", bound(check_node))
+    graph.add_node("repair", bound(repair_node))
+    graph.add_node("review", bound(review_node))
+    graph.add_edge("__start__", "write")
+    graph.add_edge("write", "check")
+    to = {"repair": "repair", "review": "review", DONE: end}
+    graph.add_conditional_edges("check", bound(after_check), to)
+    graph.add_edge("repair", "check")
+    to = {"repair": "repair", DONE: end}
+    graph.add_conditional_edges("review", bound(after_review), to)
 
 
 @cache
 def generate_graph() -> Any:
     """The graph, compiled once a process; `Generation` is its runtime context."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import StateGraph
 
     graph: Any = StateGraph(Generated, context_schema=Generation)
-    graph.add_node("write", write_node)
-    graph.add_node("check", check_node)
-    graph.add_node("repair", repair_node)
-    graph.add_node("review", review_node)
-    graph.add_edge(START, "write")
-    graph.add_edge("write", "check")
-    graph.add_conditional_edges("check", after_check, ["repair", "review", END])
-    graph.add_edge("repair", "check")
-    graph.add_conditional_edges("review", after_review, ["repair", END])
+    add_generate_nodes(graph)
     return graph.compile(name="generate")
 
 

@@ -10,16 +10,20 @@ serializer holds it.
 
 A step of a graph and a Send are slow beside the rest of a judgment. So there are few steps, and one
 Send carries all judgments of one backend, which the node asks for at the same time. With a
-checkpointer every judgment has its own Send, so that each is saved as it comes.
+checkpointer every judgment has its own Send, so that each is saved as it comes. Where people look
+at the graph (`areopagus.served`), every persona has a node of its own, with its judgments on all
+backends.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typing_extensions import TypedDict
 
 from ..errors import AreopagusError
 from ..judges.models.client import Client
@@ -110,8 +114,10 @@ async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> Pane
 
 
 async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """What the stopping rule has asked now: a first block, or one more."""
+    """What the stopping rule has asked now: a first block, or one more; all where there is none."""
     called = state["called"]
+    if not state["order"]:
+        return {}
     block = _wanted(runtime.context, state, state["order"], called)
     return {"called": called + block, "block": block}
 
@@ -124,9 +130,7 @@ async def ask_all(state: PanelState) -> list[Any] | str:
 
     if _is_to_be_planned(state):
         return "plan"
-    by_model: dict[str, list[str]] = {}
-    for key in _open_keys(state):
-        by_model.setdefault(key.split("|", 2)[1], []).append(key)
+    by_model = _by_model(_open_keys(state))
     return [Send("judge", JudgeTask(judgments=keys)) for keys in by_model.values()] or "aggregate"
 
 
@@ -151,6 +155,13 @@ def _open_keys(state: PanelState) -> list[str]:
     return [key for key in wanted if key not in done or _is_open(done[key])]
 
 
+def _by_model(keys: Iterable[str]) -> dict[str, list[str]]:
+    by_model: dict[str, list[str]] = {}
+    for key in keys:
+        by_model.setdefault(key.split("|", 2)[1], []).append(key)
+    return by_model
+
+
 def _is_open(judgment: JudgmentRow) -> bool:
     status, reason = judgment["status"], judgment["reason"]
     return bool(status == "failed" or (status == "not_asked" and reason != "screened"))
@@ -172,6 +183,34 @@ async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[st
     # Side by side; where one cannot be recorded, the others are given up.
     votes = await together([_vote(context, key, write, shares=shares) for key in keys])
     return {"judgments": rows | dict(zip(keys, votes, strict=True))}
+
+
+def persona_node(persona: str) -> str:
+    """The name of a persona's own node."""
+    return f"judge_{persona}"
+
+
+async def plan_first(state: PanelState) -> str:
+    """To `plan`, where anything is to be asked."""
+    return "plan" if _open_keys(state) else "aggregate"
+
+
+async def ask_personas(state: PanelState) -> list[str] | str:
+    """The nodes of the personas that have open judgments."""
+    personas = dict.fromkeys(key.partition("|")[0] for key in _open_keys(state))
+    return [persona_node(persona) for persona in personas] or "aggregate"
+
+
+def judge_as(persona: str) -> Callable[[PanelState, Runtime[PanelContext]], Any]:
+    """The node of one persona: its open judgments on every backend, asked side by side."""
+
+    async def judge(state: PanelState, runtime: Runtime[PanelContext]) -> dict[str, Any]:
+        keys = [key for key in _open_keys(state) if key.partition("|")[0] == persona]
+        tasks = [JudgeTask(judgments=found) for found in _by_model(keys).values()]
+        found = await together([judge_node(task, runtime) for task in tasks])
+        return {"judgments": {k: row for part in found for k, row in part["judgments"].items()}}
+
+    return judge
 
 
 async def _vote(
@@ -249,22 +288,49 @@ def _not_asked(
     return {key: context.row(key, unasked(key, context.sample, reason, detail)) for key in keys}
 
 
+def add_panel_nodes(
+    graph: Any,
+    ask: Callable[[PanelState], Any],
+    judges: Mapping[str, Callable[..., Any]],
+    *,
+    bound: Callable[[Any], Any] = lambda node: node,
+    first: Callable[[PanelState], Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds the nodes and edges of the panel to a graph whose state holds a `PanelState`.
+
+    Args:
+        graph: a StateGraph.
+        ask: the edge that says which judges are asked, or that it is to be planned first.
+        judges: node to what it does.
+        bound: gives a node its `PanelContext` where the graph's own context is another.
+        first: the edge after `screen`, where it never leads to a judge; else `ask`.
+        metadata: what a drawing says of every judge.
+    """
+    names = list(judges)
+    at_once = [] if first else names
+    graph.add_node("screen", bound(screen_node))
+    graph.add_node("plan", bound(plan_node))
+    for name, judge in judges.items():
+        task = {"input_schema": JudgeTask} if judge is judge_node else {}
+        graph.add_node(name, bound(judge), metadata=metadata, **task)
+    graph.add_node("aggregate", bound(aggregate_node))
+    graph.add_edge("__start__", "screen")
+    graph.add_conditional_edges("screen", first or ask, [*at_once, "plan", "aggregate"])
+    graph.add_conditional_edges("plan", ask, [*names, "aggregate"])
+    for name in names:
+        graph.add_edge(name, "aggregate")
+    graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
+
+
 def build_panel_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `PanelContext` is its runtime context."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import StateGraph
 
     # Any: the overloads of add_node do not know a node whose input is a part of the state.
     graph: Any = StateGraph(PanelState, context_schema=PanelContext)
-    graph.add_node("screen", screen_node)
-    graph.add_node("plan", plan_node)
-    graph.add_node("judge", judge_node, input_schema=JudgeTask)
-    graph.add_node("aggregate", aggregate_node)
-    graph.add_edge(START, "screen")
     ask = ask_all if checkpointer is None else ask_each
-    graph.add_conditional_edges("screen", ask, ["plan", "judge", "aggregate"])
-    graph.add_conditional_edges("plan", ask, ["judge", "aggregate"])
-    graph.add_edge("judge", "aggregate")
-    graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
+    add_panel_nodes(graph, ask, {"judge": judge_node})
     return graph.compile(checkpointer=checkpointer, name="panel")
 
 

@@ -338,22 +338,37 @@ async def construct(work: Construction) -> Constructed:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    client, secret = work.client, work.client.ledger.secret
-    made = await together([generate(client, work.task, writer) for writer in work.generators])
+    made = await together([generate(work.client, work.task, one) for one in work.generators])
     bundles = tuple(
         bundle_of(writer.spec.name, written, work.task)
         for writer, written in zip(work.generators, made, strict=True)
     )
-    texts = prompt_texts(bundles)
+    votes = await vote_on_quality(work, bundles)
+    pairs, unjudged = await vote_on_pairs(work, bundles, votes)
+    return Constructed(work.material.scenario_id, bundles, votes, pairs, unjudged)
+
+
+async def vote_on_quality(work: Construction, bundles: Sequence[Bundle]) -> tuple[QualityVote, ...]:
+    """The votes on every usable prompt, by the models that may judge it."""
+    client, texts = work.client, prompt_texts(bundles)
     to_ask = votes_to_ask(work, bundles)
+    secret = client.ledger.secret
     asked = await together(
         [ask(client, judge, quality_question(texts[ref], secret=secret)) for ref, judge in to_ask]
     )
-    votes = tuple(
+    return tuple(
         QualityVote(ref, judge.spec.name, outcome)
         for (ref, judge), outcome in zip(to_ask, asked, strict=True)
     )
+
+
+async def vote_on_pairs(
+    work: Construction, bundles: Sequence[Bundle], votes: Sequence[QualityVote]
+) -> tuple[tuple[PairVote, ...], tuple[Pair, ...]]:
+    """The votes on whether two prompts are one, and the pairs that nobody can be asked about."""
+    client, texts = work.client, prompt_texts(bundles)
     plan = pairs_to_ask(work, bundles, votes)
+    secret = client.ledger.secret
     asked = await together(
         [
             ask(
@@ -370,7 +385,7 @@ async def construct(work: Construction) -> Constructed:
         PairVote(pair, judge.spec.name, outcome)
         for (pair, judge), outcome in zip(plan.pairs, asked, strict=True)
     )
-    return Constructed(work.material.scenario_id, bundles, votes, pairs, plan.unjudged)
+    return pairs, plan.unjudged
 
 
 def votes_to_ask(

@@ -282,9 +282,27 @@ class Reframed:
             "repaired_faults": _plain(self.repaired_faults),
         }
 
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Reframed:
+        """The outcome that `to_json` wrote."""
+        checks = plain["checks"]
+        return cls(
+            **{
+                **plain,
+                "reasons": _faults(plain["reasons"]),
+                "repaired_faults": _faults(plain["repaired_faults"]),
+                "checks": VariantChecks(**{**checks, "skipped": tuple(checks["skipped"])}),
+                "ledger_keys": tuple(plain["ledger_keys"]),
+            }
+        )
+
 
 def _plain(faults: Iterable[Fault]) -> list[dict[str, str]]:
     return [{"framing": fault.part, "code": fault.code, "detail": fault.detail} for fault in faults]
+
+
+def _faults(plain: Iterable[Mapping[str, str]]) -> tuple[Fault, ...]:
+    return tuple(Fault(one["framing"], one["code"], one["detail"]) for one in plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ..records.estimates import write_estimates
 from ..records.prompt_units import prompt_text_id, prompt_units, shared_texts_told
+from ..records.run_folder import RunFolder
 from ..records.tables import RunTables
 from ..records.types import STATUSES, Verdict
-from ..run import RespondentMean
+from ..run import RespondentMean, Run
+from .run_record import RunRecord
 
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
     from ..aggregation.severity import AdditiveFit
     from ..graphs.panel_spec import PanelSpec
+    from ..judges.models.client import Client
 
 
 class RunWriter:
@@ -57,6 +61,50 @@ class RunWriter:
         """One more response, with the columns that it carries."""
         self._tables.add(verdict, prompt, response, carried)
         self.summary.add(verdict, prompt)
+
+
+def write_run(
+    panel: PanelSpec,
+    path: Path,
+    judged: Iterable[tuple[Mapping[str, Any], Verdict]],
+    client: Client,
+    *,
+    source: str,
+    carried: Sequence[str] = (),
+) -> Run:
+    """A panel's run, with its estimates, in a folder of its own, of verdicts that are there.
+
+    Args:
+        panel: who judged.
+        path: the folder.
+        judged: each response (prompt_text, response_text, what it carries) with its verdict.
+        client: through which the panel asked.
+        source: what run.json says that the responses are of.
+        carried: columns that responses carry.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    identity = panel.identity() | {"responses_sha256": source}
+    folder = RunFolder.open(path, identity)
+    try:
+        with RunWriter(panel, path, carried=carried) as writer:
+            for row, verdict in judged:
+                texts = row["prompt_text"], row["response_text"]
+                writer.add(verdict, *texts, {name: row[name] for name in carried})
+
+        def described() -> dict[str, Any]:
+            told = describe_run(
+                panel, source, writer.summary, is_demonstration=panel.is_demonstration
+            )
+            return {"kind": "panel", "identity": identity, "ledger": panel.ledger.place, **told}
+
+        RunRecord(folder, client, described).write("complete")
+    finally:
+        folder.close()
+    run = Run(path)
+    write_estimates(path, run.estimate_stored())
+    return run
 
 
 def describe_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,41 @@ def sample_from(
     return Sample(response_id, prompt_id, respondent_id, prompt, response)
 
 
+class CheckedClient:
+    """A client for calls that come one by one; access to each backend is checked once."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._checked: set[str] = set()
+        self._checking = asyncio.Lock()
+
+    async def of(
+        self, backends: Iterable[Backend], is_paid: Callable[[Backend], bool] = lambda _: False
+    ) -> Client:
+        """The client, once these backends can be asked.
+
+        Args:
+            backends: who is asked next.
+            is_paid: see `backends.require_access`.
+
+        Raises:
+            InputError: see `backends.require_access`.
+        """
+        async with self._checking:
+            new = {backend.spec.model_dump_json(): backend for backend in backends}
+            new = {key: backend for key, backend in new.items() if key not in self._checked}
+            faulty: set[str] = set()
+
+            def is_paid_all_the_same(backend: Backend) -> bool:
+                faulty.add(backend.spec.model_dump_json())
+                return is_paid(backend)
+
+            capped = self.client.budget.cap is not None
+            await require_access(tuple(new.values()), is_paid_all_the_same, capped=capped)
+            self._checked.update(new.keys() - faulty)  # the others are looked at anew next time
+            return self.client
+
+
 class SingleScores:
     """Scores responses that come one by one, over one client."""
 
@@ -54,8 +90,7 @@ class SingleScores:
         self._checkpointer = checkpointer
         self._graph: Any = None
         self._given = client
-        self._checked: Client | None = None
-        self._opening = asyncio.Lock()
+        self._asking: CheckedClient | None = None
 
     async def score(self, panel: PanelSpec, sample: Sample) -> Verdict:
         """The panel's verdict on one response.
@@ -66,7 +101,10 @@ class SingleScores:
         """
         from .engine import judge_sample
 
-        context = PanelContext(sample, panel, await self._open_client(panel, sample))
+        # One client for all calls that are made at once: its limits are those of the backends.
+        if self._asking is None:
+            self._asking = CheckedClient(self._given or Client(panel.ledger))
+        context = await panel_context(self._asking, panel, sample)
         if self._checkpointer is None:
             return await judge_sample(context)
         if self._graph is None:
@@ -77,25 +115,19 @@ class SingleScores:
 
     def forget(self) -> None:
         """Lets the client go; the next response gets a new one."""
-        self._checked = None
+        self._asking = None
 
-    async def _open_client(self, panel: PanelSpec, sample: Sample) -> Client:
-        # One client for all calls that are made at once: its limits are those of the backends.
-        async with self._opening:
-            if self._checked is not None:
-                return self._checked
-            client = self._given or Client(panel.ledger)
-            faultless = True
 
-            def is_paid(backend: Backend) -> bool:
-                nonlocal faultless
-                faultless = False
-                return all_paid(panel, [sample], backend)
+async def panel_context(
+    asking: CheckedClient, panel: PanelSpec, sample: Sample, *, repeated_text: bool = False
+) -> PanelContext:
+    """What the panel graph needs to judge this response.
 
-            await require_access(panel.backends, is_paid, capped=client.budget.cap is not None)
-            if faultless:  # else the next response is looked at anew
-                self._checked = client
-            return client
+    Raises:
+        InputError: a missing key, an address at which nobody answers.
+    """
+    client = await asking.of(panel.backends, lambda backend: all_paid(panel, [sample], backend))
+    return PanelContext(sample, panel, client, repeated_text=repeated_text)
 
 
 def _thread(panel: PanelSpec, sample: Sample) -> dict[str, Any]:

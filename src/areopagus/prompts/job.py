@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async
-from ..experiment.backends import require_access, settings_of
+from ..experiment.backends import settings_of
 from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun, StageCost
 from ..experiment.job import Job, run_job
@@ -421,23 +421,21 @@ async def aconstruct_prompts(scenarios: Any, **options: Any) -> PromptRun:
     return await run_async(PromptJob(scenarios, **options).run())
 
 
-async def construct_one(panel: PanelSpec, scenario: Scenario, **options: Any) -> dict[str, Any]:
-    """What the panel's models make of one scenario, as plain values, in no folder.
+def construction_of(
+    panel: PanelSpec, scenario: Scenario, client: Client, **options: Any
+) -> Construction:
+    """What one scenario is made into prompts with by the panel's models, in no folder.
 
     Where the panel has only embedded judges, the embedded generator writes, and nobody votes.
 
     Args:
         panel: whose models write and judge.
         scenario: what prompts are made from.
+        client: where calls are handed in.
         **options: fields of `PromptsConfig`.
 
-    Returns:
-        `scenario_id`; `bundles` with model, status, reason and prompts, each with what its votes
-        come to; `votes` and `pairs` as they were cast.
-
     Raises:
-        InputError: a model cannot be asked at all.
-        StoreError: the ledger cannot be written.
+        InputError: settings that are none.
     """
     config = PromptsConfig.checked(**options)
     models = models_from(
@@ -448,21 +446,19 @@ async def construct_one(panel: PanelSpec, scenario: Scenario, **options: Any) ->
             if not backend.spec.is_offline
         ]
     )
-
-    async def work() -> Constructed:
-        await require_access((*models.generators, *models.asked_judges), lambda _: False)
-        return await construct(
-            Construction(
-                material_of(scenario, config.per_scenario), models.generators,
-                models.asked_judges, Client(panel.ledger), config.design,
-                load_technology_terms().pattern(),
-            )
-        )  # fmt: skip
-
-    return _plain(await run_async(work()))
+    return Construction(
+        material_of(scenario, config.per_scenario), models.generators, models.asked_judges, client,
+        config.design, load_technology_terms().pattern(),
+    )  # fmt: skip
 
 
-def _plain(outcome: Constructed) -> dict[str, Any]:
+def constructed_json(outcome: Constructed) -> dict[str, Any]:
+    """What became of a scenario, as plain values.
+
+    Returns:
+        `scenario_id`; `bundles` with model, status, reason and prompts, each with what its votes
+        come to; `votes` and `pairs` as they were cast.
+    """
     known = outcome.qualities()
     return {
         "scenario_id": outcome.scenario_id,

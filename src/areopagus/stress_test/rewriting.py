@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..async_runner import ordered_map, run_async
+from ..async_runner import ordered_map
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, targets_from
-from ..experiment.backends import require_access
 from ..formats import listed
-from ..graphs.framings import Framing, load_framings
+from ..graphs.framings import Framing
 from ..graphs.reframing import (
     REFRAMED_STATUSES,
     Assignment,
@@ -134,30 +133,6 @@ async def reframe_each(
             yield pair
 
 
-async def reframe_one(panel: PanelSpec, prompt_id: str, prompt_text: str) -> Reframed:
-    """One prompt in the built-in framings, by the panel's models (see `rewriters_from`).
-
-    Raises:
-        InputError: a rewriter cannot be asked at all.
-        StoreError: the ledger cannot be written.
-    """
-    rewriters, reviewers = rewriters_from(None, panel)
-    who = assign_rewriters([prompt_id], rewriters, reviewers=reviewers)[prompt_id]
-
-    async def work() -> Reframed:
-        await require_access((*rewriters, *reviewers), lambda _: False)
-        return await reframe(
-            Client(panel.ledger),
-            prompt_id,
-            prompt_text,
-            framings=load_framings(),
-            rewriter=who.rewriter,
-            reviewer=who.reviewer,
-        )
-
-    return await run_async(work())
-
-
 async def rewrite_all(
     folder: Path,
     prompts: Sequence[PromptRow],
@@ -184,33 +159,52 @@ async def rewrite_all(
     refuse_edited(path, baselines)
     assigned = assignments(prompts, rewriters, reviewers, seed)
     at_once = sum(backend.spec.concurrency for backend in rewriters) + 4
-    rows = []
+    found: list[Reframed] = []
+    each = reframe_each(prompts, assigned, framings, client, at_once=at_once)
+    async with aclosing(each) as outcomes:
+        async for _, outcome in outcomes:
+            found.append(outcome)
+            step(outcome.status != "accepted")
+    variants = variants_of(found, framings, baselines)
+    refuse_edited(path, baselines, variants.rows)
+    write_variants(path, variants.rows)
+    return variants, counted(found)
+
+
+def variants_of(
+    outcomes: Iterable[Reframed], framings: Sequence[Framing], baselines: Mapping[str, str]
+) -> VariantSet:
+    """The variants of all prompts, whatever became of them.
+
+    Args:
+        outcomes: one a prompt, in the order of the prompts.
+        framings: those that were asked for.
+        baselines: prompt id to text.
+    """
+    rows = [row for one in outcomes for row in variant_rows(one, baselines[one.prompt_id])]
+    return VariantSet(tuple(rows), tuple(framing.id for framing in framings), baselines)
+
+
+def counted(outcomes: Sequence[Reframed]) -> dict[str, Any]:
+    """What became of the rewriting, for run.json."""
     variants: Counter[str] = Counter()
     sets: Counter[str] = Counter(dict.fromkeys(REFRAMED_STATUSES, 0))
     reviews: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     writers: Counter[str] = Counter()
     repaired = for_budget = 0
-    each = reframe_each(prompts, assigned, framings, client, at_once=at_once)
-    async with aclosing(each) as outcomes:
-        async for row, outcome in outcomes:
-            rows += variant_rows(outcome, row.prompt_text)
-            variants.update(outcome.statuses.values())
-            sets[outcome.status] += 1
-            checks = outcome.checks
-            why = f" ({checks.review_why})" if checks.review_why else ""
-            reviews[f"{checks.review.replace('_', ' ')}{why}"] += 1
-            reasons.update(f"{f.part or 'all'}: {f.code}" for f in outcome.reasons)
-            writers[outcome.rewriter] += 1
-            repaired += outcome.repaired
-            for_budget += any(fault.code == "budget" for fault in outcome.reasons)
-            step(outcome.status != "accepted")
-    refuse_edited(path, baselines, rows)
-    write_variants(path, rows)
-    names = tuple(framing.id for framing in framings)
-    found = VariantSet(tuple(rows), names, baselines)
-    return found, {
-        "planned": len(prompts) * len(framings),
+    for outcome in outcomes:
+        variants.update(outcome.statuses.values())
+        sets[outcome.status] += 1
+        checks = outcome.checks
+        why = f" ({checks.review_why})" if checks.review_why else ""
+        reviews[f"{checks.review.replace('_', ' ')}{why}"] += 1
+        reasons.update(f"{f.part or 'all'}: {f.code}" for f in outcome.reasons)
+        writers[outcome.rewriter] += 1
+        repaired += outcome.repaired
+        for_budget += any(fault.code == "budget" for fault in outcome.reasons)
+    return {
+        "planned": variants.total(),
         "accepted": variants["accepted"],
         "failed": variants["failed"],
         "not_asked": variants["not_asked"],
