@@ -193,7 +193,7 @@ def _csv_rows(book: TableCodebook) -> Iterator[list[Any]]:
         ]
         yield [
             book.table.name, one.name, spss[place], stata[place], one.label, _plain(one.about),
-            _TYPES[one.kind], one.unit, "; ".join(values), "; ".join(missing), one.source,
+            _TYPES[one.kind], one.unit, " | ".join(values), " | ".join(missing), one.source,
             found.n, found.n_valid, found.n - found.n_valid,
             *(found.missing[reason] if reason in one.reasons else "" for reason in MISSING),
             *(_figure(value) for value in (found.least, found.mean, found.most)),
