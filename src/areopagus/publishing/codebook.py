@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..formats import count, listed_all, number, words
-from ..records.columns import MISSING, Variable
+from ..records.variables import MISSING, Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import spreadsheet_safe

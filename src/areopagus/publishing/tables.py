@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import InputError
-from ..records.columns import (
+from ..records.variables import (
     MISSING,
     PROMPT_TEXT,
     RESPONSE_TEXT,

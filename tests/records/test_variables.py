@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from areopagus.aggregation.panel_interval import TWO_FACETS
-from areopagus.records import columns
-from areopagus.records.columns import (
+from areopagus.records import variables
+from areopagus.records.variables import (
     CARRIED,
     CRITERION_OF_JUDGMENTS,
     CRITERION_OF_SCORES,
