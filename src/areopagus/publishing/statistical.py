@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import InputError, StoreError
 from ..formats import units, words
-from ..records.variables import Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import replaced
+from ..records.variables import Variable
 from .tables import LETTERS, UNITS, RunTable, SpssCodes, TableName, run_table
 
 if TYPE_CHECKING:
