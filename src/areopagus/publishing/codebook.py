@@ -240,8 +240,8 @@ def _variables(books: Sequence[TableCodebook]) -> Iterator[Part]:
     )
     columns = [
         Column("Variable", "id"), Column("What it is", "wide"), Column("Valid", "count"),
-        Column("Missing", "count"), Column("Least", "number"), Column("Mean", "number"),
-        Column("Most", "number"),
+        Column("Missing", "count"), Column("Min", "number"), Column("Mean", "number"),
+        Column("Max", "number"),
     ]  # fmt: skip
     for book in books:
         rows = []

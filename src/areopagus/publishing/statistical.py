@@ -178,9 +178,8 @@ def _columns(form: _Form, table: RunTable, frame: pd.DataFrame, codes: dict[str,
         if variable.is_numeric:
             columns[name] = _numbers(form, table, variable, name, frame, made, codes)
             if form is SPSS:
-                digits = (
-                    0 if variable.kind == "count" else 8 if variable.unit == "US dollars" else 4
-                )
+                # Votes are whole, and their means are shown with the decimals of the variable.
+                digits = {"judgments": 0, "tokens": 0, "US dollars": 8}.get(variable.unit, 4)
                 made.formats[name] = f"F14.{digits}"
         elif variable.kind == "category":
             code_of = category_codes(variable, column.dropna().unique())
