@@ -368,7 +368,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
     named = {
         name
         for page in pages
-        for name in re.findall(r"\btests/[\w/]+(?:\.py)?", page.read_text(encoding="utf-8"))
+        for name in re.findall(r"\btests/[\w/]+(?:\.\w+)?", page.read_text(encoding="utf-8"))
     }
     assert {n for n in named if not (ROOT / n).exists() and PLACEHOLDER not in n} == set()
 
