@@ -247,5 +247,7 @@ def test_the_file_in_the_docs_is_a_persona_and_its_faults_are_those_the_loader_r
         text = text.replace(old, new, 1)
     path = tmp_path / "economist.yaml"
     path.write_text(text, encoding="utf-8")
-    page = (Path(__file__).parents[2] / "docs" / "guides" / "personas.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "personas.md").read_text(
+        encoding="utf-8"
+    )
     assert "\n".join(f"mine/{fault}" for fault in faults_of(path)) in page
