@@ -1,0 +1,205 @@
+"""What the columns of the tables mean, once: the docs and the codebook of an export are made of it.
+
+A name means the same in every table, but for those in `IN_TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+MEANINGS: Final[Mapping[str, str]] = {
+    # what is judged
+    "response_id": "name of the response; from the input",
+    "prompt_id": "name of the prompt; from the input, or made from its text",
+    "respondent_id": "who wrote the response, a model or a person; from the input",
+    "prompt_text": "what was asked",
+    "response_text": "the answer",
+    "prompt_text_id": "made from the prompt's text: prompts that share it are one unit of "
+    "analysis, whatever their `prompt_id`",
+    # judges
+    "persona": "id of the judge's persona",
+    "axis": "the group of personas that it is averaged with",
+    "model": "name of the model",
+    "repeat": "which asking of the same, from 0",
+    "rater": "who judged: a person's name, or code",
+    "rater_id": "who judged: a person's name, or code",
+    # what became of it
+    "status": "what became of it",
+    "reason": "why it is not a plain result, or why a figure is missing; else empty",
+    "detail": "the reason as a sentence; it may quote the reply",
+    "mode": "what was asked for: `dimensions`, `holistic` or `no_rubric`",
+    "score_mode": "`integer` as written, or `expected`: the mean over its log-probabilities",
+    "structured": "how structured output was asked for: `json_schema`, `json_object_schema`, "
+    "`json_object` or `prompt`",
+    "rationale": "the judge's reasons in its own words, where the run asked for them",
+    "answered_by": "the model named in the reply, which may differ from the one asked",
+    "repaired": "whether a repair was asked for",
+    "calls": "replies behind it",
+    "finish_reason": "why the model stopped, as its provider says it",
+    "words": "words of the answer",
+    "is_cut_off": "whether the answer ended at the token limit",
+    "input_tokens": "tokens read, cached ones included; empty where the endpoint does not say",
+    "cached_input_tokens": "of these, read from the provider's cache",
+    "output_tokens": "tokens written, reasoning included; empty where the endpoint does not say",
+    "reasoning_tokens": "of these, reasoning",
+    "cost_usd": "US dollars, as they were when it was paid; empty where a price is unknown",
+    "ledger_key": "key of its first call in the ledger",
+    # verdict
+    "n_scored": "judgments scored",
+    "n_planned": "judgments planned",
+    "n_abstained": "judgments whose judge says that the response declines to answer",
+    "n_refused": "judgments that the judge declined to make",
+    "n_unreadable": "judgments whose reply could not be read",
+    "n_failed": "judgments without a reply",
+    "n_not_asked": "judgments for which nothing was sent",
+    "composite": "mean over criteria of the panel's means, unweighted; empty below the quorum",
+    "composite_low": "lower end of its 95% interval",
+    "composite_high": "upper end of its 95% interval",
+    "interval_method": "how the interval was made",
+    "interval_reason": "why there is no interval",
+    "median": "of the judgments' composites",
+    "trimmed_mean": "of the judgments' composites, 10% of them left out at each end",
+    "sd": "standard deviation between judges' composites, a judge's repeats averaged first",
+    "disagreement": "`low`, `moderate`, `high`, `split` or `undefined`, by the standard deviation",
+    "share_abstained": "abstained of planned",
+    "flags": "what was noticed in the response before it was judged, separated by blanks",
+    "unbalanced": "models of which fewer judgments than the quorum were scored: this composite "
+    "rests on other judges than the others",
+    # estimates
+    "table": "which of the result's tables the figure belongs to",
+    "respondent": "whose responses; of a test, the model under test",
+    "baseline": "who or what it is compared with",
+    "criterion": "of the rubric; `composite` is the mean of its dimensions",
+    "framing": "how the prompt was put",
+    "factor": "by what rows are grouped, such as `theme`",
+    "group": "which of the groups",
+    "item": "which item",
+    "measure": "which figure",
+    "value": "the figure; empty when undefined",
+    "low": "lower end of its interval",
+    "high": "upper end of its interval",
+    "level": "nominal coverage of the interval, such as 0.95",
+    "n": "independent units that it rests on",
+    "unit": "what was treated as independent: `prompt`, `rating`, …",
+    "method": "the estimator, and how the interval was made",
+    "se": "standard error",
+    "universe": "to which judges the interval generalises: `this panel` or `such judges`",
+    "p": "p-value of the test that belongs to it",
+    "p_adjusted": "the same, adjusted for the tests of its family",
+    "p_method": "the test",
+    "family": "the tests that were adjusted together",
+    "verdict": "what was decided, in one word",
+    # tests of a model
+    "baseline_text": "the prompt as it was",
+    "rewriter": "name of the model that rewrote it; empty where there was none",
+    "reviewer": "name of the model that reviewed it; empty where there was none",
+    "checks": "what the checks found",
+    "edited": "`generated`, `edited by hand` or `supplied`",
+    "generated_sha256": "SHA-256 of what the rewriter wrote; empty where no model did",
+    "condition": "`baseline`, or the framing under which the prompt was put",
+    "item_id": "name of the item asked about",
+    "target": "the model under test",
+    "by": "who read the answer: `rule` or `judges`; empty where nobody could",
+    "judging": "what became of the judges' reading",
+    "judge_calls": "replies of judges behind the reading",
+    "judge_cost_usd": "US dollars of these",
+    "question": "hash of what the judges were shown; answers that look alike to them share it",
+    "slot": "which of the judges",
+    # prompts
+    "source": "where the material came from",
+    "stratum": "part of the source",
+    "scenario_id": "name of the text that the prompt was made of",
+    "scenario_text": "the text",
+    "generator": "name of the model that wrote it",
+    "generator_model": "that model as litellm names it",
+    "number": "which of the prompts that it wrote",
+    "angle": "what the prompt asks for",
+    "dimensions": "criteria that the prompt calls on",
+    "about_technology": "whether it is about technology",
+    "quality": "what the votes came to: `passed`, `failed`, `undecided`, `not_checked` "
+    "or `not_asked`",
+    "votes_passed": "votes that it passes",
+    "votes_planned": "votes planned",
+    "votes_failed": "votes that it fails",
+    "votes_missing": "votes that did not come",
+    "is_usable": "whether it is without faults of form",
+    "faults": "its faults of form",
+    "usable": "prompts without a fault",
+    "wanted": "prompts asked for",
+    "repaired_faults": "the faults that the repair was asked about",
+    "deep": "whether it asks for reasoning rather than facts",
+    "open_ended": "whether it leaves more than one answer open",
+    "generalises": "whether it goes beyond the one scenario",
+    "embeds_answer": "whether it gives its answer away",
+    "judgmental": "whether it takes a side",
+    "testable_hypothesis": "whether it is a hypothesis that data could decide",
+    "refers_to_source": "whether it speaks of the text that it was made of",
+    "judge": "name of the model that votes",
+    "judge_model": "that model as litellm names it",
+    "is_own": "whether it votes on a prompt of its own",
+    "passes": "whether the vote is for the prompt",
+    "first": "one prompt of the pair",
+    "second": "the other",
+    "first_generator": "name of the model that wrote the first",
+    "second_generator": "name of the model that wrote the second",
+    "equivalent": "whether the two ask the same, by the rule of the run",
+    "judge_1": "name of the one model that votes",
+    "judge_1_model": "that model as litellm names it",
+    "vote_1": "its vote",
+    "reason_1": "its reason",
+    "judge_2": "name of the other",
+    "judge_2_model": "that model as litellm names it",
+    "vote_2": "its vote",
+    "reason_2": "its reason",
+    # labels
+    "kind": "form of the judgment: `rating`, `rank`, `label` or `preference`",
+    "label": "the label given",
+    "duration_s": "active seconds on the page",
+    "time": "when it was saved",
+    "comment": "what the rater wrote beside it",
+    # rescoring, review
+    "original": "panel mean of the text as it came",
+    "neutralised": "panel mean of the text without the flagged passages",
+    "shift": "the difference of the two",
+    "is_marked": "whether the difference is as large as the threshold of the command, or larger",
+    "removed": "the passages taken out",
+    "score": "the persona's score",
+    "others": "mean of the other personas",
+    "people": "mean of the people",
+    "gap": "how far the persona departs from people beyond the others",
+    "prompt": "what was asked",
+    "response": "the answer",
+    "reasons": "the persona's rationales",
+    "comments": "what people wrote",
+}
+
+IN_TABLE: Final[Mapping[tuple[str, str], str]] = {
+    ("scores.csv", "status"): "`scored`, `inconclusive` or `screened`",
+    ("scores.csv", "reason"): "how many judgments were scored, and what became of the others",
+    ("judgments.parquet", "status"): "`scored`, `abstained`, `refused`, `unreadable`, `failed` or "
+    "`not_asked`",
+    ("estimates.csv", "detail"): "what else tells two rows apart",
+    ("estimates.csv", "n_planned"): "units planned",
+    ("estimates.csv", "reason"): "why the value or its interval is missing",
+    ("estimates.csv", "model"): "of a judge",
+    ("responses.csv", "status"): "`answered`, `empty`, `refused`, `failed` or `not_asked`",
+    ("variants.csv", "prompt_text"): "the prompt as it was rewritten",
+    ("variants.csv", "status"): "`accepted` is used; the others are counted and left out",
+    ("variants.csv", "reasons"): "why it was not accepted",
+    ("departures.csv", "kind"): "form of the people's judgment",
+    ("answers.parquet", "unit"): "what the analysis takes as independent",
+    ("votes.parquet", "unit"): "what the analysis takes as independent",
+    ("votes.parquet", "value"): "the judge's reading, as JSON",
+}
+"""(Table, column) to its meaning, where that is narrower than the name's."""
+
+
+def meaning(table: str, column: str) -> str | None:
+    """What the column of this table means; None for one that this module does not know.
+
+    Args:
+        table: the file's name, such as "scores.csv".
+        column: the column's name.
+    """
+    return IN_TABLE.get((table, column)) or MEANINGS.get(column)
