@@ -147,6 +147,10 @@ def fetched(out: Path) -> list[str]:
 def main() -> None:
     """Builds into the folder that the command line names, else into site/."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "site").resolve()
+    if out.exists() and any(out.iterdir()):
+        if not (out / ".buildinfo").is_file():
+            raise SystemExit(f"{out} is not empty, and holds no site")
+        shutil.rmtree(out)  # pages that are gone would stay
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "pages"
         folder.mkdir()
