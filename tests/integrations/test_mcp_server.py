@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -170,7 +171,7 @@ async def test_arguments_are_checked_and_personas_are_shown(root: Path) -> None:
         assert "is not in this panel" in await refused(client, "personas", name="nobody")
 
 
-async def test_stdout_holds_the_protocol_alone_and_the_run_may_stand_elsewhere(
+async def test_stdout_holds_the_protocol_alone_and_a_server_that_is_ended_leaves_its_run(
     root: Path, tmp_path: Path
 ) -> None:
     about = {"name": "a test", "version": "1"}
@@ -195,9 +196,9 @@ async def test_stdout_holds_the_protocol_alone_and_the_run_may_stand_elsewhere(
         await process.stdin.drain()
         if "id" in message:
             answers.append(json.loads(await process.stdout.readline()))
-    process.stdin.close()
+    process.send_signal(signal.SIGTERM)  # its stdin stays open
     rest = await process.stdout.read()
-    assert (await process.wait(), rest) == (0, b"")
+    assert (await process.wait(), rest) == (143, b"")
     assert [answer["id"] for answer in answers] == [1, 2, 3]
     assert answers[1]["result"]["structuredContent"]["flags"]
     assert "has no response" in answers[2]["result"]["content"][0]["text"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     "--max-cost",
     type=click.FloatRange(min=0),
     metavar="USD",
-    help="Most that it may cost; asks no model without a known price. Default: 1, which such a "
-    "model does not heed.",
+    help="Most that it may cost; a model without a known price is then not asked. Default: 1, for "
+    "the models whose price is known.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing; the exit code tells.")
 @json_option
@@ -82,7 +82,9 @@ def check_document(checks: list[ModelCheck], *, is_demonstration: bool = False) 
             remarks.append((f"{one.model}, to do:", in_options(one.to_do, command)))
     headline = [f"{told}.", _cost(checks)]
     if is_demonstration:
-        headline.append("The embedded judge is no language model: name one with --models.")
+        headline.append(
+            "The embedded judge is no language model: name one with --models or --panel."
+        )
     table = Table("", "Models", columns, rows)
     return listing("check", headline, [table], remarks=remarks)
 

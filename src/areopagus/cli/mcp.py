@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -29,6 +30,11 @@ def mcp(folder: str, *, out: str | None, max_cost: float | None, **given: Any) -
     if left out). Needs the extra mcp: pip install 'areopagus[mcp]'.
     """
     from ..integrations.mcp_server import serve
+    from .main import terminated
 
-    with panel_from(given) as panel:
-        serve(panel, folder, out=out, max_cost=max_cost)
+    try:
+        with panel_from(given) as panel:
+            serve(panel, folder, out=out, max_cost=max_cost)
+    except KeyboardInterrupt:
+        # All is written. A thread of the protocol waits for stdin, and the process for the thread.
+        os._exit(143 if terminated() else 130)
