@@ -16,7 +16,7 @@ from processes import until
 from areopagus import Panel, served
 from areopagus.errors import InputError
 from areopagus.graphs.framings import BUILTIN
-from areopagus.served.context import close_all, opened_panel
+from areopagus.served.run_context import close_all, opened_panel
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 ROOT = Path(__file__).parents[1]

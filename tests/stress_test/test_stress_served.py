@@ -15,7 +15,7 @@ from processes import until
 from stress_world import StressWorld
 
 from areopagus import Panel, calibrate, served
-from areopagus.served.context import close_all
+from areopagus.served.run_context import close_all
 from areopagus.stress_test import StressRun, stress
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 

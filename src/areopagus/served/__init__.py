@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from .context import RunContext
+    from .run_context import RunContext
 
 
 async def panel(config: dict[str, Any]) -> Any:
@@ -58,8 +58,8 @@ def graph(name: str, context: Mapping[str, Any] | None = None, *, checkpointer: 
     Raises:
         InputError: everything wrong with the context.
     """
-    from .context import JudgingContext, RefusedInputError, RunContext, StressContext
     from .graphs import panel_graph, prompts_graph, reframing_graph
+    from .run_context import JudgingContext, RefusedInputError, RunContext, StressContext
     from .stress_graph import stress_graph
 
     try:

@@ -14,7 +14,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
@@ -32,7 +32,7 @@ from ..graphs.panel import (
     persona_node,
     plan_first,
 )
-from .context import JudgingContext, RefusedInputError, RunContext
+from .run_context import JudgingContext, RefusedInputError, RunContext
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..graphs.reframing import Assignment, ReframingTask
     from ..records.types import Sample
 
+State = Mapping[str, Any]
 Change = dict[str, Any]
 Node = Callable[[Any, Any], Awaitable[Any]]
 
@@ -256,7 +257,7 @@ def require(state: Any, *names: str, blank: Iterable[str] = ()) -> None:
 # The panel
 
 
-def sample_of(state: ResponseState) -> Sample:
+def sample_of(state: State) -> Sample:
     """The response in the state; an empty text is one, a missing one is not."""
     from ..experiment.single import sample_from
 
@@ -270,7 +271,7 @@ def sample_of(state: ResponseState) -> Sample:
     )
 
 
-async def _panel_context(state: ResponseState, runtime: Runtime[Any]) -> PanelContext:
+async def _panel_context(state: State, runtime: Runtime[Any]) -> PanelContext:
     from ..experiment.single import panel_context
 
     sample = sample_of(state)
@@ -280,9 +281,9 @@ async def _panel_context(state: ResponseState, runtime: Runtime[Any]) -> PanelCo
     return await panel_context(chosen.asking, spec, sample, repeated_text=repeated)
 
 
-async def whole_verdict_node(state: ResponseState, runtime: Runtime[PanelContext]) -> Change:
+async def whole_verdict_node(state: State, runtime: Runtime[PanelContext]) -> Change:
     """`aggregate`, with the judgments in the verdict, in the order of the plan."""
-    change: Change = dict(await aggregate_node(state, runtime))
+    change: Change = dict(await aggregate_node(cast("PanelState", state), runtime))
     if verdict := change["verdict"]:
         rows = state["judgments"] | change["judgments"]
         verdict = verdict | {"judgments": [rows[key] for key in state["planned"]]}
@@ -338,12 +339,12 @@ def panel_graph(personas: Sequence[str], models: str, *, is_part: bool = False) 
 # Reframing
 
 
-def _prompt_id(state: PromptState) -> str:
+def _prompt_id(state: State) -> str:
     return state.get("prompt_id", "prompt")
 
 
 async def _reframing(
-    state: PromptState, runtime: Runtime[Any]
+    state: State, runtime: Runtime[Any]
 ) -> tuple[ReframingTask, Assignment, RunContext]:
     """What is asked of whom; where nobody was assigned, by the panel's models."""
     from ..graphs.framings import load_framings
@@ -373,7 +374,7 @@ async def _reframing(
     return (*await asyncio.to_thread(made), chosen)
 
 
-async def _reframing_work(state: PromptState, runtime: Runtime[Any]) -> Generation:
+async def _reframing_work(state: State, runtime: Runtime[Any]) -> Generation:
     task, who, chosen = await _reframing(state, runtime)
     asked = [who.rewriter, who.reviewer]
     client = await chosen.asking.of(one for one in asked if one is not None)
@@ -387,7 +388,7 @@ def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = F
 
     from ..graphs.reframing import reframed
 
-    async def result(state: PromptState, runtime: Any) -> Change:
+    async def result(state: State, runtime: Any) -> Change:
         task, who, _ = await _reframing(state, runtime)
         made, prompt_id = generated_of(state), _prompt_id(state)
         outcome = reframed(prompt_id, task, made, who.rewriter, who.reviewer).to_json()
@@ -409,7 +410,7 @@ def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = F
 # Prompts
 
 
-async def _construction(state: ScenarioState | BundleState, runtime: Runtime[Any]) -> Construction:
+async def _construction(state: State, runtime: Runtime[Any]) -> Construction:
     from ..prompts.job import construction_of
     from ..prompts.scenarios import OTHER, Scenario
 
@@ -428,7 +429,7 @@ async def _construction(state: ScenarioState | BundleState, runtime: Runtime[Any
     return work
 
 
-async def _bundle_work(state: BundleState, runtime: Runtime[Any]) -> Generation:
+async def _bundle_work(state: State, runtime: Runtime[Any]) -> Generation:
     work = await _construction(state, runtime)
     return Generation(work.task, work.client, work.generator(state["generator"]))
 
@@ -439,7 +440,7 @@ def _bundle_graph() -> Any:
 
     from ..graphs.prompt_construction import Bundle, bundle_of
 
-    async def bundle(state: BundleState, runtime: Any) -> Change:
+    async def bundle(state: State, runtime: Any) -> Change:
         work = await _construction(state, runtime)
         found = bundle_of(state["generator"], generated_of(state), work.task)
         return {"bundles": {state["generator"]: _plain(found, Bundle)}}
@@ -467,24 +468,23 @@ def prompts_graph() -> Any:
     )
     from ..prompts.job import constructed_json
 
-    async def plan(state: ScenarioState, runtime: Any) -> Change:
+    async def plan(state: State, runtime: Any) -> Change:
         work = await _construction(state, runtime)
         return {"bundles": {one.spec.name: None for one in work.generators}}
 
-    async def each_generator(state: ScenarioState) -> list[Any]:
-        given: Mapping[str, Any] = state
-        scenario = {name: given[name] for name in ScenarioInput.__annotations__ if name in given}
+    async def each_generator(state: State) -> list[Any]:
+        scenario = {name: state[name] for name in ScenarioInput.__annotations__ if name in state}
         return [Send("write", {**scenario, "generator": name}) for name in state["bundles"]]
 
-    def bundles_of(state: ScenarioState) -> tuple[Bundle, ...]:
+    def bundles_of(state: State) -> tuple[Bundle, ...]:
         return tuple(_read(one, Bundle) for one in state["bundles"].values())
 
-    async def vote(state: ScenarioState, runtime: Any) -> Change:
+    async def vote(state: State, runtime: Any) -> Change:
         work = await _construction(state, runtime)
         votes = await vote_on_quality(work, bundles_of(state))
         return {"votes": [_plain(one, QualityVote) for one in votes]}
 
-    async def compare(state: ScenarioState, runtime: Any) -> Change:
+    async def compare(state: State, runtime: Any) -> Change:
         work = await _construction(state, runtime)
         bundles = bundles_of(state)
         votes = tuple(_read(one, QualityVote) for one in state["votes"])

@@ -22,8 +22,8 @@ from typing_extensions import TypedDict
 
 from ..errors import InputError
 from ..graphs.generate import merged
-from .context import StressContext
-from .graphs import Change, context_of, on_own_loop, panel_graph, reframing_graph, require
+from .graphs import Change, State, context_of, on_own_loop, panel_graph, reframing_graph, require
+from .run_context import StressContext
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class StressState(StressInput, StressOutput, total=False):
     verdicts: Annotated[dict[str, Any], merged]
 
 
-async def plan_node(state: StressState, runtime: Any) -> Change:
+async def plan_node(state: State, runtime: Any) -> Change:
     """Checks prompts, models, access and people's rows before anything is spent."""
     given = state.get("prompts")
     require({"prompts": given or None}, "prompts")
@@ -76,7 +76,7 @@ async def plan_node(state: StressState, runtime: Any) -> Change:
     return {}
 
 
-async def respond_node(state: StressState, runtime: Any) -> Change:
+async def respond_node(state: State, runtime: Any) -> Change:
     """Every target's answer to every prompt and to its variants."""
     from ..experiment.ask import ask_each
     from ..records.spreadsheets import writable
@@ -96,7 +96,7 @@ async def respond_node(state: StressState, runtime: Any) -> Change:
     return {"responses": rows}
 
 
-async def ctd_node(state: StressState, runtime: Any) -> Change:
+async def ctd_node(state: State, runtime: Any) -> Change:
     """How critical thinking changes between a prompt and its variants: baseline minus variant."""
     from ..stress_test.answer import Answer
     from ..stress_test.estimates import estimate, read_panel
@@ -137,7 +137,7 @@ async def ctd_node(state: StressState, runtime: Any) -> Change:
     return {"ctd": told}
 
 
-async def agreement_node(state: StressState, runtime: Any) -> Change:
+async def agreement_node(state: State, runtime: Any) -> Change:
     """How far the panel agrees with the people who rated or ranked these answers."""
     from ..calibration import calibrate
 
@@ -155,7 +155,7 @@ async def agreement_node(state: StressState, runtime: Any) -> Change:
     return {"agreement": told}
 
 
-async def each_prompt(state: StressState, runtime: Any) -> list[Any]:
+async def each_prompt(state: State, runtime: Any) -> list[Any]:
     """A Send to the reframing subgraph for every prompt, with who rewrites and reviews it."""
     from langgraph.types import Send
 
@@ -176,7 +176,7 @@ async def each_prompt(state: StressState, runtime: Any) -> list[Any]:
     return [Send("reframing", task(row.prompt_id, row.prompt_text)) for row in design.prompts]
 
 
-async def each_response(state: StressState, runtime: Any) -> list[Any] | str:
+async def each_response(state: State, runtime: Any) -> list[Any] | str:
     """A Send to the panel subgraph for every answer."""
     from langgraph.types import Send
 
@@ -197,7 +197,7 @@ async def each_response(state: StressState, runtime: Any) -> list[Any] | str:
     ]
 
 
-async def people_or_end(state: StressState) -> str:
+async def people_or_end(state: State) -> str:
     """To `agreement` where people's rows are given."""
     return "agreement" if state.get("human") else "__end__"
 
@@ -205,26 +205,26 @@ async def people_or_end(state: StressState) -> str:
 _OF_A_RESPONSE = ("response_id", "prompt_id", "respondent_id", "prompt_text", "response_text")
 
 
-async def _design(state: StressState, runtime: Any) -> tuple[StressContext, StressDesign]:
+async def _design(state: State, runtime: Any) -> tuple[StressContext, StressDesign]:
     chosen: StressContext = context_of(runtime, StressContext)
     return chosen, await asyncio.to_thread(chosen.design, state["prompts"])
 
 
-def _outcomes(state: StressState, design: StressDesign) -> list[Any]:
+def _outcomes(state: State, design: StressDesign) -> list[Any]:
     from ..graphs.reframing import Reframed
 
     found = state.get("reframed", {})
     return [Reframed.from_json(found[row.prompt_id]) for row in design.prompts]
 
 
-def _variants(state: StressState, design: StressDesign) -> VariantSet:
+def _variants(state: State, design: StressDesign) -> VariantSet:
     from ..stress_test.rewriting import variants_of
 
     baselines = {row.prompt_id: row.prompt_text for row in design.prompts}
     return variants_of(_outcomes(state, design), design.framings, baselines)
 
 
-def _source(state: StressState) -> StressSource | None:
+def _source(state: State) -> StressSource | None:
     """The answers as the job reads them from its table; None where none came."""
     from ..stress_test.responses import NO_RESPONSE, StressSource
 
@@ -236,7 +236,7 @@ def _source(state: StressState) -> StressSource | None:
     return source
 
 
-def _panel_rows(state: StressState, design: StressDesign) -> list[dict[str, Any]]:
+def _panel_rows(state: State, design: StressDesign) -> list[dict[str, Any]]:
     from ..stress_test.responses import panel_rows
 
     source = _source(state)
@@ -246,7 +246,7 @@ def _panel_rows(state: StressState, design: StressDesign) -> list[dict[str, Any]
     return list(panel_rows(source.rows(), design.config.judged_prompt, baselines))
 
 
-def _counts(state: StressState, design: StressDesign) -> tuple[dict[Any, Any], set[str]]:
+def _counts(state: State, design: StressDesign) -> tuple[dict[Any, Any], set[str]]:
     """What became of every planned response, and the ids of those that are refusals."""
     from ..stress_test.asking import askings_of
     from ..stress_test.counts import ConditionCounts, count, count_missing
@@ -268,9 +268,7 @@ def _counts(state: StressState, design: StressDesign) -> tuple[dict[Any, Any], s
 
 
 @contextmanager
-def panel_run(
-    state: StressState, chosen: StressContext, design: StressDesign
-) -> Iterator[Run | None]:
+def panel_run(state: State, chosen: StressContext, design: StressDesign) -> Iterator[Run | None]:
     """The panel's run folder of these verdicts, for as long as the block lasts; None without any.
 
     Estimates and people's ratings are read beside a run folder, here as in the job.
@@ -291,7 +289,7 @@ def panel_run(
         )  # fmt: skip
 
 
-def _read_people(state: StressState, folder: Path, chosen: StressContext) -> None:
+def _read_people(state: State, folder: Path, chosen: StressContext) -> None:
     from ..records.humans import read_humans
 
     people = folder / "people.jsonl"
