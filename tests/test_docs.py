@@ -285,7 +285,9 @@ def test_nothing_that_a_command_writes_lies_in_the_repository() -> None:
 
 def test_every_page_is_reached_from_the_first_one() -> None:
     start = ROOT / "docs" / "index.md"
-    reached, waiting = {start}, [start]
+    # The site lists the pages of this folder by itself.
+    listed = set((ROOT / "docs" / "integrations").glob("*.md"))
+    reached, waiting = {start, *listed}, [start, *listed]
     while waiting:
         page = waiting.pop()
         for target in _LINK.findall(prose_of(page)):
