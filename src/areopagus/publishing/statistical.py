@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import InputError, StoreError
 from ..formats import units, words
-from ..records.columns import Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import replaced
+from ..records.variables import Variable
 from .tables import LETTERS, UNITS, RunTable, SpssCodes, TableName, run_table
 
 if TYPE_CHECKING:
@@ -125,19 +125,20 @@ def _export(
         pieces.append(frame)
     whole = pd.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
     made = _columns(form, table, whole, codes.codes())
+    data: Any = made.frame  # the library's own type is of two kinds of frames at once
     with replaced(target) as part:
         # The library closes its file in a way that hides a full disk: it says that writing failed.
         try:
             if form is SPSS:
                 pyreadstat.write_sav(
-                    made.frame, part, file_label=_file_label(table, form), note=_notes(table),
+                    data, part, file_label=_file_label(table, form), note=_notes(table),
                     column_labels=made.labels, variable_value_labels=made.values,
                     missing_ranges=made.missing, variable_measure=made.measures,
                     variable_format=made.formats, row_compress=True,
                 )  # fmt: skip
             else:
                 pyreadstat.write_dta(
-                    made.frame, part, file_label=_file_label(table, form),
+                    data, part, file_label=_file_label(table, form),
                     column_labels=made.labels, variable_value_labels=made.values,
                     missing_user_values=made.missing, version=15,
                 )  # fmt: skip
@@ -178,9 +179,8 @@ def _columns(form: _Form, table: RunTable, frame: pd.DataFrame, codes: dict[str,
         if variable.is_numeric:
             columns[name] = _numbers(form, table, variable, name, frame, made, codes)
             if form is SPSS:
-                digits = (
-                    0 if variable.kind == "count" else 8 if variable.unit == "US dollars" else 4
-                )
+                # Votes are whole, and their means are shown with the decimals of the variable.
+                digits = {"judgments": 0, "tokens": 0, "US dollars": 8}.get(variable.unit, 4)
                 made.formats[name] = f"F14.{digits}"
         elif variable.kind == "category":
             code_of = category_codes(variable, column.dropna().unique())
