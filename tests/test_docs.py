@@ -45,7 +45,7 @@ _INLINE = re.compile(r"`([^`]+)`")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _LEFT_OUT = "…"
-_OTHER_TOOLS = ("langgraph", "ruff")
+_OTHER_TOOLS = ("inspect", "langgraph", "ruff")
 """Commands of other tools, whose options are not ours."""
 PLACEHOLDER = "NAME"
 """In the name of a file that a reader is to make."""
