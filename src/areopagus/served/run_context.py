@@ -141,17 +141,22 @@ class JudgingContext(RunContext):
     )  # fmt: skip
 
 
-class StressContext(JudgingContext):
-    """Who is under test, who rewrites and who judges."""
+class ReframingContext(RunContext):
+    """Who rewrites, and into what. What is left out is as in the server's panel.yaml."""
 
-    targets: list[ModelName] | None = Field(
-        default=None, min_length=1, description="Models under test; an embedded one if left out."
-    )
     rewriters: list[ModelName] | None = Field(
         default=None, min_length=1, description="Models that rewrite; the panel's if left out."
     )
     framings: list[Slug] | None = Field(
         default=None, min_length=1, description="Only these of the four framings."
+    )
+
+
+class StressContext(ReframingContext, JudgingContext):
+    """Who is under test, who rewrites and who judges."""
+
+    targets: list[ModelName] | None = Field(
+        default=None, min_length=1, description="Models under test; an embedded one if left out."
     )
     track: Track | None = Field(default=None, description="How targets are asked.")
     response_repeats: int = Field(
