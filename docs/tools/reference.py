@@ -242,7 +242,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
             iter(schema.get("patternProperties", {}).values()), None
         )
         return f"mapping to {_kind(inner)}" if isinstance(inner, dict) else "mapping"
-    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
+        kind
+    ) or kind
 
 
 def _limits(schema: Mapping[str, Any]) -> list[str]:
