@@ -242,7 +242,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
             iter(schema.get("patternProperties", {}).values()), None
         )
         return f"mapping to {_kind(inner)}" if isinstance(inner, dict) else "mapping"
-    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
+        kind
+    ) or kind
 
 
 def _limits(schema: Mapping[str, Any]) -> list[str]:
@@ -264,7 +266,11 @@ def _field_rows(schema: Mapping[str, Any], anchor: Mapping[str, str]) -> list[tu
         default = "required" if name in schema.get("required", ()) else ""
         if not default and field.get("default") not in (None, "", [], {}):
             default = f"`{field['default']}`".replace("True", "true").replace("False", "false")
-        kind = re.sub(r"\[(\w+)\]", lambda one: f"[{one[1]}](#{anchor[one[1]]})", _kind(field))
+        kind = re.sub(
+            r"\[(\w+)\]",
+            lambda one: f"[{one[1]}](#{anchor[one[1]]})" if one[1] in anchor else one[1],
+            _kind(field),
+        )
         rows.append((f"`{name}`", kind, default, _prose("; ".join(said))))
     return rows
 
@@ -433,15 +439,10 @@ def _entry(name: str, value: Any, level: int) -> str:
             parts.append(_docstring(init.__doc__))
         if issubclass(value, BaseModel):
             schema = value.model_json_schema()
-            inner = schema.get("$defs", {})
-            rows = [
-                (field, re.sub(r"\[(\w+)\]", r"\1", kind), default, said)
-                for field, kind, default, said in _field_rows(
-                    _resolved(schema, {k: v for k, v in inner.items() if "properties" not in v}),
-                    {one: one.lower() for one in inner},
-                )
-            ]
-            rows = [(f, re.sub(r"\(#\w+\)", "", kind), d, said) for f, kind, d, said in rows]
+            plain = {
+                k: one for k, one in schema.get("$defs", {}).items() if "properties" not in one
+            }
+            rows = _field_rows(_resolved(schema, plain), {})
             parts.append(_table(("field", "value", "default", "meaning"), rows))
         for member, found in _members(value):
             parts.append(f"{mark}# {name}.{member}\n")
