@@ -206,7 +206,6 @@ class OpenPanel:
     Attributes:
         panel: as it was chosen.
         spec: with the rule that says when fewer judges are enough, where one was chosen.
-        asking: the client; made with the first call.
     """
 
     def __init__(self, chosen: Mapping[str, Any], settings: PanelSettings | None) -> None:
@@ -246,6 +245,7 @@ class OpenPanel:
 
     @property
     def asking(self) -> CheckedClient:
+        """Where the calls of runs without a cap go; made with the first."""
         if self._asking is None:
             self._asking = CheckedClient(Client(self.spec.ledger))
         return self._asking
