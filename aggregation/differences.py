@@ -278,7 +278,7 @@ def paired_differences(
     p-values are adjusted by Holm in each universe: the first column, the composite, over the pairs;
     the others over pairs and columns together. The interval is that of the one comparison.
 
-    Measured (benchmarks/simulate_differences.py, see docs/measurement.md).
+    Measured (benchmarks/simulate_differences.py, see docs/how-it-works/measurement.md).
 
     Args:
         sides: what each was scored.

@@ -2,7 +2,8 @@
 
 From the definition come the estimates (`estimate.estimate`), the report (`document.document`) and
 what the command line shows; everything else (asking, the ledger, the cost cap, dry run, streaming
-tables, resuming) is the same for all. docs/audits.md has the form of the file, field by field.
+tables, resuming) is the same for all. docs/guides/audits.md has the form of
+the file, field by field.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Run: python benchmarks/simulate_labels.py --worlds 2000 --seed 1
 Prints one line a figure; the Monte Carlo error of a share of .95 of 2,000 worlds is .005. The
-figures stand in the docstrings of `areopagus.aggregation.labels` and in docs/measurement.md.
+figures stand in the docstrings of `areopagus.aggregation.labels` and in
+docs/how-it-works/measurement.md.
 """
 
 import argparse

@@ -1,401 +1,205 @@
-"""What every column of a run's tables means: the one source of docs, codebooks and exports.
+"""What the columns of the tables mean, once: the docs and the codebook of an export are made of it.
 
-docs/results.md holds the same sentences (a test compares them), a codebook shows them with what was
-found, and SPSS and Stata files carry the labels.
+A name means the same in every table, but for those in `IN_TABLE`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Final
 
-Kind = Literal["id", "text", "words", "category", "count", "number"]
-Missing = Literal["", "judgment", "response", "unmeasured"]
-
-MISSING: Final[dict[str, str]] = {
-    "abstained": "the judge says that the response declines to answer",
-    "refused": "the judge declined to judge",
-    "unreadable": "a reply came, and no vote could be read in it",
-    "failed": "no reply came",
-    "not_asked": "nothing was sent",
-    "inconclusive": "fewer judgments than the quorum were scored",
-    "screened": "there was nothing to judge",
-    "not_measured": "there is no such figure here",
+MEANINGS: Final[Mapping[str, str]] = {
+    # what is judged
+    "response_id": "name of the response; from the input",
+    "prompt_id": "name of the prompt; from the input, or made from its text",
+    "respondent_id": "who wrote the response, a model or a person; from the input",
+    "prompt_text": "what was asked",
+    "response_text": "the answer",
+    "prompt_text_id": "made from the prompt's text: prompts that share it are one unit of "
+    "analysis, whatever their `prompt_id`",
+    # judges
+    "persona": "id of the judge's persona",
+    "axis": "the group of personas that it is averaged with",
+    "model": "name of the model",
+    "repeat": "which asking of the same, from 0",
+    "rater": "who judged: a person's name, or code",
+    "rater_id": "who judged: a person's name, or code",
+    # what became of it
+    "status": "what became of it",
+    "reason": "why it is not a plain result, or why a figure is missing; else empty",
+    "detail": "the reason as a sentence; it may quote the reply",
+    "mode": "what was asked for: `dimensions`, `holistic` or `no_rubric`",
+    "score_mode": "`integer` as written, or `expected`: the mean over its log-probabilities",
+    "structured": "how structured output was asked for: `json_schema`, `json_object_schema`, "
+    "`json_object` or `prompt`",
+    "rationale": "the judge's reasons in its own words, where the run asked for them",
+    "answered_by": "the model named in the reply, which may differ from the one asked",
+    "repaired": "whether a repair was asked for",
+    "calls": "replies behind it",
+    "finish_reason": "why the model stopped, as its provider says it",
+    "words": "words of the answer",
+    "is_cut_off": "whether the answer ended at the token limit",
+    "input_tokens": "tokens read, cached ones included; empty where the endpoint does not say",
+    "cached_input_tokens": "of these, read from the provider's cache",
+    "output_tokens": "tokens written, reasoning included; empty where the endpoint does not say",
+    "reasoning_tokens": "of these, reasoning",
+    "cost_usd": "US dollars, as they were when it was paid; empty where a price is unknown",
+    "ledger_key": "key of its first call in the ledger",
+    # verdict
+    "n_scored": "judgments scored",
+    "n_planned": "judgments planned",
+    "n_abstained": "judgments whose judge says that the response declines to answer",
+    "n_refused": "judgments that the judge declined to make",
+    "n_unreadable": "judgments whose reply could not be read",
+    "n_failed": "judgments without a reply",
+    "n_not_asked": "judgments for which nothing was sent",
+    "composite": "mean over criteria of the panel's means, unweighted; empty below the quorum",
+    "composite_low": "lower end of its 95% interval",
+    "composite_high": "upper end of its 95% interval",
+    "interval_method": "how the interval was made",
+    "interval_reason": "why there is no interval",
+    "median": "of the judgments' composites",
+    "trimmed_mean": "of the judgments' composites, 10% of them left out at each end",
+    "sd": "standard deviation between judges' composites, a judge's repeats averaged first",
+    "disagreement": "`low`, `moderate`, `high`, `split` or `undefined`, by the standard deviation",
+    "share_abstained": "abstained of planned",
+    "flags": "what was noticed in the response before it was judged, separated by blanks",
+    "unbalanced": "models of which fewer judgments than the quorum were scored: this composite "
+    "rests on other judges than the others",
+    # estimates
+    "table": "which of the result's tables the figure belongs to",
+    "respondent": "whose responses; of a test, the model under test",
+    "baseline": "who or what it is compared with",
+    "criterion": "of the rubric; `composite` is the mean of its dimensions",
+    "framing": "how the prompt was put",
+    "factor": "by what rows are grouped, such as `theme`",
+    "group": "which of the groups",
+    "item": "which item",
+    "measure": "which figure",
+    "value": "the figure; empty when undefined",
+    "low": "lower end of its interval",
+    "high": "upper end of its interval",
+    "level": "nominal coverage of the interval, such as 0.95",
+    "n": "independent units that it rests on",
+    "unit": "what was treated as independent: `prompt`, `rating`, …",
+    "method": "the estimator, and how the interval was made",
+    "se": "standard error",
+    "universe": "to which judges the interval generalises: `this panel` or `such judges`",
+    "p": "p-value of the test that belongs to it",
+    "p_adjusted": "the same, adjusted for the tests of its family",
+    "p_method": "the test",
+    "family": "the tests that were adjusted together",
+    "verdict": "what was decided, in one word",
+    # tests of a model
+    "baseline_text": "the prompt as it was",
+    "rewriter": "name of the model that rewrote it; empty where there was none",
+    "reviewer": "name of the model that reviewed it; empty where there was none",
+    "checks": "what the checks found",
+    "edited": "`generated`, `edited by hand` or `supplied`",
+    "generated_sha256": "SHA-256 of what the rewriter wrote; empty where no model did",
+    "condition": "`baseline`, or the framing under which the prompt was put",
+    "item_id": "name of the item asked about",
+    "target": "the model under test",
+    "by": "who read the answer: `rule` or `judges`; empty where nobody could",
+    "judging": "what became of the judges' reading",
+    "judge_calls": "replies of judges behind the reading",
+    "judge_cost_usd": "US dollars of these",
+    "question": "hash of what the judges were shown; answers that look alike to them share it",
+    "slot": "which of the judges",
+    # prompts
+    "source": "where the material came from",
+    "stratum": "part of the source",
+    "scenario_id": "name of the text that the prompt was made of",
+    "scenario_text": "the text",
+    "generator": "name of the model that wrote it",
+    "generator_model": "that model as litellm names it",
+    "number": "which of the prompts that it wrote",
+    "angle": "what the prompt asks for",
+    "dimensions": "criteria that the prompt calls on",
+    "about_technology": "whether it is about technology",
+    "quality": "what the votes came to: `passed`, `failed`, `undecided`, `not_checked` "
+    "or `not_asked`",
+    "votes_passed": "votes that it passes",
+    "votes_planned": "votes planned",
+    "votes_failed": "votes that it fails",
+    "votes_missing": "votes that did not come",
+    "is_usable": "whether it is without faults of form",
+    "faults": "its faults of form",
+    "usable": "prompts without a fault",
+    "wanted": "prompts asked for",
+    "repaired_faults": "the faults that the repair was asked about",
+    "deep": "whether it asks for reasoning rather than facts",
+    "open_ended": "whether it leaves more than one answer open",
+    "generalises": "whether it goes beyond the one scenario",
+    "embeds_answer": "whether it gives its answer away",
+    "judgmental": "whether it takes a side",
+    "testable_hypothesis": "whether it is a hypothesis that data could decide",
+    "refers_to_source": "whether it speaks of the text that it was made of",
+    "judge": "name of the model that votes",
+    "judge_model": "that model as litellm names it",
+    "is_own": "whether it votes on a prompt of its own",
+    "passes": "whether the vote is for the prompt",
+    "first": "one prompt of the pair",
+    "second": "the other",
+    "first_generator": "name of the model that wrote the first",
+    "second_generator": "name of the model that wrote the second",
+    "equivalent": "whether the two ask the same, by the rule of the run",
+    "judge_1": "name of the one model that votes",
+    "judge_1_model": "that model as litellm names it",
+    "vote_1": "its vote",
+    "reason_1": "its reason",
+    "judge_2": "name of the other",
+    "judge_2_model": "that model as litellm names it",
+    "vote_2": "its vote",
+    "reason_2": "its reason",
+    # labels
+    "kind": "form of the judgment: `rating`, `rank`, `label` or `preference`",
+    "label": "the label given",
+    "duration_s": "active seconds on the page",
+    "time": "when it was saved",
+    "comment": "what the rater wrote beside it",
+    # rescoring, review
+    "original": "panel mean of the text as it came",
+    "neutralised": "panel mean of the text without the flagged passages",
+    "shift": "the difference of the two",
+    "is_marked": "whether the difference is as large as the threshold of the command, or larger",
+    "removed": "the passages taken out",
+    "score": "the persona's score",
+    "others": "mean of the other personas",
+    "people": "mean of the people",
+    "gap": "how far the persona departs from people beyond the others",
+    "prompt": "what was asked",
+    "response": "the answer",
+    "reasons": "the persona's rationales",
+    "comments": "what people wrote",
 }
-"""Why a number is missing, in the order of the codes that exports give it."""
 
-_OF_JUDGMENTS = ("abstained", "refused", "unreadable", "failed", "not_asked")
-_OF_RESPONSES = ("inconclusive", "screened", "not_measured")
-
-JUDGMENT_STATUS: Final = {
-    "scored": "a vote; the only one that enters a mean",
-    "abstained": "the judge says that the response declines to answer; its integers are stored, "
-    "never averaged",
-    "refused": "the judge declined to judge",
-    "unreadable": "a reply came, and no vote could be read in it, even after one repair",
-    "failed": "no reply came",
-    "not_asked": "nothing was sent",
+IN_TABLE: Final[Mapping[tuple[str, str], str]] = {
+    ("scores.csv", "status"): "`scored`, `inconclusive` or `screened`",
+    ("scores.csv", "reason"): "how many judgments were scored, and what became of the others",
+    ("judgments.parquet", "status"): "`scored`, `abstained`, `refused`, `unreadable`, `failed` or "
+    "`not_asked`",
+    ("estimates.csv", "detail"): "what else tells two rows apart",
+    ("estimates.csv", "n_planned"): "units planned",
+    ("estimates.csv", "reason"): "why the value or its interval is missing",
+    ("estimates.csv", "model"): "of a judge",
+    ("responses.csv", "status"): "`answered`, `empty`, `refused`, `failed` or `not_asked`",
+    ("variants.csv", "prompt_text"): "the prompt as it was rewritten",
+    ("variants.csv", "status"): "`accepted` is used; the others are counted and left out",
+    ("variants.csv", "reasons"): "why it was not accepted",
+    ("departures.csv", "kind"): "form of the people's judgment",
+    ("answers.parquet", "unit"): "what the analysis takes as independent",
+    ("votes.parquet", "unit"): "what the analysis takes as independent",
+    ("votes.parquet", "value"): "the judge's reading, as JSON",
 }
-RESPONSE_STATUS: Final = {
-    "scored": "at least the quorum of its planned judgments was scored",
-    "inconclusive": "fewer were: no headline number; `reason` says how many and what became of the "
-    "others",
-    "screened": "there was nothing to judge; nobody was asked",
-}
-DISAGREEMENT: Final = {
-    "low": "below .10 (.9 points)",
-    "moderate": "from .10",
-    "high": "from .20 (1.8 points)",
-    "split": "two axis means, of axes with at least two judges each, lie at least .20 of the width "
-    "and two standard errors apart; goes before the others",
-    "undefined": "fewer than two judges scored",
-}
-INTERVAL_METHOD: Final = {
-    "personas and models as random facets (Henderson I, Satterthwaite t)": "at least two of each, "
-    "crossed enough",
-    "personas within one model; the model facet is not estimable": "one model: t over persona "
-    "means, for that model only",
-    "models within one persona; the persona facet is not estimable": "one persona",
-    "models as a random facet, personas within the rest (few judges were asked)": "`--precision` "
-    "stopped early: too few crossed cells for both facets",
-    "none": "no interval",
-}
-_NOTHING = "nothing to judge: "
-FLAGS: Final = {
-    "empty": _NOTHING + "no text",
-    "no_letters": _NOTHING + "no letter or digit",
-    "opener_only": _NOTHING + 'nothing but an opening phrase such as "Let\'s think step by step"',
-    "too_long": _NOTHING + "more than 200,000 characters",
-    "repeated_text": "this respondent gives the very same text to several prompts (of different "
-    "texts)",
-    "invisible_characters": "characters that a reader does not see",
-    "bidi_controls": "characters that a reader does not see",
-    "tag_characters": "characters that a reader does not see",
-    "control_characters": "characters that a reader does not see",
-    "marker_lookalike": "something like the markers around judged texts",
-    "role_tokens": "chat-template tokens, role markers, or tags such as `</response>`",
-    "addresses_judge": "a phrase that talks to a judge or asks for a score",
-    "score_claim": "a sentence that says which score the text deserves or got",
-    "vote_lookalike": "something like a judge's JSON reply",
-    "encoded_payload": "base64 that decodes to readable text",
-    "hidden_markup": "an HTML comment, or a style that hides text",
-    "lookalike_letters": "Cyrillic letters inside Latin words, or letters of full width",
-    "blank_flood": "a long run of blank lines or blanks",
-}
-_MODES = {
-    "dimensions": "every criterion of the rubric",
-    "holistic": "one score by the whole rubric",
-    "no_rubric": "one score without a rubric",
-}
-_SCORE_MODES = {
-    "integer": "the whole number in the reply",
-    "expected": "the mean over the scores' probabilities",
-}
-_STRUCTURED = {
-    "json_schema": "by a JSON schema",
-    "json_object_schema": "as a JSON object, with a schema",
-    "json_object": "as a JSON object",
-    "prompt": "by words alone",
-}
-_YES_NO = {"no": "", "yes": ""}
+"""(Table, column) to its meaning, where that is narrower than the name's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A column of a run's tables.
-
-    Attributes:
-        name: of the column.
-        label: in a few words, at most 80 characters.
-        about: what it holds; neighbours that share it stand in one row of the docs.
-        kind: "id" and "text"; "words" (several values, with blanks between them); "category" (one
-            of several values); "count" (whole) and "number".
-        unit: of a number; "" where it has none.
-        values: those of a category, in order, and what each means.
-        missing: why a number may be missing: by the status of its "judgment", by that of its
-            "response", or "unmeasured" alone.
-        source: the text behind it: a criterion's definition, a persona's description; or "".
-        of: which of the panel's parts it belongs to: "criterion", "persona", "model", "axis",
-            "input", or "".
-    """
-
-    name: str
-    label: str
-    about: str
-    kind: Kind = "text"
-    unit: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
-    missing: Missing = ""
-    source: str = ""
-    of: str = ""
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it holds numbers."""
-        return self.kind in ("count", "number")
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why its numbers may be missing, by the names of `MISSING`."""
-        if self.missing == "judgment":
-            return _OF_JUDGMENTS
-        if self.missing == "response":
-            return _OF_RESPONSES
-        return ("not_measured",) if self.missing == "unmeasured" else ()
-
-
-_POINTS = "points of the scale"
-
-
-def _count(name: str, label: str, about: str) -> Variable:
-    return Variable(name, label, about, "count", "judgments")
-
-
-def _points(name: str, label: str, about: str, missing: Missing = "response") -> Variable:
-    return Variable(name, label, about, "number", _POINTS, missing=missing)
-
-
-SCORE_VARIABLES: Final = (
-    Variable("response_id", "Response", "from the input", "id"),
-    Variable("prompt_id", "Prompt", "from the input", "id"),
-    Variable("respondent_id", "Respondent: who wrote the response", "from the input", "id"),
-    Variable("status", "Status of the response", "see above", "category", values=RESPONSE_STATUS),
-    Variable("reason", "Why there is no score", "see above"),
-    _count("n_scored", "Judgments scored", "judgments"),
-    _count("n_planned", "Judgments planned", "judgments"),
-    _points("composite", "Composite score", "mean over criteria of the panel means, unweighted"),
-    _points("composite_low", "Composite: lower end of the 95% interval", "its 95% interval"),
-    _points("composite_high", "Composite: upper end of the 95% interval", "its 95% interval"),
-    Variable(
-        "interval_method", "How the interval was made",
-        "how the interval was made, and why there is none", "category", values=INTERVAL_METHOD,
-    ),
-    Variable(
-        "interval_reason", "Why there is no interval",
-        "how the interval was made, and why there is none",
-    ),
-    _points(
-        "median", "Median of the judges' composites",
-        "of the judgments' composites; trimmed by 10% of the judgments at each end",
-    ),
-    _points(
-        "trimmed_mean", "Mean of the judges' composites, trimmed by 10% at each end",
-        "of the judgments' composites; trimmed by 10% of the judgments at each end",
-    ),
-    _points(
-        "sd", "Standard deviation between judges",
-        "standard deviation between judges' composites, a judge's repeats averaged first, divisor "
-        "n − 1", "unmeasured",
-    ),
-    Variable(
-        "disagreement", "Disagreement between judges", "see below", "category", values=DISAGREEMENT
-    ),
-    Variable(
-        "share_abstained", "Share of judgments abstained",
-        "abstained over planned, without those that `precision` spared", "number", "share, 0 to 1",
-        missing="unmeasured",
-    ),
-    *(
-        _count(f"n_{name}", f"Judgments {name.replace('_', ' ')}", "judgments by status")
-        for name in _OF_JUDGMENTS
-    ),
-    Variable(
-        "cost_usd", "Cost of the judgments",
-        "what the replies cost when they were paid; empty where a price is unknown", "number",
-        "US dollars", missing="unmeasured",
-    ),
-    Variable(
-        "flags", "Flags of the screen", "of the screen, separated by spaces", "words", values=FLAGS
-    ),
-    Variable(
-        "unbalanced", "Models of which fewer judgments were scored than the quorum",
-        "models of which fewer judgments were scored than the quorum demands, separated by commas: "
-        "the composite of this row rests on other judges than elsewhere",
-    ),
-    Variable(
-        "prompt_text_id", "Unit of analysis: prompts of the same text",
-        "made from the prompt's text: prompts that share it are one unit of analysis, whatever "
-        "their `prompt_id`", "id",
-    ),
-)  # fmt: skip
-"""Columns of scores.csv that every run has, in order; see `tables.SCORE_COLUMNS`."""
-
-_WHO = "by whom; `repeat` from 0"
-_ASKED = (
-    "what was asked for: `dimensions`, `holistic`, `no_rubric`; `integer`, `expected`"
-)  # fmt: skip
-_TOKENS = (
-    "sums over its replies; null where the endpoint does not say. Input includes cached, output "
-    "includes reasoning"
-)
-_STATED = "see above; `detail` is a sentence and may quote the reply"
-
-
-def _tokens(name: str, label: str) -> Variable:
-    return Variable(name, label, _TOKENS, "count", "tokens", missing="unmeasured")
-
-
-JUDGMENT_VARIABLES: Final = (
-    Variable("response_id", "Response", "what was judged", "id"),
-    Variable("prompt_id", "Prompt", "what was judged", "id"),
-    Variable("respondent_id", "Respondent: who wrote the response", "what was judged", "id"),
-    Variable("persona", "Persona of the judge", _WHO, "category", of="persona"),
-    Variable("axis", "Axis of the persona", _WHO, "category"),
-    Variable("model", "Model of the judge", _WHO, "category"),
-    Variable("repeat", "Repeat, from 0", _WHO, "count"),
-    Variable("status", "Status of the judgment", _STATED, "category", values=JUDGMENT_STATUS),
-    Variable("reason", "Why it is not scored", _STATED),
-    Variable("detail", "What was wrong, in a sentence", _STATED),
-)
-"""Columns of judgments.parquet before the criteria; see `tables.JUDGMENT_COLUMNS`."""
-
-PROVENANCE_VARIABLES: Final = (
-    Variable("rationale", "The judge's words", "the judge's words, where the run asked for them"),
-    Variable("mode", "What was asked for", _ASKED, "category", values=_MODES),
-    Variable("score_mode", "How the score was read", _ASKED, "category", values=_SCORE_MODES),
-    Variable(
-        "structured", "How structured output was asked for",
-        "how structured output was asked for: `json_schema`, `json_object_schema`, `json_object`, "
-        "`prompt`", "category", values=_STRUCTURED,
-    ),
-    Variable(
-        "answered_by", "Model named in the answer",
-        "the model name in the answer, which may differ from the one asked", "category",
-    ),
-    Variable(
-        "repaired", "Whether a repair was asked for",
-        "whether a repair was asked for; replies behind the vote (0, 1, 2)", "category",
-        values=_YES_NO,
-    ),
-    Variable(
-        "calls", "Replies behind the vote",
-        "whether a repair was asked for; replies behind the vote (0, 1, 2)", "count", "replies",
-        missing="unmeasured",
-    ),
-    _tokens("input_tokens", "Input tokens, cached ones included"),
-    _tokens("cached_input_tokens", "Input tokens read from a cache"),
-    _tokens("output_tokens", "Output tokens, reasoning included"),
-    _tokens("reasoning_tokens", "Output tokens of reasoning"),
-    Variable(
-        "cost_usd", "Cost of the judgment",
-        "what its replies cost when they were paid; null where a price is unknown", "number",
-        "US dollars", missing="unmeasured",
-    ),
-    Variable("ledger_key", "Key in the ledger", "key of its first call in the ledger", "id"),
-)  # fmt: skip
-"""Columns of judgments.parquet after the criteria; see `tables.PROVENANCE_COLUMNS`."""
-
-PROMPT_TEXT: Final = Variable("prompt_text", "Text of the prompt", "what was asked")
-RESPONSE_TEXT: Final = Variable("response_text", "Text of the response", "what was judged")
-
-CRITERION_OF_SCORES: Final = (
-    "one for each criterion, with `_low` and `_high`", "panel mean and its 95% interval",
-)  # fmt: skip
-CRITERION_OF_JUDGMENTS: Final = (
-    "one for each criterion", "the vote; also of an abstained judgment; null otherwise",
-)  # fmt: skip
-MEANS: Final = (
-    "`axis_NAME`, `model_NAME`, `persona_NAME`", "mean composite of the scored judgments of each",
-)  # fmt: skip
-CARRIED: Final = (
-    "the input's other columns", "as they came; `input_NAME` where a name is taken",
-)  # fmt: skip
-
-
-def score_variables(
-    record: Mapping[str, Any], header: Sequence[str], numeric: Iterable[str] = ()
-) -> list[Variable]:
-    """The columns of a run's scores.csv, in order.
+def meaning(table: str, column: str) -> str | None:
+    """What the column of this table means; None for one that this module does not know.
 
     Args:
-        record: run.json.
-        header: the names in the file.
-        numeric: those that hold nothing but numbers, for the columns that the input carried.
+        table: the file's name, such as "scores.csv".
+        column: the column's name.
     """
-    known = {one.name: one for one in SCORE_VARIABLES}
-    for name, label in criteria_of(record).items():
-        known[name] = replace(
-            _points(name, label, CRITERION_OF_SCORES[1]), of="criterion", source=name
-        )
-        for end, told in (("low", "lower"), ("high", "upper")):
-            known[f"{name}_{end}"] = _points(
-                f"{name}_{end}", f"{label}: {told} end of the 95% interval", CRITERION_OF_SCORES[1]
-            )
-    for of, label, names in (
-        ("axis", "Mean composite of the {} judges", dict.fromkeys(axes_of(record))),
-        ("model", "Mean composite of the model {}", dict.fromkeys(models_of(record))),
-        ("persona", "Mean composite of the persona {}", personas_of(record)),
-    ):
-        for name, shown in names.items():
-            column = f"{of}_{name}"
-            one = _points(column, label.format(shown or name), MEANS[1], "unmeasured")
-            known[column] = replace(one, of=of, source=name)
-    numbers = set(numeric)
-    return [
-        known.get(name)
-        or Variable(
-            name, f"{name} (of the input)", CARRIED[1], "number" if name in numbers else "text",
-            of="input",
-        )
-        for name in header
-    ]  # fmt: skip
-
-
-def judgment_variables(record: Mapping[str, Any]) -> list[Variable]:
-    """The columns of a run's judgments.parquet, in order; categories with the panel's values."""
-    values = {
-        "persona": personas_of(record),
-        "axis": dict.fromkeys(axes_of(record), ""),
-        "model": dict.fromkeys(models_of(record), ""),
-    }
-    votes = [
-        replace(_points(name, label, "the vote", "judgment"), of="criterion", source=name)
-        for name, label in criteria_of(record).items()
-    ]
-    who = [
-        replace(one, values=values[one.name]) if one.name in values else one
-        for one in JUDGMENT_VARIABLES
-    ]
-    return [*who, *votes, *PROVENANCE_VARIABLES]
-
-
-def criteria_of(record: Mapping[str, Any]) -> dict[str, str]:
-    """Criterion to its label, by the run's record alone."""
-    names = record.get("identity", {}).get("criteria", ())
-    return {name: name.replace("_", " ").capitalize() for name in names}
-
-
-def personas_of(record: Mapping[str, Any]) -> dict[str, str]:
-    """Persona to its name as people read it."""
-    named = {one["id"]: one.get("label", "") for one in record.get("panel", {}).get("personas", ())}
-    ids = record.get("identity", {}).get("personas", {})
-    return {name: named.get(name, "") for name in (ids or named)}
-
-
-def axes_of(record: Mapping[str, Any]) -> list[str]:
-    """The axes of the run's personas, in order."""
-    personas = record.get("panel", {}).get("personas", ())
-    return list(dict.fromkeys(str(one["axis"]) for one in personas if one.get("axis")))
-
-
-def models_of(record: Mapping[str, Any]) -> list[str]:
-    """The run's judge models, in order."""
-    return list(record.get("identity", {}).get("models", {}))
-
-
-def markdown_rows(variables: Iterable[Variable], *more: tuple[str, str]) -> list[str]:
-    """The rows of a table for the docs: names, and what they hold; equal neighbours joined.
-
-    Args:
-        variables: in order.
-        more: (what stands in the place of the names, what they hold), after them.
-    """
-    joined: list[tuple[list[str], str]] = []
-    for one in variables:
-        if joined and joined[-1][1] == one.about:
-            joined[-1][0].append(f"`{one.name}`")
-        else:
-            joined.append(([f"`{one.name}`"], one.about))
-    rows = [(", ".join(names), about) for names, about in joined]
-    return [f"| {names} | {about} |" for names, about in (*rows, *more)]
+    return IN_TABLE.get((table, column)) or MEANINGS.get(column)

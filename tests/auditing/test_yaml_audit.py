@@ -1,4 +1,4 @@
-"""An audit that is a YAML file alone: the one of docs/audits.md, with and without a planted gap."""
+"""The audit of docs/guides/audits.md, a YAML file alone: with and without a planted gap."""
 
 from __future__ import annotations
 

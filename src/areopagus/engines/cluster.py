@@ -70,7 +70,7 @@ def demand_token(environment: MutableMapping[str, str], *, starts_cluster: bool)
                 InputFault(
                     _WHERE,
                     "must be given the cluster's token, in RAY_AUTH_TOKEN or a file named by "
-                    "RAY_AUTH_TOKEN_PATH; see docs/scaling.md",
+                    "RAY_AUTH_TOKEN_PATH; see docs/guides/scaling.md",
                 )
             ]
         )

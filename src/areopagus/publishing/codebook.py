@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..formats import count, listed_all, number, words
-from ..records.columns import MISSING, Variable
+from ..records.variables import MISSING, Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import spreadsheet_safe
@@ -193,7 +193,7 @@ def _csv_rows(book: TableCodebook) -> Iterator[list[Any]]:
         ]
         yield [
             book.table.name, one.name, spss[place], stata[place], one.label, _plain(one.about),
-            _TYPES[one.kind], one.unit, "; ".join(values), "; ".join(missing), one.source,
+            _TYPES[one.kind], one.unit, " | ".join(values), " | ".join(missing), one.source,
             found.n, found.n_valid, found.n - found.n_valid,
             *(found.missing[reason] if reason in one.reasons else "" for reason in MISSING),
             *(_figure(value) for value in (found.least, found.mean, found.most)),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import InputError, StoreError
 from ..formats import units, words
-from ..records.columns import Variable
+from ..records.variables import Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import replaced
 from .tables import LETTERS, UNITS, RunTable, SpssCodes, TableName, run_table

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import InputError
-from ..records.columns import (
+from ..records.variables import (
     MISSING,
     PROMPT_TEXT,
     RESPONSE_TEXT,
@@ -203,7 +203,7 @@ class SpssCodes:
     def codes(self) -> dict[str, int]:
         """Reason to its code in SPSS: -91 to -98; from -991 on where numbers are as low as that.
 
-        Ends of intervals are not cut to the scale, and a scale may begin below 0.
+        Ends of intervals are not cut to the scale: those of few models lie far below it.
         """
         base = next((one for one in _BASES if self.lowest > -one), _BASES[-1] * 1000)
         return {name: -(base + place) for place, name in enumerate(MISSING, start=1)}
