@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +253,20 @@ def test_a_run_that_came_from_no_log_gets_one_for_each_respondent(tmp_path: Path
             ("merit", 2),
         ]
         assert metrics(log)["composite"].metrics["mean"].value == 6.0
+
+
+def test_the_page_of_the_documentation_does_what_it_says(tmp_path: Path) -> None:
+    page = (TASKS.parents[2] / "docs" / "integrations" / "inspect.md").read_text()
+    blocks = re.findall(r"<!-- not run: needs Inspect; .*?-->\n```(\w+)\n(.*?)```", page, re.DOTALL)
+    assert [language for language, _ in blocks] == ["python", "sh", "sh"]
+    (tmp_path / "voting.py").write_text(blocks[0][1])
+    # The mock model counts tokens with a vocabulary that litellm has on disk.
+    (installed,) = find_spec("litellm").submodule_search_locations
+    vocabulary = Path(installed) / "litellm_core_utils" / "tokenizers"
+    script = f"set -e\nPATH={PROGRAMS}:$PATH\n" + "".join(text for _, text in blocks[1:])
+    (tmp_path / "commands.sh").write_text(script)
+    run(tmp_path, "/bin/bash", "commands.sh", TIKTOKEN_CACHE_DIR=str(vocabulary))
+    (log,) = (tmp_path / "runs" / "voting" / "inspect").glob("*.eval")
+    written = read_eval_log(log)
+    assert len(written.samples) == 4
+    assert set(written.samples[0].scores) == {"areopagus_panel", "areopagus_panel1"}
