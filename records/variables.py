@@ -1,7 +1,7 @@
-"""What every column of a run's tables means: the one source of docs, codebooks and exports.
+"""A run's tables as variables: label, kind, unit, values and what each means, and why numbers miss.
 
-docs/results.md holds the same sentences (a test compares them), a codebook shows them with what was
-found, and SPSS and Stata files carry the labels.
+What a column holds is said in `columns`, of which the reference is made as well; here is what a
+codebook and files for SPSS and Stata need beside it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
+
+from .columns import meaning
+from .run_folder import JUDGMENTS_FILE, SCORES_FILE
 
 Kind = Literal["id", "text", "words", "category", "count", "number"]
 Missing = Literal["", "judgment", "response", "unmeasured"]
@@ -108,7 +111,7 @@ class Variable:
     Attributes:
         name: of the column.
         label: in a few words, at most 80 characters.
-        about: what it holds; neighbours that share it stand in one row of the docs.
+        about: what it holds, in the words of the reference.
         kind: "id" and "text"; "words" (several values, with blanks between them); "category" (one
             of several values); "count" (whole) and "number".
         unit: of a number; "" where it has none.
@@ -146,161 +149,105 @@ class Variable:
 
 
 _POINTS = "points of the scale"
+_JUDGMENTS = "judgments"
+_TOKENS = "tokens"
+_DOLLARS = "US dollars"
+
+# (name, label, kind, unit, why numbers are missing, values)
+_Row = tuple[str, str, Kind, str, Missing, Mapping[str, str]]
+_NONE: Final[Mapping[str, str]] = {}
+
+_SCORES: Final[tuple[_Row, ...]] = (
+    ("response_id", "Response", "id", "", "", _NONE),
+    ("prompt_id", "Prompt", "id", "", "", _NONE),
+    ("respondent_id", "Respondent: who wrote the response", "id", "", "", _NONE),
+    ("status", "Status of the response", "category", "", "", RESPONSE_STATUS),
+    ("reason", "Why there is no score", "text", "", "", _NONE),
+    ("n_scored", "Judgments scored", "count", _JUDGMENTS, "", _NONE),
+    ("n_planned", "Judgments planned", "count", _JUDGMENTS, "", _NONE),
+    ("composite", "Composite score", "number", _POINTS, "response", _NONE),
+    ("composite_low", "Composite: lower end of the 95% interval", "number", _POINTS, "response",
+     _NONE),
+    ("composite_high", "Composite: upper end of the 95% interval", "number", _POINTS, "response",
+     _NONE),
+    ("interval_method", "How the interval was made", "category", "", "", INTERVAL_METHOD),
+    ("interval_reason", "Why there is no interval", "text", "", "", _NONE),
+    ("median", "Median of the judges' composites", "number", _POINTS, "response", _NONE),
+    ("trimmed_mean", "Mean of the judges' composites, trimmed by 10% at each end", "number",
+     _POINTS, "response", _NONE),
+    ("sd", "Standard deviation between judges", "number", _POINTS, "unmeasured", _NONE),
+    ("disagreement", "Disagreement between judges", "category", "", "", DISAGREEMENT),
+    ("share_abstained", "Share of judgments abstained", "number", "share, 0 to 1", "unmeasured",
+     _NONE),
+    ("n_abstained", "Judgments abstained", "count", _JUDGMENTS, "", _NONE),
+    ("n_refused", "Judgments refused", "count", _JUDGMENTS, "", _NONE),
+    ("n_unreadable", "Judgments unreadable", "count", _JUDGMENTS, "", _NONE),
+    ("n_failed", "Judgments failed", "count", _JUDGMENTS, "", _NONE),
+    ("n_not_asked", "Judgments not asked", "count", _JUDGMENTS, "", _NONE),
+    ("cost_usd", "Cost of the judgments", "number", _DOLLARS, "unmeasured", _NONE),
+    ("flags", "Flags of the screen", "words", "", "", FLAGS),
+    ("unbalanced", "Models with fewer judgments than the quorum", "text", "", "", _NONE),
+    ("prompt_text_id", "Unit of analysis: prompts of the same text", "id", "", "", _NONE),
+)  # fmt: skip
+_JUDGES: Final[tuple[_Row, ...]] = (
+    ("response_id", "Response", "id", "", "", _NONE),
+    ("prompt_id", "Prompt", "id", "", "", _NONE),
+    ("respondent_id", "Respondent: who wrote the response", "id", "", "", _NONE),
+    ("persona", "Persona of the judge", "category", "", "", _NONE),
+    ("axis", "Axis of the persona", "category", "", "", _NONE),
+    ("model", "Model of the judge", "category", "", "", _NONE),
+    ("repeat", "Repeat, from 0", "count", "", "", _NONE),
+    ("status", "Status of the judgment", "category", "", "", JUDGMENT_STATUS),
+    ("reason", "Why it is not scored", "text", "", "", _NONE),
+    ("detail", "What was wrong, in a sentence", "text", "", "", _NONE),
+)
+_PROVENANCE: Final[tuple[_Row, ...]] = (
+    ("rationale", "The judge's words", "text", "", "", _NONE),
+    ("mode", "What was asked for", "category", "", "", _MODES),
+    ("score_mode", "How the score was read", "category", "", "", _SCORE_MODES),
+    ("structured", "How structured output was asked for", "category", "", "", _STRUCTURED),
+    ("answered_by", "Model named in the answer", "category", "", "", _NONE),
+    ("repaired", "Whether a repair was asked for", "category", "", "", _YES_NO),
+    ("calls", "Replies behind the vote", "count", "replies", "unmeasured", _NONE),
+    ("input_tokens", "Input tokens, cached ones included", "count", _TOKENS, "unmeasured", _NONE),
+    ("cached_input_tokens", "Input tokens read from a cache", "count", _TOKENS, "unmeasured",
+     _NONE),
+    ("output_tokens", "Output tokens, reasoning included", "count", _TOKENS, "unmeasured", _NONE),
+    ("reasoning_tokens", "Output tokens of reasoning", "count", _TOKENS, "unmeasured", _NONE),
+    ("cost_usd", "Cost of the judgment", "number", _DOLLARS, "unmeasured", _NONE),
+    ("ledger_key", "Key in the ledger", "id", "", "", _NONE),
+)  # fmt: skip
 
 
-def _count(name: str, label: str, about: str) -> Variable:
-    return Variable(name, label, about, "count", "judgments")
+def _all(table: str, rows: Iterable[_Row]) -> tuple[Variable, ...]:
+    return tuple(
+        Variable(name, label, meaning(table, name) or "", kind, unit, values, missing)
+        for name, label, kind, unit, missing, values in rows
+    )
+
+
+SCORE_VARIABLES: Final = _all(SCORES_FILE, _SCORES)
+"""Columns of scores.csv that every run has, in order; see `tables.SCORE_COLUMNS`."""
+JUDGMENT_VARIABLES: Final = _all(JUDGMENTS_FILE, _JUDGES)
+"""Columns of judgments.parquet before the criteria; see `tables.JUDGMENT_COLUMNS`."""
+PROVENANCE_VARIABLES: Final = _all(JUDGMENTS_FILE, _PROVENANCE)
+"""Columns of judgments.parquet after the criteria; see `tables.PROVENANCE_COLUMNS`."""
+PROMPT_TEXT, RESPONSE_TEXT = (
+    Variable(name, label, meaning(SCORES_FILE, name) or "")
+    for name, label in (
+        ("prompt_text", "Text of the prompt"),
+        ("response_text", "Text of the response"),
+    )
+)
+
+OF_CRITERION: Final = "the panel's mean of this criterion, or an end of its 95% interval"
+OF_VOTE: Final = "the vote on this criterion"
+OF_PART: Final = "mean composite of the scored judgments of this axis, model or persona"
+OF_INPUT: Final = "a column of the input, as it came"
 
 
 def _points(name: str, label: str, about: str, missing: Missing = "response") -> Variable:
     return Variable(name, label, about, "number", _POINTS, missing=missing)
-
-
-SCORE_VARIABLES: Final = (
-    Variable("response_id", "Response", "from the input", "id"),
-    Variable("prompt_id", "Prompt", "from the input", "id"),
-    Variable("respondent_id", "Respondent: who wrote the response", "from the input", "id"),
-    Variable("status", "Status of the response", "see above", "category", values=RESPONSE_STATUS),
-    Variable("reason", "Why there is no score", "see above"),
-    _count("n_scored", "Judgments scored", "judgments"),
-    _count("n_planned", "Judgments planned", "judgments"),
-    _points("composite", "Composite score", "mean over criteria of the panel means, unweighted"),
-    _points("composite_low", "Composite: lower end of the 95% interval", "its 95% interval"),
-    _points("composite_high", "Composite: upper end of the 95% interval", "its 95% interval"),
-    Variable(
-        "interval_method", "How the interval was made",
-        "how the interval was made, and why there is none", "category", values=INTERVAL_METHOD,
-    ),
-    Variable(
-        "interval_reason", "Why there is no interval",
-        "how the interval was made, and why there is none",
-    ),
-    _points(
-        "median", "Median of the judges' composites",
-        "of the judgments' composites; trimmed by 10% of the judgments at each end",
-    ),
-    _points(
-        "trimmed_mean", "Mean of the judges' composites, trimmed by 10% at each end",
-        "of the judgments' composites; trimmed by 10% of the judgments at each end",
-    ),
-    _points(
-        "sd", "Standard deviation between judges",
-        "standard deviation between judges' composites, a judge's repeats averaged first, divisor "
-        "n − 1", "unmeasured",
-    ),
-    Variable(
-        "disagreement", "Disagreement between judges", "see below", "category", values=DISAGREEMENT
-    ),
-    Variable(
-        "share_abstained", "Share of judgments abstained",
-        "abstained over planned, without those that `precision` spared", "number", "share, 0 to 1",
-        missing="unmeasured",
-    ),
-    *(
-        _count(f"n_{name}", f"Judgments {name.replace('_', ' ')}", "judgments by status")
-        for name in _OF_JUDGMENTS
-    ),
-    Variable(
-        "cost_usd", "Cost of the judgments",
-        "what the replies cost when they were paid; empty where a price is unknown", "number",
-        "US dollars", missing="unmeasured",
-    ),
-    Variable(
-        "flags", "Flags of the screen", "of the screen, separated by spaces", "words", values=FLAGS
-    ),
-    Variable(
-        "unbalanced", "Models of which fewer judgments were scored than the quorum",
-        "models of which fewer judgments were scored than the quorum demands, separated by commas: "
-        "the composite of this row rests on other judges than elsewhere",
-    ),
-    Variable(
-        "prompt_text_id", "Unit of analysis: prompts of the same text",
-        "made from the prompt's text: prompts that share it are one unit of analysis, whatever "
-        "their `prompt_id`", "id",
-    ),
-)  # fmt: skip
-"""Columns of scores.csv that every run has, in order; see `tables.SCORE_COLUMNS`."""
-
-_WHO = "by whom; `repeat` from 0"
-_ASKED = (
-    "what was asked for: `dimensions`, `holistic`, `no_rubric`; `integer`, `expected`"
-)  # fmt: skip
-_TOKENS = (
-    "sums over its replies; null where the endpoint does not say. Input includes cached, output "
-    "includes reasoning"
-)
-_STATED = "see above; `detail` is a sentence and may quote the reply"
-
-
-def _tokens(name: str, label: str) -> Variable:
-    return Variable(name, label, _TOKENS, "count", "tokens", missing="unmeasured")
-
-
-JUDGMENT_VARIABLES: Final = (
-    Variable("response_id", "Response", "what was judged", "id"),
-    Variable("prompt_id", "Prompt", "what was judged", "id"),
-    Variable("respondent_id", "Respondent: who wrote the response", "what was judged", "id"),
-    Variable("persona", "Persona of the judge", _WHO, "category", of="persona"),
-    Variable("axis", "Axis of the persona", _WHO, "category"),
-    Variable("model", "Model of the judge", _WHO, "category"),
-    Variable("repeat", "Repeat, from 0", _WHO, "count"),
-    Variable("status", "Status of the judgment", _STATED, "category", values=JUDGMENT_STATUS),
-    Variable("reason", "Why it is not scored", _STATED),
-    Variable("detail", "What was wrong, in a sentence", _STATED),
-)
-"""Columns of judgments.parquet before the criteria; see `tables.JUDGMENT_COLUMNS`."""
-
-PROVENANCE_VARIABLES: Final = (
-    Variable("rationale", "The judge's words", "the judge's words, where the run asked for them"),
-    Variable("mode", "What was asked for", _ASKED, "category", values=_MODES),
-    Variable("score_mode", "How the score was read", _ASKED, "category", values=_SCORE_MODES),
-    Variable(
-        "structured", "How structured output was asked for",
-        "how structured output was asked for: `json_schema`, `json_object_schema`, `json_object`, "
-        "`prompt`", "category", values=_STRUCTURED,
-    ),
-    Variable(
-        "answered_by", "Model named in the answer",
-        "the model name in the answer, which may differ from the one asked", "category",
-    ),
-    Variable(
-        "repaired", "Whether a repair was asked for",
-        "whether a repair was asked for; replies behind the vote (0, 1, 2)", "category",
-        values=_YES_NO,
-    ),
-    Variable(
-        "calls", "Replies behind the vote",
-        "whether a repair was asked for; replies behind the vote (0, 1, 2)", "count", "replies",
-        missing="unmeasured",
-    ),
-    _tokens("input_tokens", "Input tokens, cached ones included"),
-    _tokens("cached_input_tokens", "Input tokens read from a cache"),
-    _tokens("output_tokens", "Output tokens, reasoning included"),
-    _tokens("reasoning_tokens", "Output tokens of reasoning"),
-    Variable(
-        "cost_usd", "Cost of the judgment",
-        "what its replies cost when they were paid; null where a price is unknown", "number",
-        "US dollars", missing="unmeasured",
-    ),
-    Variable("ledger_key", "Key in the ledger", "key of its first call in the ledger", "id"),
-)  # fmt: skip
-"""Columns of judgments.parquet after the criteria; see `tables.PROVENANCE_COLUMNS`."""
-
-PROMPT_TEXT: Final = Variable("prompt_text", "Text of the prompt", "what was asked")
-RESPONSE_TEXT: Final = Variable("response_text", "Text of the response", "what was judged")
-
-CRITERION_OF_SCORES: Final = (
-    "one for each criterion, with `_low` and `_high`", "panel mean and its 95% interval",
-)  # fmt: skip
-CRITERION_OF_JUDGMENTS: Final = (
-    "one for each criterion", "the vote; also of an abstained judgment; null otherwise",
-)  # fmt: skip
-MEANS: Final = (
-    "`axis_NAME`, `model_NAME`, `persona_NAME`", "mean composite of the scored judgments of each",
-)  # fmt: skip
-CARRIED: Final = (
-    "the input's other columns", "as they came; `input_NAME` where a name is taken",
-)  # fmt: skip
 
 
 def score_variables(
@@ -315,12 +262,10 @@ def score_variables(
     """
     known = {one.name: one for one in SCORE_VARIABLES}
     for name, label in criteria_of(record).items():
-        known[name] = replace(
-            _points(name, label, CRITERION_OF_SCORES[1]), of="criterion", source=name
-        )
+        known[name] = replace(_points(name, label, OF_CRITERION), of="criterion", source=name)
         for end, told in (("low", "lower"), ("high", "upper")):
             known[f"{name}_{end}"] = _points(
-                f"{name}_{end}", f"{label}: {told} end of the 95% interval", CRITERION_OF_SCORES[1]
+                f"{name}_{end}", f"{label}: {told} end of the 95% interval", OF_CRITERION
             )
     for of, label, names in (
         ("axis", "Mean composite of the {} judges", dict.fromkeys(axes_of(record))),
@@ -329,13 +274,13 @@ def score_variables(
     ):
         for name, shown in names.items():
             column = f"{of}_{name}"
-            one = _points(column, label.format(shown or name), MEANS[1], "unmeasured")
+            one = _points(column, label.format(shown or name), OF_PART, "unmeasured")
             known[column] = replace(one, of=of, source=name)
     numbers = set(numeric)
     return [
         known.get(name)
         or Variable(
-            name, f"{name} (of the input)", CARRIED[1], "number" if name in numbers else "text",
+            name, f"{name} (of the input)", OF_INPUT, "number" if name in numbers else "text",
             of="input",
         )
         for name in header
@@ -350,7 +295,7 @@ def judgment_variables(record: Mapping[str, Any]) -> list[Variable]:
         "model": dict.fromkeys(models_of(record), ""),
     }
     votes = [
-        replace(_points(name, label, "the vote", "judgment"), of="criterion", source=name)
+        replace(_points(name, label, OF_VOTE, "judgment"), of="criterion", source=name)
         for name, label in criteria_of(record).items()
     ]
     who = [
@@ -382,20 +327,3 @@ def axes_of(record: Mapping[str, Any]) -> list[str]:
 def models_of(record: Mapping[str, Any]) -> list[str]:
     """The run's judge models, in order."""
     return list(record.get("identity", {}).get("models", {}))
-
-
-def markdown_rows(variables: Iterable[Variable], *more: tuple[str, str]) -> list[str]:
-    """The rows of a table for the docs: names, and what they hold; equal neighbours joined.
-
-    Args:
-        variables: in order.
-        more: (what stands in the place of the names, what they hold), after them.
-    """
-    joined: list[tuple[list[str], str]] = []
-    for one in variables:
-        if joined and joined[-1][1] == one.about:
-            joined[-1][0].append(f"`{one.name}`")
-        else:
-            joined.append(([f"`{one.name}`"], one.about))
-    rows = [(", ".join(names), about) for names, about in joined]
-    return [f"| {names} | {about} |" for names, about in (*rows, *more)]

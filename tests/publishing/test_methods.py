@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -124,6 +125,21 @@ def test_latex_is_whole_and_every_row_has_its_cells(run: Run) -> None:
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 2
 
 
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")
+def test_latex_compiles_what_anybody_wrote(run: Run, tmp_path: Path) -> None:
+    table = Table(HOSTILE, "t", [Column(HOSTILE, "id"), Column("n", "count")], [["[1]", 1]])
+    hostile = Document(
+        "t", "methods",
+        [Section("one", HOSTILE, [Points([(HOSTILE, HOSTILE)]), table], "summary")],
+    )  # fmt: skip
+    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}\begin{document}"
+    body = to_latex(methods(run.path)) + to_latex(hostile)
+    (tmp_path / "m.tex").write_text(f"{head}\n{body}\\end{{document}}\n", encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "m.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
 def test_no_text_becomes_markup() -> None:
     table = Table(HOSTILE, "t", [Column("who", "id"), Column("n", "count")], [[HOSTILE, 1]])
     document = Document(
@@ -131,7 +147,7 @@ def test_no_text_becomes_markup() -> None:
         [Section("one", HOSTILE, [Points([(HOSTILE, HOSTILE)]), table], "summary")],
     )  # fmt: skip
     escaped = (
-        r"a\_b \& 50\% \#1 \{x\} \textbackslash{}input\{/etc/x\} "
+        r"a\_b \& 50\% \#1 \{x\} \textbackslash{}input\{/\allowbreak{}etc/\allowbreak{}x\} "
         r"\textasciitilde{}\textasciicircum{}\$ \textless{}i\textgreater{}-{}-\textbar{}"
         r"\textasciigrave{}*"
     )

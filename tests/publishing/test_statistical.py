@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,29 @@ def test_a_demonstration_says_so_in_the_file(tmp_path: Path, no_report: None) ->
         assert meta.file_label.startswith("DEMONSTRATION, no findings. Areopagus ")
     _, meta = read(tmp_path / "run" / "scores.sav", user_missing=True)
     assert "no language model" in " ".join(meta.notes)
+
+
+@pytest.mark.skipif(shutil.which("pspp") is None, reason="no PSPP on this machine")
+def test_pspp_leaves_the_codes_out_of_its_means(run: Run, tmp_path: Path) -> None:
+    export_run(run.path, "sav", tmp_path / "j.sav", table="judgments")
+    name = CRITERIA[0]
+    syntax = f"GET FILE='j.sav'.\nFREQUENCIES VARIABLES={name}.\nMEANS TABLES={name} BY persona.\n"
+    (tmp_path / "s.sps").write_text(syntax)
+    done = subprocess.run(
+        ["pspp", "s.sps"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    ours = run.judgments
+    votes = ours[ours["status"] == "scored"]
+    assert re.search(rf"Mean\W+{votes[name].mean():.2f}\W", done.stdout)
+    for status, n in ours["status"].value_counts().items():
+        if status != "scored":
+            label = str(status).replace("_", " ")
+            assert re.search(rf"\|(Missing| +) ?{label} *\| +{n}\|", done.stdout)
+    historian = votes[votes["persona"] == "historian"][name]
+    found = re.search(r"Academic Historian *\| *([\d.]+)\| *(\d+)\|", done.stdout)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(historian.mean(), abs=0.01)
+    assert int(found[2]) == len(historian)
 
 
 def test_codes_stand_below_every_number(run: Run) -> None:

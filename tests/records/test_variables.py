@@ -1,4 +1,4 @@
-"""Every column is described once: in code, and in the docs with the same words."""
+"""Every column of a run's tables is a variable with a label, and what it holds is said once."""
 
 from __future__ import annotations
 
@@ -6,51 +6,35 @@ from pathlib import Path
 
 from areopagus.aggregation.panel_interval import TWO_FACETS
 from areopagus.records import variables
-from areopagus.records.variables import (
-    CARRIED,
-    CRITERION_OF_JUDGMENTS,
-    CRITERION_OF_SCORES,
-    JUDGMENT_VARIABLES,
-    MEANS,
-    PROVENANCE_VARIABLES,
-    SCORE_VARIABLES,
-    markdown_rows,
-)
+from areopagus.records.columns import meaning
 from areopagus.records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
 from areopagus.records.types import STATUSES
+from areopagus.records.variables import JUDGMENT_VARIABLES, PROVENANCE_VARIABLES, SCORE_VARIABLES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "results.md"
 
 
-def test_the_described_columns_are_those_of_the_tables_in_their_order() -> None:
+def test_the_variables_are_the_columns_of_the_tables_in_their_order() -> None:
     assert tuple(one.name for one in SCORE_VARIABLES) == SCORE_COLUMNS
     assert tuple(one.name for one in JUDGMENT_VARIABLES) == JUDGMENT_COLUMNS
     assert tuple(one.name for one in PROVENANCE_VARIABLES) == PROVENANCE_COLUMNS
 
 
-def test_the_docs_say_of_each_column_what_a_codebook_says() -> None:
-    scores = markdown_rows(SCORE_VARIABLES, CRITERION_OF_SCORES, MEANS, CARRIED)
-    judgments = [
-        *markdown_rows(JUDGMENT_VARIABLES, CRITERION_OF_JUDGMENTS),
-        *markdown_rows(PROVENANCE_VARIABLES),
-    ]
-    for rows in (scores, judgments):
-        assert "\n".join(rows) in PAGE
-
-
-def test_the_docs_say_what_each_value_means() -> None:
-    for values in (
-        columns.JUDGMENT_STATUS, columns.RESPONSE_STATUS, columns.DISAGREEMENT,
-        columns.INTERVAL_METHOD,
-    ):  # fmt: skip
-        for value, about in values.items():
-            assert f"| `{value}` | {about} |" in PAGE
-    for flag in columns.FLAGS:
-        assert f"`{flag}`" in PAGE
-    assert tuple(columns.JUDGMENT_STATUS) == STATUSES
-    assert TWO_FACETS in columns.INTERVAL_METHOD
-
-
-def test_labels_fit_into_every_format() -> None:
+def test_each_is_described_as_in_the_reference_and_its_label_fits_every_format() -> None:
+    for one in SCORE_VARIABLES:
+        assert one.about == meaning("scores.csv", one.name)
+    for one in (*JUDGMENT_VARIABLES, *PROVENANCE_VARIABLES):
+        assert one.about == meaning("judgments.parquet", one.name)
     for one in (*SCORE_VARIABLES, *JUDGMENT_VARIABLES, *PROVENANCE_VARIABLES):
         assert 0 < len(one.label.encode()) <= 80
+
+
+def test_every_value_stands_in_the_reference() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for values in (
+        variables.JUDGMENT_STATUS, variables.RESPONSE_STATUS, variables.DISAGREEMENT,
+        variables.INTERVAL_METHOD, variables.FLAGS,
+    ):  # fmt: skip
+        assert [value for value in values if f"`{value}`" not in text] == []
+    assert tuple(variables.JUDGMENT_STATUS) == STATUSES
+    assert TWO_FACETS in variables.INTERVAL_METHOD

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..formats import count, listed_all, number, words
-from ..records.variables import MISSING, Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import spreadsheet_safe
+from ..records.variables import MISSING, OF_CRITERION, OF_INPUT, OF_PART, OF_VOTE, Variable
 from ..reports.document import Cell, Column, Document, Paragraph, Part, Points, Section, Table
 from .statistical import SPSS, STATA, category_codes, legal_names, value_label
 from .tables import LETTERS, TABLES, RunTable, SpssCodes, run_table, run_texts
@@ -240,24 +240,21 @@ def _variables(books: Sequence[TableCodebook]) -> Iterator[Part]:
     )
     columns = [
         Column("Variable", "id"), Column("What it is", "wide"), Column("Valid", "count"),
-        Column("Missing", "count"), Column("Least", "number"), Column("Mean", "number"),
-        Column("Most", "number"),
+        Column("Missing", "count"), Column("Min", "number"), Column("Mean", "number"),
+        Column("Max", "number"),
     ]  # fmt: skip
     for book in books:
         rows = []
-        shared = Counter(one.about for one in book.table.variables)
         for one in book.table.variables:
             found = book.found[one.name]
             note = listed_all(
                 [f"{count(n)} {words(why)}" for _, _, why, n in book.missing_of(one) if n]
             )
-            unit = one.unit or _TYPES[one.kind]
-            told = _told(one, shared[one.about])
             numbers = (found.least, found.mean, found.most)
             rows.append(
                 [
                     one.name,
-                    Cell(told, note=unit),
+                    Cell(f"{one.label}.", note=_note(one)),
                     found.n_valid,
                     Cell(found.n - found.n_valid, note=note),
                     *(None if v is None or math.isinf(v) else v for v in numbers),
@@ -270,14 +267,11 @@ def _variables(books: Sequence[TableCodebook]) -> Iterator[Part]:
         )  # fmt: skip
 
 
-def _told(one: Variable, n_sharing: int) -> str:
-    """What a variable is: its label, and the sentence of the docs where that says more."""
-    about = _plain(one.about)
-    if n_sharing > 1 or about in ("see above", "see below") or one.of == "input":
-        return f"{one.label}."
-    told = f"{about[0].upper()}{about[1:]}."
-    head = one.label.lower()[:24]
-    return told if about.lower().startswith(head) else f"{one.label}. {told}"
+def _note(one: Variable) -> str:
+    """What a variable holds, in the words of the reference, and its unit or type."""
+    unit = one.unit or _TYPES[one.kind]
+    is_known = one.about not in (OF_CRITERION, OF_VOTE, OF_PART, OF_INPUT, "")
+    return f"{_plain(one.about)} ({unit})" if is_known else unit
 
 
 def _missing(books: Sequence[TableCodebook]) -> Iterator[Part]:

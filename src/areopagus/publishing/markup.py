@@ -13,6 +13,8 @@ from ..formats import UNDEFINED, estimate
 from ..reports.document import Cell, Column, Document, Paragraph, Points, Scalar, Section, Table
 
 WIDTH: Final = 80
+MOST_COLUMNS: Final = 5
+"""A table of more is set narrower in LaTeX."""
 
 _TEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -21,7 +23,7 @@ _TEX: Final = {
     "−": "$-$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "≥": r"$\ge$", "±": r"$\pm$",
     "∞": r"$\infty$", "α": r"$\alpha$", "τ": r"$\tau$", "Δ": r"$\Delta$", "δ": r"$\delta$",
     "“": "``", "”": "''", "‘": "`", "’": "'", "…": r"\dots{}", "†": r"\dag{}",
-    "`": r"\textasciigrave{}",
+    "`": r"\textasciigrave{}", "/": r"/\allowbreak{}",
 }  # fmt: skip
 """Signs that are commands in LaTeX, and those that its usual fonts lack."""
 
@@ -76,9 +78,15 @@ def _wrapped(text: str) -> list[str]:
 def latex(text: str) -> str:
     """A text for LaTeX: nothing in it is a command."""
     plain = " ".join(visible_text(text).split())
-    # Two hyphens would become a dash; and a fi is no matter.
+    # Two hyphens would become a dash.
     plain = re.sub(r"-(?=-)", "-\0", plain)
-    return "".join(_TEX.get(sign, sign) for sign in plain).replace("\0", "{}")
+    told = "".join(_TEX.get(sign, sign) for sign in plain).replace("\0", "{}")
+    # A hash is longer than a line, and a line breaks nowhere else.
+    return re.sub(r"[0-9a-f]{64}", lambda one: r"\allowbreak{}".join(_pieces(one[0])), told)
+
+
+def _pieces(text: str, size: int = 8) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def markdown(text: str) -> str:
@@ -101,7 +109,9 @@ def _cells(row: Sequence[Scalar | Cell], columns: Sequence[Column]) -> Iterator[
 
 def _latex_table(table: Table) -> Iterator[str]:
     marks = "".join("r" if column.is_numeric else "l" for column in table.columns)
-    yield from (r"\begin{table}", r"\centering", r"\small")
+    is_wide = len(table.columns) > MOST_COLUMNS
+    size = r"\footnotesize\setlength{\tabcolsep}{3pt}" if is_wide else r"\small"
+    yield from (r"\begin{table}", r"\centering", size)
     yield from _wrapped(rf"\caption{{{latex(table.caption)}}}")
     yield rf"\begin{{tabular}}{{{marks}}}"
     yield r"\toprule"

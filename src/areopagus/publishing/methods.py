@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..errors import InputError, InputFault
 from ..formats import count, dollars, estimate, listed_all, number, percent, said, units, words
-from ..records.variables import criteria_of
 from ..records.estimates import estimate_at, estimates_of, select
 from ..records.run_folder import JUDGMENTS_FILE, RUN_FILE, run_identity_hash
+from ..records.variables import criteria_of
 from ..reports.document import Column, Document, Points, Section, Table
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import InputError, StoreError
 from ..formats import units, words
-from ..records.variables import Variable
 from ..records.export import KINDS, Exported
 from ..records.run_folder import replaced
+from ..records.variables import Variable
 from .tables import LETTERS, UNITS, RunTable, SpssCodes, TableName, run_table
 
 if TYPE_CHECKING:
@@ -178,9 +178,8 @@ def _columns(form: _Form, table: RunTable, frame: pd.DataFrame, codes: dict[str,
         if variable.is_numeric:
             columns[name] = _numbers(form, table, variable, name, frame, made, codes)
             if form is SPSS:
-                digits = (
-                    0 if variable.kind == "count" else 8 if variable.unit == "US dollars" else 4
-                )
+                # Votes are whole, and their means are shown with the decimals of the variable.
+                digits = {"judgments": 0, "tokens": 0, "US dollars": 8}.get(variable.unit, 4)
                 made.formats[name] = f"F14.{digits}"
         elif variable.kind == "category":
             code_of = category_codes(variable, column.dropna().unique())

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import InputError
+from ..records.run_folder import JUDGMENTS_FILE, read_run_file
+from ..records.tables import read_texts, score_frame
 from ..records.variables import (
     MISSING,
     PROMPT_TEXT,
@@ -21,8 +23,6 @@ from ..records.variables import (
     judgment_variables,
     score_variables,
 )
-from ..records.run_folder import JUDGMENTS_FILE, read_run_file
-from ..records.tables import read_texts, score_frame
 
 if TYPE_CHECKING:
     import pandas as pd
