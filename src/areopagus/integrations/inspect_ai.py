@@ -212,7 +212,7 @@ def _explanation(scores: Sequence[CriterionScore], told: Mapping[str, Any]) -> s
     if first.value is not None:
         lines = [f"{one.name}: {_shown(one)}" for one in scores]
         lines[0] += f" ({judged})"
-    if told.get("not_asked_because"):
+    if told.get("not_asked_because") and told["status"] != "screened":
         lines.append(f"Not asked because of: {', '.join(told['not_asked_because'])}")
     if told["flags"]:
         lines.append(f"Flags: {', '.join(told['flags'])}")
