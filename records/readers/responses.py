@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -145,6 +145,7 @@ class SourceSummary:
             gives verbatim to two or more different prompts.
         text_chars: characters of all prompts and responses together.
         notices: sentences for the user: what was assumed.
+        left_out: reason to number of the samples that have no response.
     """
 
     name: str
@@ -156,6 +157,7 @@ class SourceSummary:
     repeated_texts: frozenset[int]
     text_chars: int
     notices: tuple[str, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 class RowSource(ABC, Generic[RowT]):
@@ -310,6 +312,7 @@ class RowSource(ABC, Generic[RowT]):
             repeated_texts=seen.repeated_texts(),
             text_chars=text_chars,
             notices=self._notices(lacking, n_rows, left_out),
+            left_out=dict(left_out.most_common()),
         )
 
     def rows(self) -> Iterator[RowT]:

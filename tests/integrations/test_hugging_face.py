@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from processes import areopagus
 from tools import needs
 
 from areopagus import Panel, Run
@@ -41,8 +42,10 @@ configs:
   data_files:
   - {split: test, path: test.jsonl}
   - {split: train, path: "train/*.jsonl"}
+- config_name: broken
+  data_files: "broken/*.jsonl"
 - config_name: other
-  data_files: other.csv
+  data_files: other.json
 ---
 """
 FILES = {
@@ -50,7 +53,8 @@ FILES = {
     "test.jsonl": lines(ROWS[:4]),
     "train/a.jsonl": lines(ROWS[4:6]),
     "train/b.jsonl": lines(ROWS[6:]),
-    "other.csv": b"response_id,prompt_text,response_text\n1,Why?,Because.\n",
+    "other.json": b'[{"response_id": 1, "prompt_text": "Why?"}]',
+    "broken/a.jsonl": b"no JSON\n",
     "picture.png": b"x" * 1000,
 }
 
@@ -134,7 +138,7 @@ def test_a_file_of_a_data_set_is_brought_and_named_by_its_commit(hub: Hub) -> No
     [
         ("/test", ROWS[:4]),
         ("/answers/train", ROWS[4:]),
-        ("/other", [{"response_id": 1, "prompt_text": "Why?", "response_text": "Because."}]),
+        ("/other", [{"response_id": 1, "prompt_text": "Why?"}]),
     ],
 )
 def test_the_rows_of_a_split_are_those_of_its_files(
@@ -173,15 +177,30 @@ def test_a_hub_that_cannot_be_reached_is_said_and_nothing_else_is_tried() -> Non
         from_hub("hf://lab/answers/test", endpoint=endpoint)
 
 
-def test_a_split_of_the_hub_is_scored(hub: Hub, tmp_path: Path, monkeypatch: Any) -> None:
-    # A command has no argument for the endpoint: the library takes it from HF_ENDPOINT.
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
-    with Panel(personas=["historian"]) as panel:
-        run = panel.score_many("hf://lab/answers/test", tmp_path / "run", on_progress=False)
-    assert run.record["responses"]["n"] == 4
-    assert json.loads((run.path / "run.json").read_text())["source"]["name"] == (
-        f"hf://lab/answers@{SHA}/test"
-    )
+def test_a_file_that_the_library_cannot_read_is_said(hub: Hub) -> None:
+    def read() -> list[Any]:
+        _, rows = from_hub("hf://lab/answers/broken", endpoint=hub.endpoint)
+        assert not isinstance(rows, Path)
+        return list(rows)
+
+    with pytest.raises(InputError, match="not readable as a data set"):
+        read()
+
+
+def test_a_split_of_the_hub_that_the_environment_names_is_scored(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "HF_ENDPOINT": hub.endpoint,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_OFFLINE": "0",
+    }.items():
+        monkeypatch.setenv(name, value)
+    done = areopagus("score", "hf://lab/answers/test", "--out", "run", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["responses"]["n"] == 4
+    assert record["source"] == f"hf://lab/answers@{SHA}/test"
 
 
 def test_folders_that_the_library_saved_are_read_with_one_split_or_the_split_s_folder(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from areopagus import Panel
+from areopagus import Panel, score_prompts
 from areopagus.errors import InputError
 from areopagus.records.readers import PromptSource, ResponseSource, SourceSummary
 from areopagus.records.types import Sample
@@ -76,10 +76,9 @@ def test_samples_of_lm_eval_are_what_the_model_wrote_and_not_what_a_filter_kept(
     assert {one.respondent_id for one in found.values()} == {"lab/small"}
     assert (found["1_1"].prompt_id, found["1_1"].prompt_text) == ("1", "Q: number 1?\nA:")
     assert found["0"].extra == {"task": "civics_us", "target": "42", "score_exact_match": 0.5}
-    assert summary.notices == (
-        "1 sample without a response left out (1: a log-likelihood was asked for, and no text was "
-        "written)",
-    )
+    (notice,) = summary.notices
+    assert notice.startswith("1 sample without a response left out (1: a log-likelihood was asked")
+    assert summary.left_out == {"a log-likelihood was asked for, and no text was written": 1}
 
 
 def test_samples_of_lm_eval_may_have_lists_of_arguments_and_chat_messages(tmp_path: Path) -> None:
@@ -94,8 +93,8 @@ def test_samples_of_lm_eval_may_have_lists_of_arguments_and_chat_messages(tmp_pa
     summary, found = responses(path)
     assert found["0"].prompt_text == "Plain?"
     assert found["1"].prompt_text == "System: Be brief.\n\nUser: ?"
-    assert summary.notices == ("no respondent_id: all 2 responses are taken as written by "
-                               "'unnamed'",)  # fmt: skip
+    (notice,) = summary.notices
+    assert notice.startswith("no respondent_id: all 2 responses are taken as written by")
 
 
 # HELM --------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ def test_states_of_helm_keep_instances_perturbations_trials_and_completions_apar
         "id1": "one", "id1_typos": "two", "id2_typos": "three", "id1_dialect": "four",
         "id1_dialect-2": "five", "id1_trial1": "six", "id3_0": "seven", "id3_1": "eight",
     }  # fmt: skip
-    assert found["id3_1"].prompt_id == "id3" and found["id3_1"].prompt_text == "Said?"
+    assert (found["id3_1"].prompt_id, found["id3_1"].prompt_text) == ("id3", "Said?")
     assert {one.respondent_id for one in found.values()} == {"lab/model"}
     assert found["id1_typos"].extra["perturbation"] == "typos"
 
@@ -157,11 +156,13 @@ def test_what_is_no_answer_in_helm_is_counted_with_its_reason(tmp_path: Path) ->
     )  # fmt: skip
     summary, found = responses(path)
     assert list(found) == ["id1"]
-    (notice,) = summary.notices
-    assert notice.startswith("7 samples without a response left out (3: a log-likelihood was asked")
-    for reason in ("cut off at its length limit", "its request failed", "its request was not sent",
-                   "it has no completion"):  # fmt: skip
-        assert f"1: {reason}" in notice
+    assert summary.left_out == {
+        "a log-likelihood was asked for, and no text was written": 3,
+        "cut off at its length limit": 1,
+        "its request failed": 1,
+        "its request was not sent": 1,
+        "it has no completion": 1,
+    }
 
 
 # Batches -----------------------------------------------------------------------------------------
@@ -230,14 +231,15 @@ def test_lines_of_an_openai_batch_are_responses_and_what_failed_is_counted(tmp_p
     }  # fmt: skip
     assert found["b_1"].prompt_text == "What of b?"
     assert {one.respondent_id for one in found.values()} == {"gpt-x-2026"}
-    (notice,) = summary.notices
-    assert notice.startswith(
-        "8 samples without a response left out (2: cut off at its length limit"
-    )
-    for reason in ("it calls a tool and has no text", "its request failed (rate_limit)", "it has no "
-                   "text", "its request was not sent before it expired", "stopped by a content "
-                   "filter", "no line of the file answers its prompt"):  # fmt: skip
-        assert f"1: {reason}" in notice
+    assert summary.left_out == {
+        "cut off at its length limit": 2,
+        "it has no text": 1,
+        "it calls a tool and has no text": 1,
+        "its request failed (rate_limit)": 1,
+        "its request was not sent before it expired": 1,
+        "stopped by a content filter": 1,
+        "no line of the file answers its prompt": 1,
+    }
 
 
 def test_lines_of_an_anthropic_batch_are_responses_and_what_failed_is_counted(
@@ -265,11 +267,13 @@ def test_lines_of_an_anthropic_batch_are_responses_and_what_failed_is_counted(
     summary, found = responses(path, prompts_from=given)
     assert {name: one.response_text for name, one in found.items()} == {"a": "one", "d": ""}
     assert found["a"].prompt_text == "System: Be brief.\n\nUser: What of a?"
-    (notice,) = summary.notices
-    for reason in ("cut off at its length limit", "stopped by a content filter", "its request failed "
-                   "(overloaded_error)", "its request was canceled", "its request was not sent "
-                   "before it expired"):  # fmt: skip
-        assert f"1: {reason}" in notice
+    assert summary.left_out == {
+        "cut off at its length limit": 1,
+        "stopped by a content filter": 1,
+        "its request failed (overloaded_error)": 1,
+        "its request was canceled": 1,
+        "its request was not sent before it expired": 1,
+    }
 
 
 def test_the_input_of_a_batch_is_a_file_of_prompts_in_each_of_its_forms(tmp_path: Path) -> None:
@@ -285,9 +289,9 @@ def test_the_input_of_a_batch_is_a_file_of_prompts_in_each_of_its_forms(tmp_path
              for at, one in enumerate(bodies)]  # fmt: skip
     with PromptSource(write_lines(tmp_path / "input.jsonl", lines)) as source:
         source.check()
-        assert [row.prompt_text for row in source.rows()] == [
-            "System: Be brief.\n\nUser: Said?", "System: Be brief.\n\nUser: Plain?", "Part?", "Old?",
-        ]  # fmt: skip
+        asked = [row.prompt_text for row in source.rows()]
+    said, plain = ("System: Be brief.\n\nUser: " + one for one in ("Said?", "Plain?"))
+    assert asked == [said, plain, "Part?", "Old?"]
 
 
 def test_prompts_are_joined_to_any_table_that_has_none(tmp_path: Path) -> None:
@@ -392,6 +396,13 @@ def test_a_batch_is_scored_with_its_input_and_what_failed_is_in_the_run(tmp_path
     prompts = write_prompts(tmp_path / "in.jsonl", ["a", "b"])
     with Panel(personas=["moral_philosopher", "historian"]) as panel:
         run = panel.score_many(out, tmp_path / "run", prompts_from=prompts, on_progress=False)
+    expired = "its request was not sent before it expired"
     assert run.record["responses"]["n"] == 1
-    assert any("its request was not sent before it expired" in one for one in
-               run.record["notices"])  # fmt: skip
+    assert run.record["responses"]["left_out"] == {expired: 1}
+    assert any(expired in one for one in run.record["notices"])
+
+
+def test_targets_are_asked_no_prompts_from_another_file(tmp_path: Path) -> None:
+    prompts = write_prompts(tmp_path / "in.jsonl", ["a"])
+    with pytest.raises(InputError, match="are for responses that are there already"):
+        score_prompts(prompts, "offline/respondent", out=tmp_path / "run", prompts_from=prompts)

@@ -63,7 +63,7 @@ class HubAddress(NamedTuple):
             parts = parts[1:]
         owner, name, *rest = [*parts, ""][:2] + parts[2:]
         name, _, revision = name.partition("@")
-        if not owner or not name or any(one in ("", ".", "..") for one in rest):
+        if any(one in ("", ".", "..") for one in (owner, name, *rest)):
             raise InputError([InputFault(address, f"must be {_FORM}")])
         return cls(f"{owner}/{name}", revision.replace("%2F", "/") or None, "/".join(rest))
 
@@ -91,7 +91,6 @@ def from_hub(
     asked = HubAddress.read(address)
     try:
         import huggingface_hub as hub
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
     except ImportError as error:
         message = "hf:// needs other packages: pip install 'areopagus[hf]'"
         raise InputError([InputFault(address, message)]) from error
@@ -117,10 +116,10 @@ def from_hub(
             revision=info.sha,
             allow_patterns=[*wanted, *_CARD_FILES],
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # of the library and of its HTTP client, which has changed
         raise InputError([InputFault(address, _told(error, api.endpoint))]) from error
-    except ValueError as error:  # a name that can be none
-        raise InputError([InputFault(address, f"{error}"[:300])]) from error
     return name, _split(address, folder, asked.rest)
 
 
@@ -143,6 +142,8 @@ def _told(error: Exception, endpoint: str) -> str:
         )
     if status is not None:
         return f"{endpoint} answered HTTP {status}"
+    if kind == "HFValidationError":
+        return f"names no data set: {error}"[:300]
     if kind == "OfflineModeIsEnabled":
         return "cannot be brought: HF_HUB_OFFLINE is set. A folder on this machine can be scored"
     return (
@@ -176,9 +177,20 @@ def _split(address: str, folder: str, rest: str) -> Iterator[Mapping[str, Any]]:
     except InputError:
         raise
     except Exception as error:  # whatever the library meets in others' files; it has no list
-        message = f"not readable as a data set: {type(error).__name__}: {error}"[:300]
-        raise InputError([InputFault(address, message)]) from error
-    return iter(rows)
+        raise _unreadable(address, error) from error
+    return _rows(address, rows)
+
+
+def _rows(address: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    try:
+        yield from rows
+    except Exception as error:
+        raise _unreadable(address, error) from error
+
+
+def _unreadable(address: str, error: Exception) -> InputError:
+    message = f"not readable as a data set: {type(error).__name__}: {error}"[:300]
+    return InputError([InputFault(address, message)])
 
 
 def _choose(address: str, what: str, names: Sequence[str]) -> InputError:
