@@ -17,7 +17,6 @@ from shutil import copyfile
 from typing import Any, Final, NamedTuple
 
 from ..errors import InputError, InputFault, visible_text
-from .estimates import ESTIMATES_CSV, ESTIMATES_FILE
 from .run_folder import (
     ANSWERS_FILE,
     JUDGMENTS_FILE,
@@ -86,8 +85,8 @@ _OWN_FILES = (
     SCORES_FILE,
     TEXTS_FILE,
     ANSWERS_FILE,
-    ESTIMATES_FILE,
-    ESTIMATES_CSV,
+    "estimates.parquet",
+    "estimates.csv",
     REPORT_FILE,
 )
 WORKBOOK_ROWS = 1_048_575

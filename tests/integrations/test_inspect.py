@@ -144,6 +144,22 @@ def test_models_of_a_role_judge_by_inspects_own_calls(tmp_path: Path) -> None:
     assert sum(one.event == "model" and one.role == "grader" for one in of_sample.events) == 2
 
 
+def test_the_cost_cap_holds_for_models_of_a_role_whose_prices_inspect_knows(tmp_path: Path) -> None:
+    prices = {"input": 10, "output": 10, "input_cache_write": 12, "input_cache_read": 1}
+    (tmp_path / "prices.json").write_text(json.dumps({"openai/gpt-4o-mini": prices}))
+    with ProviderServer(constant(json.dumps(GOOD))) as server:
+        keys = {"OPENAI_BASE_URL": server.openai_base, "OPENAI_API_KEY": "none"}
+        role = ("--model-role", "grader=openai/gpt-4o-mini", "--model-cost-config", "prices.json")
+        # Asking all would cost three times as much.
+        size = ("-T", "n=40", "-T", "max_cost=0.5")
+        log = read_eval_log(evaluated(tmp_path, "by_role", *size, *role, **keys))
+    told = [one.explanation for one in panel_scores(log).values()]
+    assert any("Not asked because of: budget" in one for one in told)
+    spent = Run(tmp_path / "panel").record["sessions"][-1]["spent_usd"]
+    assert spent == pytest.approx(log.stats.role_usage["grader"].total_cost)
+    assert 0 < spent <= 0.5
+
+
 def test_inspect_score_finds_the_scorer_by_its_entry_point(tmp_path: Path) -> None:
     log = evaluated(tmp_path, "plain", "-T", "n=4", "-T", "epochs=1")
     out = tmp_path / "scored.eval"

@@ -73,7 +73,7 @@ def test_each_sample_and_epoch_is_a_response(tmp_path: Path, packed: str) -> Non
         "response_id": "q/1 ü_epoch_1",
         "prompt_id": "q/1 ü",
         "prompt_text": "What of q/1 ü?",
-        "response_text": "So so.",
+        "response_text": "It depends.",
         "respondent_id": "lab/model",
         "sample_id": "q/1 ü",
         "epoch": 1,

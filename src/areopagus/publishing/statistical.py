@@ -125,19 +125,20 @@ def _export(
         pieces.append(frame)
     whole = pd.concat(pieces, ignore_index=True) if len(pieces) > 1 else pieces[0]
     made = _columns(form, table, whole, codes.codes())
+    data: Any = made.frame  # the library's own type is of two kinds of frames at once
     with replaced(target) as part:
         # The library closes its file in a way that hides a full disk: it says that writing failed.
         try:
             if form is SPSS:
                 pyreadstat.write_sav(
-                    made.frame, part, file_label=_file_label(table, form), note=_notes(table),
+                    data, part, file_label=_file_label(table, form), note=_notes(table),
                     column_labels=made.labels, variable_value_labels=made.values,
                     missing_ranges=made.missing, variable_measure=made.measures,
                     variable_format=made.formats, row_compress=True,
                 )  # fmt: skip
             else:
                 pyreadstat.write_dta(
-                    made.frame, part, file_label=_file_label(table, form),
+                    data, part, file_label=_file_label(table, form),
                     column_labels=made.labels, variable_value_labels=made.values,
                     missing_user_values=made.missing, version=15,
                 )  # fmt: skip
