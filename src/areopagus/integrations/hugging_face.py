@@ -155,7 +155,7 @@ def _told(error: Exception, endpoint: str) -> str:
 def _split(address: str, folder: str, rest: str) -> Iterator[Mapping[str, Any]]:
     """The rows of one split of a data set's files."""
     try:
-        import datasets
+        import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         message = "a split needs another package: pip install 'areopagus[hf]'; or name a file"
         raise InputError([InputFault(address, message)]) from error
