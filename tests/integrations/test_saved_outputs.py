@@ -12,6 +12,7 @@ import pytest
 
 from areopagus import Panel, score_prompts
 from areopagus.errors import InputError
+from areopagus.records.export import export_run
 from areopagus.records.readers import PromptSource, ResponseSource, SourceSummary
 from areopagus.records.types import Sample
 
@@ -307,7 +308,7 @@ def test_a_batch_without_its_prompts_says_how_to_name_them(tmp_path: Path) -> No
     path = write_lines(tmp_path / "out.jsonl", [openai_line("a", completion("one"))])
     assert "prompt_text: there is no such column" in refused(path)
     assert "as `prompts_from`" in refused(path)
-    rows = [{"response_id": "1", "prompt_id": "a", "response_text": "one"}] * 1
+    rows = [{"response_id": "1", "prompt_id": "a", "response_text": "one"}]
     prompts = write_prompts(tmp_path / "prompts.jsonl", ["z"])
     told = refused(write_lines(tmp_path / "r.jsonl", rows), prompts_from=prompts)
     assert "r.jsonl:1: prompt_id: 'a' does not stand in" in told
@@ -400,6 +401,9 @@ def test_a_batch_is_scored_with_its_input_and_what_failed_is_in_the_run(tmp_path
     assert run.record["responses"]["n"] == 1
     assert run.record["responses"]["left_out"] == {expired: 1}
     assert any(expired in one for one in run.record["notices"])
+    card = export_run(run.path, "hf", tmp_path / "set").path / "README.md"
+    told = f"Left out, because there was no response: 1 sample (1: {expired})."
+    assert told in " ".join(card.read_text().split())
 
 
 def test_targets_are_asked_no_prompts_from_another_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ Reading needs `areopagus[hf]`; a folder that `datasets` saved, and the export, n
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -129,6 +130,7 @@ def _is_table(name: str) -> bool:
 
 def _told(error: Exception, endpoint: str) -> str:
     """Why the hub gave nothing, in a sentence."""
+    endpoint = re.sub(r"//[^/@]*@", "//", endpoint)  # with a password it would be shown
     status = getattr(getattr(error, "response", None), "status_code", None)
     kind = type(error).__name__
     if kind == "GatedRepoError":
