@@ -3,7 +3,7 @@
 Run: python benchmarks/simulate_checked_readings.py --worlds 1500 --seed 1
 Prints one line a world; the Monte Carlo error of a share of .95 of 1,500 worlds is .006. 300 texts
 of 60 prompts, each that of one to six answers; people label 100 texts without error. The figures
-stand in docs/guides/audits.md.
+stand in docs/how-it-works/simulations.md.
 """
 
 import argparse

@@ -159,7 +159,7 @@ def export_run(
             [InputFault("", f"is no option of {kind}, whose options are: {fits}", name)
              for name in unknown]
         )  # fmt: skip
-    return write(folder, target, **given)
+    return write(folder, None if out is None else target, **given)
 
 
 def _writer(kind: ExportKind) -> Callable[..., Exported]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import io
 import re
 import shlex
@@ -18,21 +19,24 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 import pytest
+import yaml
 from processes import areopagus
 
+import areopagus as package
 from areopagus import Panel
 from areopagus.cli.main import COMMANDS, cli
 from areopagus.personas import read_persona_files
 from areopagus.records.readers.responses import PromptSource, ResponseSource
-from areopagus.settings import read_settings
+from areopagus.settings import PanelSettings, read_settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / "README.md", *DOCS, ROOT / "examples" / "README.md"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS, ROOT / "examples" / "README.md"]
 
 _FENCE = re.compile(r"^```(\w*)\s*$")
 _NOT_RUN = re.compile(r"^<!-- not run: (\S.*) -->$")
@@ -41,6 +45,8 @@ _INLINE = re.compile(r"`([^`]+)`")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _LEFT_OUT = "…"
+PLACEHOLDER = "NAME"
+"""In the name of a file that a reader is to make."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +245,7 @@ def test_the_prose_names_no_command_and_no_option_that_does_not_exist() -> None:
     for page in PAGES:
         for code in _INLINE.findall(prose_of(page)):
             words = code.split()
-            if words[0] == "inspect":  # another program's options
+            if words[0] in ("inspect", "ruff"):  # another program's options
                 continue
             if words[0] == "python" and len(words) > 1 and words[1].startswith("benchmarks/"):
                 script = (ROOT / words[1]).read_text(encoding="utf-8")
@@ -277,7 +283,9 @@ def test_nothing_that_a_command_writes_lies_in_the_repository() -> None:
 
 def test_every_page_is_reached_from_the_first_one() -> None:
     start = ROOT / "docs" / "index.md"
-    reached, waiting = {start}, [start]
+    # The site lists the pages of this folder by itself.
+    listed = set((ROOT / "docs" / "integrations").glob("*.md"))
+    reached, waiting = {start, *listed}, [start, *listed]
     while waiting:
         page = waiting.pop()
         for target in _LINK.findall(prose_of(page)):
@@ -288,13 +296,63 @@ def test_every_page_is_reached_from_the_first_one() -> None:
     assert [page_id(page) for page in DOCS if page not in reached] == []
 
 
+def test_every_page_has_one_place_on_the_site() -> None:
+    nav = yaml.safe_load((ROOT / "docs" / "nav.yaml").read_text(encoding="utf-8"))
+    assert list(nav) == ["Start", "Guides", "Reference", "How it works"]
+    placed: list[str] = ["index.md"]
+    for entry in (entry for part in nav.values() for entry in part):
+        if isinstance(entry, str):
+            placed.append(entry)
+            continue
+        ((page, below),) = entry.items()
+        if isinstance(below, str):
+            below = sorted(str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").glob(below))
+            below.remove(page)
+        placed += [page, *below]
+    made = {"reference/commands.md", "reference/fields.md", "reference/python.md",
+            "reference/estimators.md", "project/security.md", "project/contributing.md",
+            "project/changes.md"}  # fmt: skip
+    committed = {str(page.relative_to(ROOT / "docs")) for page in DOCS}
+    assert sorted(placed) == sorted(committed | made)
+
+
+def test_the_page_of_columns_is_what_the_code_says() -> None:
+    page = ROOT / "docs" / "reference" / "columns.md"
+    made = reference_tools().columns_page()
+    assert page.read_text(encoding="utf-8") == made, "run: python docs/tools/reference.py"
+
+
+def test_the_reference_has_every_command_option_field_and_public_name() -> None:
+    made = reference_tools()
+    commands, fields, python = made.commands_page(), made.fields_page(), made.python_page()
+    for command in leaves(cli):
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                assert max(parameter.opts, key=len) in commands, (command.name, parameter.name)
+    assert [name for name in PanelSettings.model_fields if f"| `{name}` |" not in fields] == []
+    names = set(package.__all__) - {"__version__"}
+    names -= {f"a{name}" for name in names}  # the asynchronous twins are not listed again
+    assert [name for name in sorted(names) if f"\n## {name}\n" not in python] == []
+
+
+def reference_tools() -> ModuleType:
+    """docs/tools/reference.py, which needs nothing but the package."""
+    path = ROOT / "docs" / "tools" / "reference.py"
+    spec = importlib.util.spec_from_file_location("docs_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def anchors_of(page: Path) -> set[str]:
     """The anchors that GitHub makes of the headings."""
     headings = re.findall(r"^#{1,6} (.+)$", prose_of(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_id)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"], ids=page_id)
 def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
     broken: list[str] = []
     for target in _LINK.findall(prose_of(page)):
@@ -312,9 +370,9 @@ def test_every_test_that_a_page_names_is_there() -> None:
     named = {
         name
         for page in pages
-        for name in re.findall(r"\btests/[\w/]+(?:\.py)?", page.read_text(encoding="utf-8"))
+        for name in re.findall(r"\btests/[\w/]+(?:\.\w+)?", page.read_text(encoding="utf-8"))
     }
-    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert {n for n in named if not (ROOT / n).exists() and PLACEHOLDER not in n} == set()
 
 
 # The set-up commands -----------------------------------------------------------------------------
@@ -478,6 +536,7 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
         name
         for name in named
         if not name.startswith("runs/")
+        and PLACEHOLDER not in name
         and not (ROOT / name).exists()
         and not (page.parent / name).exists()
     ]

@@ -311,7 +311,9 @@ def _resolved(schema: Any, plain: Mapping[str, Any]) -> Any:
 
 # Python ------------------------------------------------------------------------------------------
 
-_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Source|Example|Examples):(.*)$")
+_SECTION = re.compile(
+    r"^(Args|Options|Returns|Raises|Yields|Attributes|Source|Example|Examples):(.*)$"
+)
 
 
 def _docstring(text: str | None) -> str:
@@ -325,7 +327,7 @@ def _docstring(text: str | None) -> str:
         if not paragraph:
             return
         block = "\n".join(paragraph)
-        if section in ("Args", "Raises", "Attributes"):
+        if section in ("Args", "Options", "Raises", "Attributes"):
             found.append(_entries(textwrap.dedent(block)))
         elif block.startswith("    ") and not section:
             found.append(f"```text\n{textwrap.dedent(block)}\n```")
@@ -371,7 +373,7 @@ def _signature(name: str, called: Any, *, bound: bool = False) -> str:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
         return name
-    given = list(signature.parameters.values())[1 if bound else 0 :]
+    given = list(_opened(called, list(signature.parameters.values())[1 if bound else 0 :]))
     arguments: list[str] = []
     for one in given:
         keyword_only = one.kind is one.KEYWORD_ONLY
@@ -391,6 +393,20 @@ def _signature(name: str, called: Any, *, bound: bool = False) -> str:
     return f"{name}(\n{''.join(f'    {one},{chr(10)}' for one in arguments)}){tail}"
 
 
+def _opened(called: Any, given: Sequence[inspect.Parameter]) -> Iterator[inspect.Parameter]:
+    """The parameters, `**options: Unpack[Options]` as the options that it stands for."""
+    known = getattr(inspect.unwrap(called), "__globals__", {})
+    for one in given:
+        packed = re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation))
+        options = known.get(packed[1]) if packed else None
+        if options is None:
+            yield one
+            continue
+        for name, kind in options.__annotations__.items():
+            text = getattr(kind, "__forward_arg__", kind)
+            yield inspect.Parameter(name, one.KEYWORD_ONLY, default=..., annotation=text)
+
+
 def _type(annotation: Any) -> str:
     """A type by its own name, without the module that it stands in."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
@@ -399,7 +415,7 @@ def _type(annotation: Any) -> str:
 
 def _default(value: Any) -> str:
     text = repr(value)
-    return "…" if text.startswith("<") or len(text) > 60 else text
+    return "…" if value is ... or text[:1] == "<" or len(text) > 60 else text
 
 
 def _entry(name: str, value: Any, level: int) -> str:

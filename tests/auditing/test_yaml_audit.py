@@ -20,7 +20,7 @@ from areopagus.audits import find_audit
 from areopagus.records.estimates import estimate_of, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
-DOCS = Path(__file__).parents[2] / "docs" / "audits.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audits.md"
 
 
 def example() -> str:

@@ -515,10 +515,6 @@ def test_the_papers_raw_ratings_give_its_bias_tables_up_to_rounding() -> None:
     assert [cell for cell in cells if not cell.agrees] == []
     off = [cell for cell in cells if cell.difference]
     assert len(off) == 35
-    page = (ROOT / "docs" / "audits_samaritan.md").read_text(encoding="utf-8")
-    for cell in off:
-        printed = f"{cell.recomputed:+.2f} / {cell.published:+.2f}"
-        assert printed in page, (cell, printed)
     # "did not deviate by more than 0.50"; and three askings of one control differ by more.
     assert published.largest_run_gap() == (0.34, "GPT-4o Mini, race, control")
     assert published.control_spreads()["DeepSeek R1"] == 0.98

@@ -17,7 +17,7 @@ from areopagus.records.humans import read_humans
 from areopagus.records.humans.comments import justifications
 from areopagus.rubrics import load_rubric
 
-DOCS = Path(__file__).parents[2] / "docs" / "calibration.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "calibration.md"
 
 WORDS = (
     "The response defines its terms, which means that the question has a clear sense.",

@@ -227,7 +227,7 @@ def test_a_scaffold_needs_a_name_that_can_be_an_id():
 
 
 def _yaml_of_page() -> str:
-    page = Path(__file__).parents[2] / "docs" / "personas.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "personas.md"
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     return str(block)
 
@@ -247,5 +247,7 @@ def test_the_file_in_the_docs_is_a_persona_and_its_faults_are_those_the_loader_r
         text = text.replace(old, new, 1)
     path = tmp_path / "economist.yaml"
     path.write_text(text, encoding="utf-8")
-    page = (Path(__file__).parents[2] / "docs" / "personas.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "personas.md").read_text(
+        encoding="utf-8"
+    )
     assert "\n".join(f"mine/{fault}" for fault in faults_of(path)) in page

@@ -40,7 +40,7 @@ def told(reading: HumanReading) -> list[str]:
     return [f"{fault.where.rpartition(':')[2]}: {fault.message}" for fault in reading.faults]
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "human-files.md"
+DOCS = Path(__file__).parents[2] / "docs" / "guides" / "human-files.md"
 
 
 def test_the_docs_name_every_key_of_a_column_map() -> None:

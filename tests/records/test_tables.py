@@ -159,7 +159,7 @@ def test_the_tables_hold_what_was_added_and_the_columns_are_the_documented_ones(
 
 
 def test_every_column_of_a_real_run_stands_in_the_documents(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "columns.md").read_text("utf-8")
     good = dict.fromkeys(_dimensions(), 5) | {"abstained": False}
     rows = [{"response_id": "=1", "prompt_text": "Why?", "response_text": "Because it binds."}]
     with Panel(ScriptedBackend(good)) as panel:

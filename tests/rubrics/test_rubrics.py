@@ -178,7 +178,7 @@ def test_the_hash_follows_scale_texts_and_order(civic):
 
 
 def test_the_complete_file_in_the_docs_is_a_rubric(tmp_path):
-    page = Path(__file__).parents[2] / "docs" / "rubrics.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "rubrics.md"
     (block,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "civic.yaml").write_text(block, encoding="utf-8")
     rubric = load_rubric("civic", [tmp_path])
