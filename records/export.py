@@ -57,6 +57,7 @@ KINDS: Final[dict[str, ExportKind]] = {
     "codebook": ExportKind("codebook.html", "..publishing.codebook", "export_codebook"),
     "dta": ExportKind("scores.dta", "..publishing.statistical", "export_dta"),
     "inspect": ExportKind("inspect", "..integrations.inspect_ai", "export_inspect"),
+    "hf": ExportKind("hf", "..integrations.hugging_face", "export_hf"),
 }
 """Every form, by the name that `--as` takes."""
 

@@ -426,6 +426,8 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
     }
     assert files == {
         "README.md",
+        "batch_input.jsonl",
+        "batch_output.jsonl",
         "concepts.yaml",
         "first_steps.ipynb",
         "humans/labels.csv",

@@ -118,7 +118,8 @@ def test_run_json_says_what_was_chosen_and_it_makes_no_other_run(tmp_path: Path)
 
     first = once(max_cost=5.0, limit=1)
     assert first["config"] == {
-        "max_cost": 5.0, "columns": None, "limit": 1, "precision": None,
+        "max_cost": 5.0, "columns": None, "limit": 1, "prompts_from": None, "format": None,
+        "precision": None,
         "judges_per_response": None, "order_seed": 0,
     }  # fmt: skip
     assert not {"config", "max_cost", "limit"} & first["identity"].keys()

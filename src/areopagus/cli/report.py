@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--personas",
     metavar="DIR",
     multiple=True,
-    help="sav, dta, codebook: where the run's own personas and rubric are. Repeatable.",
+    help="sav, dta, codebook, hf: where the run's own personas and rubric are. Repeatable.",
 )
 @json_option
 @quiet_option

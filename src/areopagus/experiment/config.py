@@ -101,6 +101,15 @@ class CheckedByPeople(CheckedConfig):
 class ScoreConfig(InputConfig):
     """What `score` takes."""
 
+    prompts_from: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None,
+        description="Prompts by prompt_id, where RESPONSES has none: a table, or a batch's input.",
+    )
+    format: Annotated[str | None, Option("NAME")] = Field(
+        default=None,
+        description="What RESPONSES is, where neither name nor content says it, such as lm-eval.",
+    )
+
     precision: Annotated[float | None, Option("POINTS")] = Field(
         default=None,
         gt=0,
