@@ -6,9 +6,10 @@
 - Anthropic: the results of a message batch
 - of both, the batch's input, which holds the prompts
 
-A file is known by the keys of its first record. An output that is no response (an error, an answer
-cut off at its length limit, a log-likelihood) is a row without response_text whose `no_response`
-names the reason, as in `inspect_log`: it is counted and left out, never an empty response.
+A file is known by the keys of its first record. An output that is no response (an error, a
+log-likelihood) is a row without response_text whose `no_response` names the reason, as in
+`inspect_log`: it is counted and left out, never an empty response. A text that was cut off at its
+length limit is a response, as in `respond`; its finish_reason is carried.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .inspect_log import NO_RESPONSE
 from .rows import FaultSink, Row, read_limits
 from .text import JSON_LIMIT_BYTES, parse_json, read_json, read_json_lines
 
-CUT_OFF: Final = "cut off at its length limit"
+CUT_OFF: Final = "cut off at its length limit before any text"
 FILTERED: Final = "stopped by a content filter"
 NO_TEXT: Final = "it has no text"
 NOT_WRITTEN: Final = "a log-likelihood was asked for, and no text was written"
@@ -142,7 +143,7 @@ def _outcome(text: Any, ending: Any) -> Values:
     """response_text, or why there is none; an empty text that ended as it should is a response."""
     ended = ending if isinstance(ending, str) else ""
     why: str | None = None
-    if ended.lower() in TRUNCATED_ENDINGS:
+    if ended.lower() in TRUNCATED_ENDINGS and not text:
         why = CUT_OFF
     elif ended.lower() in FILTERED_ENDINGS:
         why = FILTERED

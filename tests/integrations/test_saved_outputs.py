@@ -156,10 +156,10 @@ def test_what_is_no_answer_in_helm_is_counted_with_its_reason(tmp_path: Path) ->
          helm_state("id7", "x", request={"prompt": "x", "max_tokens": 0})],
     )  # fmt: skip
     summary, found = responses(path)
-    assert list(found) == ["id1"]
+    assert list(found) == ["id1", "id2"]
+    assert found["id2"].extra["finish_reason"] == "length"
     assert summary.left_out == {
         "a log-likelihood was asked for, and no text was written": 3,
-        "cut off at its length limit": 1,
         "its request failed": 1,
         "its request was not sent": 1,
         "it has no completion": 1,
@@ -222,18 +222,20 @@ def test_lines_of_an_openai_batch_are_responses_and_what_failed_is_counted(tmp_p
         openai_line("k", {"object": "list", "data": [{"embedding": [0.5]}]}),
         openai_line("l", completion("", ended="content_filter")),
         openai_line("m", completion("")),
+        openai_line("n", completion("", ended="length")),
     ]
     path = write_lines(tmp_path / "batch_output.jsonl", lines)
-    prompts = write_prompts(tmp_path / "prompts.jsonl", [*"abcdefghijklm", "n"])
+    prompts = write_prompts(tmp_path / "prompts.jsonl", [*"abcdefghijklmn", "o"])
     summary, found = responses(path, prompts_from=prompts)
     assert {name: one.response_text for name, one in found.items()} == {
         "a": "one", "b_0": "two", "b_1": "three", "c": "four", "d": "No.", "e": "I will not.",
-        "m": "",
+        "f": "fi", "g": "fi", "m": "",
     }  # fmt: skip
+    assert found["f"].extra["finish_reason"] == "length"
     assert found["b_1"].prompt_text == "What of b?"
     assert {one.respondent_id for one in found.values()} == {"gpt-x-2026"}
     assert summary.left_out == {
-        "cut off at its length limit": 2,
+        "cut off at its length limit before any text": 1,
         "it has no text": 1,
         "it calls a tool and has no text": 1,
         "its request failed (rate_limit)": 1,
@@ -266,10 +268,9 @@ def test_lines_of_an_anthropic_batch_are_responses_and_what_failed_is_counted(
     given = tmp_path / "requests.json"
     given.write_text(json.dumps({"requests": requests}))
     summary, found = responses(path, prompts_from=given)
-    assert {name: one.response_text for name, one in found.items()} == {"a": "one", "d": ""}
+    assert {name: one.response_text for name, one in found.items()} == {"a": "one", "b": "cu", "d": ""}
     assert found["a"].prompt_text == "System: Be brief.\n\nUser: What of a?"
     assert summary.left_out == {
-        "cut off at its length limit": 1,
         "stopped by a content filter": 1,
         "its request failed (overloaded_error)": 1,
         "its request was canceled": 1,
