@@ -65,7 +65,7 @@ def scores_of(verdict: Verdict) -> tuple[CriterionScore, ...]:
     judge) have none: every value is None, with the reason.
     """
     has = verdict.status == "scored"
-    reason = None if has else f"{verdict.status}: {verdict.reason}"
+    reason = None if has else f"{verdict.status}: {verdict.reason}{_not_asked(verdict)}"
     found = [(COMPOSITE, verdict.composite, verdict.interval)]
     for name, value in verdict.dimensions.items():
         found.append((name, value, verdict.dimension_intervals.get(name)))
@@ -75,6 +75,14 @@ def scores_of(verdict: Verdict) -> tuple[CriterionScore, ...]:
         else CriterionScore(name, None, None, reason or "no judgment scored it")
         for name, value, interval in found
     )
+
+
+def _not_asked(verdict: Verdict) -> str:
+    """Why judgments were not asked for, where that is what is missing."""
+    left = {one.reason for one in verdict.judgments if one.status == "not_asked" and one.reason}
+    if verdict.status == "screened" or not left:
+        return ""
+    return f"; not asked because of: {', '.join(sorted(left))}"
 
 
 def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, Any]:
@@ -112,9 +120,10 @@ def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: boo
         verdict: the panel's.
         is_demonstration: whether an embedded stand-in judged; see `PanelEvaluator`.
     """
-    limits = "no interval" if score.interval is None else f"95% {interval(*score.interval)}"
-    found = limits if score.reason is None else f"no score: {score.reason}"
-    told = [found, f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+    told = [f"no score: {score.reason}"]
+    if score.reason is None:
+        limits = "no interval" if score.interval is None else f"95% {interval(*score.interval)}"
+        told = [limits, f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
     if is_demonstration:
         told.append(f"DEMONSTRATION: {DEMONSTRATION}")
     return "; ".join(told)
@@ -203,7 +212,8 @@ class PanelEvaluator:
         else:
             models = str(panel) if isinstance(panel, Path) else panel
             self.panel = Panel(models, **settings)
-        self.out = Path(out) if out is not None else _new_folder()
+        # Absolute: it is written when the process ends, wherever that then works.
+        self.out = (Path(out) if out is not None else _new_folder()).absolute()
         self.max_cost = max_cost
         self._session: Session | None = None
         self._opening = asyncio.Lock()

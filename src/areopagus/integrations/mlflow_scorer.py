@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, InputFault
+from ..judges.models.litellm_setup import litellm_module
 from .evaluator import (
     PanelEvaluator,
     answered_text,
@@ -59,6 +60,8 @@ def panel_scorer(
         InputError: everything wrong with the settings; by the scorer, texts that are not found.
     """
     evaluator = PanelEvaluator.of(panel, **settings)
+    # `evaluate` imports litellm, which would then fetch its prices from the network.
+    litellm_module()
     # MLflow gives up after five minutes; the panel has time limits of its own for each call.
     has_timeout = "timeout" in inspect.signature(scorer).parameters
     options: dict[str, Any] = {"timeout": 0} if has_timeout else {}
