@@ -82,6 +82,7 @@ def test_it_skips_with_the_reason_where_there_is_no_verdict(checks: Checks) -> N
 def test_judges_that_all_agree_give_both_limits(checks: Checks) -> None:
     panel = checks({"overall": 7})
     panel.assert_thinks_at_least(RESPONSE, PROMPT, 7)
+    panel.assert_thinks_at_least(RESPONSE, PROMPT, 7 + 1e-12)  # a sum in another order
     with pytest.raises(AssertionError, match=r"thinks less than 7\.5: overall 7\.00"):
         panel.assert_thinks_at_least(RESPONSE, PROMPT, 7.5, criterion="overall")
 
@@ -215,7 +216,7 @@ def test_a_session_has_a_passing_a_failing_and_skipped_tests(pytester: pytest.Py
         """
     )
     (pytester.path / "panel.yaml").write_text(
-        "models: [offline/lexical]\npersonas: [sociologist, historian, ethicist]\n"
+        "models: [offline/lexical]\npersonas: [sociologist, moral_philosopher, historian]\n"
     )
     pytester.makeini("[pytest]\nareopagus_panel = panel.yaml\n")
     done = started(pytester, "-n0")

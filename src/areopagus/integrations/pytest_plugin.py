@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _KEPT = 5
 """Sessions whose folders stay in pytest's cache."""
 
+_ROUNDING = 1e-9
+"""What the same mean may differ by when it is added up in another order."""
+
 
 # Options ------------------------------------------------------------------------------------------
 
@@ -173,9 +176,9 @@ class PanelChecks:
             pytest.skip(f"no interval: {why or 'too few judgments'}; {grounds[0]}")
         low, high = limits
         shown = f"{words(criterion)} {number(one.value)}, 95% {interval(low, high)}"
-        if low >= bound:
+        if low >= bound - _ROUNDING:
             return
-        if high >= bound:
+        if high >= bound - _ROUNDING:
             pytest.skip(f"inconclusive: {shown} contains the bound {bound:g}; {grounds[0]}")
         raise AssertionError("\n".join([f"thinks less than {bound:g}: {shown}", *grounds]))
 
@@ -332,7 +335,8 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """What the panel has judged in the session, where it was asked."""
     session = config.stash[_SESSION]
-    tallies = [one for one in session.tallies if one.n_responses]
+    judged = (one for one in session.tallies if one.n_responses)
+    tallies = sorted(judged, key=lambda one: one.report or "")
     if not tallies:
         return
     from ..formats import count, dollars, units
