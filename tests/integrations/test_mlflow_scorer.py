@@ -14,13 +14,13 @@ from tools import needs, programs_of
 
 needs("mlflow")
 
-import mlflow
+import mlflow  # noqa: E402
 
-from areopagus import Panel
-from areopagus.errors import ProviderError
-from areopagus.integrations.evaluator import PanelEvaluator
-from areopagus.integrations.mlflow_scorer import panel_scorer
-from areopagus.testing import ScriptedBackend
+from areopagus import Panel  # noqa: E402
+from areopagus.errors import ProviderError  # noqa: E402
+from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
+from areopagus.integrations.mlflow_scorer import panel_scorer  # noqa: E402
+from areopagus.testing import ScriptedBackend  # noqa: E402
 
 ANSWERS = {"Should voting be compulsory?": "Perhaps.", "What is fair?": "UNREAD", "Why?": ""}
 

@@ -16,16 +16,16 @@ from tools import needs
 
 needs("openevals")
 
-from langsmith import Client, aevaluate, evaluate
-from langsmith.schemas import Example
-from openevals.types import SimpleAsyncEvaluator, SimpleEvaluator
+from langsmith import Client, aevaluate, evaluate  # noqa: E402
+from langsmith.schemas import Example  # noqa: E402
+from openevals.types import SimpleAsyncEvaluator, SimpleEvaluator  # noqa: E402
 
-from areopagus import Panel
-from areopagus.errors import InputError, ProviderError
-from areopagus.integrations.evaluator import PanelEvaluator
-from areopagus.integrations.openevals import create_async_panel_evaluator, create_panel_evaluator
-from areopagus.run import Run
-from areopagus.testing import ScriptedBackend
+from areopagus import Panel  # noqa: E402
+from areopagus.errors import InputError, ProviderError  # noqa: E402
+from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
+from areopagus.integrations.openevals import create_async_panel_evaluator, create_panel_evaluator  # noqa: E402
+from areopagus.run import Run  # noqa: E402
+from areopagus.testing import ScriptedBackend  # noqa: E402
 
 ANSWERS = {"Should voting be compulsory?": "Perhaps.", "What is fair?": "UNREAD", "Why?": ""}
 

@@ -269,7 +269,7 @@ def test_workers_share_the_cap_and_have_folders_of_their_own(pytester: pytest.Py
     )
     done.stdout.fnmatch_lines(["Report: kept/gw0/report.html", "Report: kept/gw1/report.html"])
     done.stdout.no_fnmatch_line("DEMONSTRATION*")
-    costs = [Run(folder).record["cost_usd"] for folder in (pytester.path / "kept").iterdir()]
+    costs = [Run(folder).scores["cost_usd"].sum() for folder in (pytester.path / "kept").iterdir()]
     assert len(costs) == 2
     assert max(costs) <= 0.125
 
