@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import needs
+from tools import needs, programs_of
 
 needs("openevals")
 
@@ -153,3 +153,11 @@ def test_a_test_of_langsmith_runs_with_it_and_without_a_network(
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", programs_of("evaluators", "openevals"))
+def test_the_programs_of_the_page_run(program: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"composite 1." in done.stdout
+    assert list((tmp_path / "runs").glob("*/report.html"))
