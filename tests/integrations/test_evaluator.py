@@ -18,6 +18,7 @@ from areopagus.integrations.evaluator import (
     answered_text,
     asked_text,
     comment_on,
+    counted,
     scores_of,
     verdict_metadata,
 )
@@ -116,6 +117,21 @@ def test_a_comment_has_the_interval_and_counts_or_why_there_is_no_score(tmp_path
     assert told.endswith("; 10 scored of 10 planned judgments")
     told = comment_on(scores_of(empty)[0], empty, is_demonstration=True)
     assert told.startswith("no score: screened: empty; DEMONSTRATION: ")
+
+
+def test_a_verdict_that_lacks_one_model_says_so(tmp_path: Path) -> None:
+    models = [
+        ScriptedBackend({"overall": 6}, name="scripted/one"),
+        ScriptedBackend({"overall": 7}, name="scripted/two"),
+        ScriptedBackend({"overall": 5}, name="scripted/three"),
+        ScriptedBackend(ProviderError("bad_request", "no"), name="scripted/gone"),
+    ]
+    panel = Panel(models, mode="holistic", ledger=tmp_path / "ledger.sqlite")
+    with PanelEvaluator(panel, out=tmp_path / "run") as evaluator:
+        verdict = evaluator.score(PROMPT, RESPONSE)
+    assert counted(verdict) == (
+        "30 scored of 40 planned judgments (unbalanced: below the quorum for scripted/gone)"
+    )
 
 
 def test_two_evaluators_of_one_panel_have_folders_of_their_own_wherever_the_process_goes(

@@ -112,6 +112,14 @@ def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, A
     return told
 
 
+def counted(verdict: Verdict) -> str:
+    """How much of the panel a verdict rests on, and the models of which too little."""
+    told = f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"
+    if verdict.unbalanced:
+        told += f" (unbalanced: below the quorum for {', '.join(verdict.unbalanced)})"
+    return told
+
+
 def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: bool) -> str:
     """What stands beside one number where people read it, or in its place: interval and counts.
 
@@ -123,7 +131,7 @@ def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: boo
     told = [f"no score: {score.reason}"]
     if score.reason is None:
         limits = "no interval" if score.interval is None else f"95% {interval(*score.interval)}"
-        told = [limits, f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+        told = [limits, counted(verdict)]
     if is_demonstration:
         told.append(f"DEMONSTRATION: {DEMONSTRATION}")
     return "; ".join(told)

@@ -230,9 +230,9 @@ class PanelChecks:
 
     def _grounds(self, verdict: Verdict) -> list[str]:
         """How much of the panel says it, and where more stands."""
-        from .evaluator import DEMONSTRATION
+        from .evaluator import DEMONSTRATION, counted
 
-        lines = [f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+        lines = [counted(verdict)]
         if self.evaluator.is_demonstration:
             lines.append(f"DEMONSTRATION: {DEMONSTRATION}")
         lines.append(f"Report, when the session has ended: {self.evaluator.out / 'report.html'}")
@@ -245,9 +245,11 @@ def _limits(one: CriterionScore, verdict: Verdict) -> tuple[float, float] | None
     if one.interval is not None or one.value is None:
         return one.interval
     scored = [judgment for judgment in verdict.judgments if judgment.status == "scored"]
-    names = (one.name,) if one.name in verdict.dimensions else tuple(verdict.dimensions)
-    given = {tuple(judgment.scores.get(name) for name in names) for judgment in scored}
-    return (one.value, one.value) if len(scored) > 1 and len(given) == 1 else None
+    if one.name in verdict.dimensions:
+        agree = len({judgment.scores.get(one.name) for judgment in scored}) == 1
+    else:
+        agree = verdict.sd is not None and verdict.sd < _ROUNDING
+    return (one.value, one.value) if agree and len(scored) > 1 else None
 
 
 # The session --------------------------------------------------------------------------------------
