@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -28,3 +30,16 @@ def needs(tool: str, module: str | None = None) -> ModuleType:
             raise
         reason = f"{error}; .ci/run tests this in an environment with {tool}"
         pytest.skip(reason, allow_module_level=True)
+
+
+def programs_of(page: str, tool: str) -> list[str]:
+    """The Python programs of a page of docs/integrations that import a tool.
+
+    tests/test_docs.py does not run them: they are marked so there, and run where the tool is.
+    """
+    path = Path(__file__).parents[2] / "docs" / "integrations" / f"{page}.md"
+    imported = re.compile(rf"^(from|import) {tool}\b", flags=re.M)
+    blocks = re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), flags=re.M | re.S)
+    found = [block for block in blocks if imported.search(block)]
+    assert found, f"{page}.md has no program with {tool}"
+    return found

@@ -5,9 +5,10 @@
         for score in scores_of(verdict):
             print(score.name, score.value, score.reason)
 
-Where there is no headline number there is no score: the value is None, and the reason says why.
-An adapter hands this on in whatever its tool has for it (unscored, skipped, an error), never as a
-number.
+The rule for all adapters: where a verdict has no headline number (inconclusive: fewer judgments
+scored than the quorum; screened: nothing to judge), there is no score. The value is None, and the
+reason says why. An adapter hands this on in whatever its tool has for it (unscored, skipped, an
+error), never as 0 or False, and such a response is no part of the tool's means.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import asyncio
 import atexit
 import hashlib
 import os
+import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async, run_sync
 from ..errors import InputError
+from ..formats import interval
 from ..panel import Panel
 from ..records.chat import PROMPT_NAMES, RESPONSE_NAMES, prompt_text, response_text
 from ..records.prompt_units import prompt_text_id
@@ -60,7 +65,7 @@ def scores_of(verdict: Verdict) -> tuple[CriterionScore, ...]:
     judge) have none: every value is None, with the reason.
     """
     has = verdict.status == "scored"
-    reason = None if has else f"{verdict.status}: {verdict.reason}"
+    reason = None if has else f"{verdict.status}: {verdict.reason}{_not_asked(verdict)}"
     found = [(COMPOSITE, verdict.composite, verdict.interval)]
     for name, value in verdict.dimensions.items():
         found.append((name, value, verdict.dimension_intervals.get(name)))
@@ -70,6 +75,14 @@ def scores_of(verdict: Verdict) -> tuple[CriterionScore, ...]:
         else CriterionScore(name, None, None, reason or "no judgment scored it")
         for name, value, interval in found
     )
+
+
+def _not_asked(verdict: Verdict) -> str:
+    """Why judgments were not asked for, where that is what is missing."""
+    left = {one.reason for one in verdict.judgments if one.status == "not_asked" and one.reason}
+    if verdict.status == "screened" or not left:
+        return ""
+    return f"; not asked because of: {', '.join(sorted(left))}"
 
 
 def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, Any]:
@@ -97,6 +110,23 @@ def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, A
     if is_demonstration:
         told["demonstration"] = DEMONSTRATION
     return told
+
+
+def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: bool) -> str:
+    """What stands beside one number where people read it, or in its place: interval and counts.
+
+    Args:
+        score: one of `scores_of(verdict)`.
+        verdict: the panel's.
+        is_demonstration: whether an embedded stand-in judged; see `PanelEvaluator`.
+    """
+    told = [f"no score: {score.reason}"]
+    if score.reason is None:
+        limits = "no interval" if score.interval is None else f"95% {interval(*score.interval)}"
+        told = [limits, f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+    if is_demonstration:
+        told.append(f"DEMONSTRATION: {DEMONSTRATION}")
+    return "; ".join(told)
 
 
 DEMONSTRATION = "offline/lexical counts text features; its scores are no judgments of quality"
@@ -164,7 +194,7 @@ class PanelEvaluator:
         Args:
             panel: a Panel; the path of a `panel.yaml`; a model's name or several; the embedded
                 text-feature baseline when left out.
-            out: the run folder; `runs/evaluator-xxxxxxxx`, named by the panel, when left out.
+            out: the run folder; a new one under runs/, named by the time, when left out.
             max_cost: US dollars that are not passed.
             settings: further arguments of `Panel`, where `panel` is not one.
 
@@ -182,11 +212,54 @@ class PanelEvaluator:
         else:
             models = str(panel) if isinstance(panel, Path) else panel
             self.panel = Panel(models, **settings)
-        self.out = Path(out) if out is not None else Path("runs") / f"evaluator-{self._digest()}"
+        # Absolute: it is written when the process ends, wherever that then works.
+        self.out = (Path(out) if out is not None else _new_folder()).absolute()
         self.max_cost = max_cost
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._owner = 0
+
+    @classmethod
+    def of(
+        cls,
+        panel: PanelEvaluator | Panel | str | Path | Sequence[Model] | None,
+        *,
+        out: str | Path | None = None,
+        max_cost: float | None = None,
+        **settings: Any,
+    ) -> PanelEvaluator:
+        """An evaluator itself, or a new one of these settings, which are those of the class.
+
+        Raises:
+            InputError: everything wrong with the settings; settings beside an evaluator.
+        """
+        if not isinstance(panel, PanelEvaluator):
+            return cls(panel, out=out, max_cost=max_cost, **settings)
+        if out is not None or max_cost is not None or settings:
+            raise InputError("a PanelEvaluator was given: out, max_cost and the rest belong to it")
+        return panel
+
+    @classmethod
+    def shared(
+        cls,
+        panel: PanelEvaluator | Panel | str | Path | Sequence[Model] | None,
+        *,
+        out: str | Path | None = None,
+        max_cost: float | None = None,
+    ) -> PanelEvaluator:
+        """The one evaluator of this process for these settings, so that they have one cap.
+
+        For tools that make their evaluators of a file, as often as it names them.
+
+        Raises:
+            InputError: as of `of`.
+        """
+        is_object = isinstance(panel, Panel | PanelEvaluator)
+        key = repr((id(panel) if is_object else panel, out, max_cost))
+        with _making:
+            if key not in _shared:
+                _shared[key] = cls.of(panel, out=out, max_cost=max_cost)
+            return _shared[key]
 
     @property
     def is_demonstration(self) -> bool:
@@ -257,10 +330,6 @@ class PanelEvaluator:
     def __repr__(self) -> str:
         return f"PanelEvaluator({self.panel!r}, out={str(self.out)!r})"
 
-    def _digest(self) -> str:
-        identity = repr(sorted(self.panel.spec.identity().items()))
-        return hashlib.sha256(identity.encode()).hexdigest()[:8]
-
     async def _open(self) -> Session:
         async with self._opening:  # only ever waited for on the package's own loop
             if self._session is None:
@@ -299,3 +368,13 @@ class PanelEvaluator:
         session, self._session = self._session, None
         if session is not None:
             await session.__aexit__(None, None, None)
+
+
+_shared: dict[str, PanelEvaluator] = {}
+_making = threading.Lock()
+
+
+def _new_folder() -> Path:
+    # A folder has one writer: two evaluators of one panel must not meet in one.
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    return Path("runs") / f"evaluator-{now}-{secrets.token_hex(3)}"
