@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError
 from ..records.types import Verdict
-from .evaluator import comment_on, scores_of
-from .tracking import Sent, evaluation_of, missing, tracked_responses
+from .evaluator import comment_on, evaluation_name, scores_of
+from .tracking import Sent, missing, tracked_responses
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -165,7 +165,7 @@ def emit_run(run: Run, to: str = "otel", *, dry_run: bool = False) -> Sent:
     rows = tracked_responses(run)
     found = [one for one in rows if one.trace_id and one.span_id]
     counts = {"responses": len(rows), "events": 0, "responses with a span": len(found)}
-    evaluation = evaluation_of(run.record)
+    evaluation = evaluation_name(run.record["identity"])
     if dry_run:
         counts["events"] = sum(len(scores_of(one.verdict)) for one in rows)
     else:

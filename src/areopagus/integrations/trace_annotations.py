@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 from ..async_runner import run_sync
 from ..errors import InputError, InputFault, ProviderError
 from ..formats import units
-from .evaluator import comment_on, scores_of
+from .evaluator import comment_on, evaluation_name, scores_of
 from .tracking import (
     Sent,
     TrackedResponse,
-    evaluation_of,
     panel_hash,
     shown_address,
     tracked_responses,
@@ -114,7 +113,7 @@ def _phoenix(
 ) -> tuple[int, tuple[tuple[str, Items], ...]]:
     """An annotation has a score, a label and an explanation; without a number only the two."""
     is_demonstration = bool(run.record.get("demonstration"))
-    evaluation, identifier = evaluation_of(run.record), f"areopagus-{panel_hash(run.record)}"
+    evaluation, identifier = evaluation_name(run.record["identity"]), f"areopagus-{panel_hash(run.record)}"
     spans: Items = []
     traces: Items = []
     n = 0
@@ -148,7 +147,7 @@ def _langfuse(
 ) -> tuple[int, tuple[tuple[str, Items], ...]]:
     """A number is a score; the status is one of words, and all there is without a number."""
     is_demonstration = bool(run.record.get("demonstration"))
-    evaluation, panel = evaluation_of(run.record), panel_hash(run.record)
+    evaluation, panel = evaluation_name(run.record["identity"]), panel_hash(run.record)
     # A score is changed by what comes with its id and its time: the run's, and not the clock's.
     when = run.record["sessions"][0]["started"]
     found: Items = []

@@ -191,6 +191,8 @@ def metrics_of(frame: pd.DataFrame) -> tuple[dict[str, float], int]:
             continue
         unique = name if taken[name] == 1 else _metric_name(row, with_keys=True)
         for column, ending in (("value", ""), ("low", ".low"), ("high", ".high"), ("n", ".n")):
+            if column == "n" and not row["unit"]:
+                continue  # a bare number, such as a count, rests on nothing
             if _is_finite(row[column]):
                 found[unique + ending] = float(row[column])
     return found, n_undefined
@@ -402,13 +404,6 @@ def _stored_verdict(row: Mapping[str, str], criteria: Iterable[str]) -> Verdict:
     )
 
 
-def evaluation_of(record: Mapping[str, Any]) -> str:
-    """What the names of a run's scores begin with elsewhere: its rubric, or the mode without one."""
-    identity = record["identity"]
-    rubric = identity.get("rubric") or {}
-    return str(rubric.get("id") or identity["mode"])
-
-
 def panel_hash(record: Mapping[str, Any]) -> str:
     """A short name of the panel, the same for whatever it judges."""
     return run_identity_hash(panel_of(record["identity"]))[:16]
@@ -487,7 +482,7 @@ def _sent_run(told: TrackedRun, files: Mapping[str, Path], to: str, place: str) 
     if not place:
         answer = f"Would send {said} of {told.name} to {shown_address(to)}."
     elif place.startswith("="):
-        place = place[1:]
+        place, counts = place[1:], {}
         answer = f"{told.name} is logged already, with the same figures: {place}."
     else:
         answer = f"Logged {said} of {told.name}: {place}."

@@ -51,6 +51,7 @@ def log_run(
         console="off",
         disable_code=True,
         disable_git=True,
+        host="",
         save_code=False,
         silent=True,
         x_disable_machine_info=True,
@@ -80,8 +81,8 @@ def log_run(
             for name, path in files.items():
                 artifact.add_file(str(path), name=name)
             run.log_artifact(artifact)
-            where = run.url or f"{run.dir} (offline; send it with wandb sync)"
+            where = run.url or "offline: send it with wandb sync"
             run_id = run.id
     except wandb.Error as error:
         raise ProviderError("bad_request", redact(f"Weights & Biases: {error}")) from error
-    return f"project {target}, run {run_id}, {where}"
+    return f"project {target}, run {run_id} ({where})"
