@@ -7,11 +7,9 @@ that with what the servers' own packages send.
 from __future__ import annotations
 
 import base64
-import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -250,8 +248,8 @@ def test_what_cannot_be_sent_is_refused_before_anything_is(
         track(run, "neptune:x")
     with pytest.raises(InputError, match="keys are read from the environment"):
         track(run, "phoenix:http://me:key@host")
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-1")
     with pytest.raises(InputError, match="lacks LANGFUSE_SECRET_KEY"):
-        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-1")
         track(run, "langfuse:http://127.0.0.1:9")
     with pytest.raises(InputError, match="scores of responses alone"):
         track(run, "phoenix:http://127.0.0.1:9", texts=True)
@@ -276,12 +274,7 @@ def test_a_dry_run_says_what_would_be_sent_and_opens_nothing(run: Run, tmp_path:
     assert "of pilot to mlflow:sqlite:///x.db." in said
     assert "respondent/mean/ann/composite 8" in said
     assert SECRET_TEXT not in found.stdout
-    told = areopagus(
-        "track", str(run.path), "--to", "phoenix:http://127.0.0.1:9", "--dry-run",
-        "--json", "-", folder=tmp_path,
-    )  # fmt: skip
-    content: dict[str, Any] = json.loads(told.stdout)
-    assert content["headline"] == [
-        "Would send 8 scores of 4 responses to Phoenix at http://127.0.0.1:9."
-    ]
     assert not (tmp_path / "x.db").exists()
+    sent = track(run, "phoenix:http://127.0.0.1:9", dry_run=True)
+    assert sent.answer == "Would send 8 scores of 4 responses to Phoenix at http://127.0.0.1:9."
+    assert sent.place is None

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import InputError
+from ..formats import units
 from ..records.types import Verdict
 from .evaluator import comment_on, evaluation_name, scores_of
 from .tracking import Sent, missing, tracked_responses
@@ -183,8 +184,7 @@ def emit_run(run: Run, to: str = "otel", *, dry_run: bool = False) -> Sent:
     answer = f"Would emit {said}." if dry_run else f"Emitted {said}."
     remarks = []
     if len(found) < len(rows):
-        remarks.append(
-            ("spans", f"{len(rows) - len(found):,} responses have no trace_id and span_id: their "
-             "events name the response alone")
-        )  # fmt: skip
+        without = units(len(rows) - len(found), "response")
+        told = f"{without} without trace_id and span_id: events name the response alone"
+        remarks.append(("spans", told))
     return Sent(answer, counts, remarks, None if dry_run else "OpenTelemetry")

@@ -113,7 +113,10 @@ def _phoenix(
 ) -> tuple[int, tuple[tuple[str, Items], ...]]:
     """An annotation has a score, a label and an explanation; without a number only the two."""
     is_demonstration = bool(run.record.get("demonstration"))
-    evaluation, identifier = evaluation_name(run.record["identity"]), f"areopagus-{panel_hash(run.record)}"
+    evaluation, identifier = (
+        evaluation_name(run.record["identity"]),
+        f"areopagus-{panel_hash(run.record)}",
+    )
     spans: Items = []
     traces: Items = []
     n = 0

@@ -180,7 +180,7 @@ def metrics_of(frame: pd.DataFrame) -> tuple[dict[str, float], int]:
     """
     found: dict[str, float] = {}
     n_undefined = 0
-    rows = [row for row in frame.to_dict("records")]
+    rows = frame.to_dict("records")
     names = [_metric_name(row) for row in rows]
     taken: dict[str, int] = {}
     for name in names:
@@ -244,11 +244,10 @@ def parameters_of(record: Mapping[str, Any]) -> tuple[dict[str, str | int | floa
     for name, value in _flat(told):
         if _PRIVATE.search(name):
             continue
-        if isinstance(value, str):
-            value = _without_path(name, value)
-            if len(value) > MOST_PARAMETER:
-                value, n_cut = value[: MOST_PARAMETER - 1] + "…", n_cut + 1
-        found[legal_name(name)] = value
+        plain = _without_path(name, value) if isinstance(value, str) else value
+        if isinstance(plain, str) and len(plain) > MOST_PARAMETER:
+            plain, n_cut = plain[: MOST_PARAMETER - 1] + "…", n_cut + 1
+        found[legal_name(name)] = plain
     return found, n_cut
 
 

@@ -76,12 +76,14 @@ def log_run(
         ) as run:
             run.summary.update(dict(told.metrics))
             if scores is not None:
-                run.log({"scores": wandb.Table(dataframe=scores)})
+                # What is missing is nothing there, and no number.
+                plain = scores.astype(object).where(scores.notna(), None)
+                run.log({"scores": wandb.Table(dataframe=plain)})
             artifact = wandb.Artifact(group, type="areopagus-run")
             for name, path in files.items():
                 artifact.add_file(str(path), name=name)
             run.log_artifact(artifact)
-            where = run.url or "offline: send it with wandb sync"
+            where = "offline: send it with wandb sync" if run.offline else run.url
             run_id = run.id
     except wandb.Error as error:
         raise ProviderError("bad_request", redact(f"Weights & Biases: {error}")) from error
