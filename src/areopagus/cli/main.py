@@ -77,6 +77,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "view": ("view", "view", "Show all runs under a folder on a page."),
     "export": ("report", "export", "Export a run for other tools."),
     "methods": ("methods", "methods", "Write the methods paragraph of a paper."),
+    "track": ("track", "track", "Send a run's results to MLflow, W&B, Phoenix, …"),
     "calibrate": ("calibrate", "calibrate", "Compare a panel with human judgments."),
     "agreement": ("calibrate", "agreement", "Say how far people agree with each other."),
     "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..experiment.backends import Model
     from ..experiment.session import Session
     from ..run import Run
+    from .opentelemetry_events import ResultEvents
 
 COMPOSITE = "composite"
 
@@ -120,6 +121,12 @@ def counted(verdict: Verdict) -> str:
     return told
 
 
+def evaluation_name(identity: Mapping[str, Any]) -> str:
+    """What names of a panel's scores begin with elsewhere: its rubric, or the mode without one."""
+    mode = str(identity["mode"])
+    return mode if mode == "no_rubric" else str(identity["rubric"]["id"])
+
+
 def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: bool) -> str:
     """What stands beside one number where people read it, or in its place: interval and counts.
 
@@ -195,6 +202,7 @@ class PanelEvaluator:
         *,
         out: str | Path | None = None,
         max_cost: float | None = None,
+        emit_events: bool = False,
         **settings: Any,
     ) -> None:
         """Puts the panel together; nothing is opened or sent.
@@ -204,6 +212,8 @@ class PanelEvaluator:
                 text-feature baseline when left out.
             out: the run folder; a new one under runs/, named by the time, when left out.
             max_cost: US dollars that are not passed.
+            emit_events: whether each verdict becomes events of OpenTelemetry, beside the span that
+                is the caller's at the call; see `opentelemetry_events`.
             settings: further arguments of `Panel`, where `panel` is not one.
 
         Raises:
@@ -223,6 +233,8 @@ class PanelEvaluator:
         # Absolute: it is written when the process ends, wherever that then works.
         self.out = (Path(out) if out is not None else _new_folder()).absolute()
         self.max_cost = max_cost
+        self._emit_events = emit_events
+        self._events: ResultEvents | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._owner = 0
@@ -295,7 +307,9 @@ class PanelEvaluator:
             InputError: an empty prompt, a missing key, an address at which nobody answers.
             StoreError: the ledger or the folder cannot be written.
         """
-        return run_sync(self._score(prompt, response, response_id, prompt_id, respondent_id))
+        self._find_events()
+        work = self._score(prompt, response, response_id, prompt_id, respondent_id)
+        return self._emitted(run_sync(work))
 
     async def ascore(
         self,
@@ -307,8 +321,9 @@ class PanelEvaluator:
         respondent_id: str = "unnamed",
     ) -> Verdict:
         """The asynchronous twin of `score`."""
+        self._find_events()
         work = self._score(prompt, response, response_id, prompt_id, respondent_id)
-        return await run_async(work)
+        return self._emitted(await run_async(work))
 
     @property
     def spent_usd(self) -> float:
@@ -337,6 +352,21 @@ class PanelEvaluator:
 
     def __repr__(self) -> str:
         return f"PanelEvaluator({self.panel!r}, out={str(self.out)!r})"
+
+    def _find_events(self) -> None:
+        """Before anything is paid: without a provider of the host's there is nowhere to emit."""
+        if self._emit_events and self._events is None:
+            from .opentelemetry_events import ResultEvents
+
+            spec = self.panel.spec
+            name = evaluation_name(spec.identity())
+            self._events = ResultEvents(name, is_demonstration=spec.is_demonstration)
+
+    def _emitted(self, verdict: Verdict) -> Verdict:
+        # In the caller's thread, whose current span is the caller's.
+        if self._events is not None:
+            self._events.emit(verdict)
+        return verdict
 
     async def _open(self) -> Session:
         async with self._opening:  # only ever waited for on the package's own loop
