@@ -268,7 +268,11 @@ def test_lines_of_an_anthropic_batch_are_responses_and_what_failed_is_counted(
     given = tmp_path / "requests.json"
     given.write_text(json.dumps({"requests": requests}))
     summary, found = responses(path, prompts_from=given)
-    assert {name: one.response_text for name, one in found.items()} == {"a": "one", "b": "cu", "d": ""}
+    assert {name: one.response_text for name, one in found.items()} == {
+        "a": "one",
+        "b": "cu",
+        "d": "",
+    }
     assert found["a"].prompt_text == "System: Be brief.\n\nUser: What of a?"
     assert summary.left_out == {
         "stopped by a content filter": 1,
