@@ -95,7 +95,7 @@ class ResultEvents:
         context = _context_of(trace_id, span_id)
         scores = scores_of(verdict)
         for score in scores:
-            told = {
+            told: dict[str, Any] = {
                 "gen_ai.evaluation.name": f"{self._evaluation}.{score.name}",
                 "gen_ai.evaluation.score.label": verdict.status,
                 "gen_ai.evaluation.explanation": comment_on(
