@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal
 
+from ..records.chat import FILTERED_ENDINGS, TRUNCATED_ENDINGS
 from ..records.types import Reply
 from .schema import Fault, NumberAsWritten, OutputSchema, Problem, T, shown
 
@@ -37,13 +38,6 @@ Outcome = Literal["read", "refused", "unreadable"]
 _COMPLETE = frozenset(
     {"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "endoftext", "complete"}
     | {"completed", "finish", "finished", "done", "finish_reason_stop"}
-)
-_TRUNCATED = frozenset(
-    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
-)
-_FILTERED = frozenset(
-    {"content_filter", "content_filtered", "safety", "recitation", "blocklist", "spii"}
-    | {"prohibited_content", "guardrail_intervened", "refusal"}
 )
 _TOOL_CALL = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 
@@ -177,10 +171,10 @@ def parse(reply: Reply, schema: OutputSchema[T], *, judged: Sequence[str] = ()) 
     """
     ending = (reply.finish_reason or "").strip().lower()
     text = reply.text if reply.text is not None else ""
-    if ending in _TRUNCATED:
+    if ending in TRUNCATED_ENDINGS:
         cut = f"the reply ended by length after {len(text)} characters"
         return _without("unreadable", "truncated", cut)
-    if ending in _FILTERED:
+    if ending in FILTERED_ENDINGS:
         return _without("refused", "content_filter", f"the endpoint ended the reply: {ending}")
     if reply.refusal and reply.refusal.strip(_BLANK):
         return _without("refused", "refusal", f"the model declined: {reply.refusal[:400]}")

@@ -30,6 +30,17 @@ RESPONSE_NAMES = (
 )
 """Names under which a mapping may hold what was answered, the first that it has counting."""
 
+TRUNCATED_ENDINGS = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+"""What endpoints call it, in lower case, that a text was cut off."""
+
+FILTERED_ENDINGS = frozenset(
+    {"content_filter", "content_filtered", "safety", "recitation", "blocklist", "spii"}
+    | {"prohibited_content", "guardrail_intervened", "refusal"}
+)
+"""The same where a filter stopped it."""
+
 
 def content_text(content: Any) -> str | None:
     """The text of a message's content: text, or the text parts of a list, joined by blank lines.

@@ -57,6 +57,7 @@ KINDS: Final[dict[str, ExportKind]] = {
     "codebook": ExportKind("codebook.html", "..publishing.codebook", "export_codebook"),
     "dta": ExportKind("scores.dta", "..publishing.statistical", "export_dta"),
     "inspect": ExportKind("inspect", "..integrations.inspect_ai", "export_inspect"),
+    "hf": ExportKind("hf", "..integrations.hugging_face", "export_hf"),
 }
 """Every form, by the name that `--as` takes."""
 
@@ -158,7 +159,7 @@ def export_run(
             [InputFault("", f"is no option of {kind}, whose options are: {fits}", name)
              for name in unknown]
         )  # fmt: skip
-    return write(folder, target, **given)
+    return write(folder, None if out is None else target, **given)
 
 
 def _writer(kind: ExportKind) -> Callable[..., Exported]:

@@ -60,7 +60,7 @@ INTERVAL_METHOD: Final = {
     "personas within one model; the model facet is not estimable": "one model: t over persona "
     "means, for that model only",
     "models within one persona; the persona facet is not estimable": "one persona",
-    "models as a random facet, personas within the rest (few judges were asked)": "`--precision` "
+    "models as a random facet, personas within the rest (few judges were asked)": "`precision` "
     "stopped early: too few crossed cells for both facets",
     "none": "no interval",
 }

@@ -45,7 +45,7 @@ _INLINE = re.compile(r"`([^`]+)`")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _LEFT_OUT = "…"
-_OTHER_TOOLS = ("langgraph", "ruff")
+_OTHER_TOOLS = ("inspect", "langgraph", "ruff")
 """Commands of other tools, whose options are not ours."""
 PLACEHOLDER = "NAME"
 """In the name of a file that a reader is to make."""
@@ -285,7 +285,9 @@ def test_nothing_that_a_command_writes_lies_in_the_repository() -> None:
 
 def test_every_page_is_reached_from_the_first_one() -> None:
     start = ROOT / "docs" / "index.md"
-    reached, waiting = {start}, [start]
+    # The site lists the pages of this folder by itself.
+    listed = set((ROOT / "docs" / "integrations").glob("*.md"))
+    reached, waiting = {start, *listed}, [start, *listed]
     while waiting:
         page = waiting.pop()
         for target in _LINK.findall(prose_of(page)):
@@ -424,6 +426,8 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
     }
     assert files == {
         "README.md",
+        "batch_input.jsonl",
+        "batch_output.jsonl",
         "concepts.yaml",
         "first_steps.ipynb",
         "humans/labels.csv",

@@ -228,6 +228,12 @@ async def test_a_prompt_comes_back_in_every_built_in_framing() -> None:
     assert found["checks"]["review"] == "not_checked"
 
 
+async def test_a_run_may_choose_its_framings() -> None:
+    context = {"framings": ["emotion_agree"], "rewriters": ["offline/rewriter"]}
+    found = await ran("reframing", {"prompt_text": "What do neighbours owe each other?"}, context)
+    assert tuple(found["reframed"]["variants"]) == ("emotion_agree",)
+
+
 async def test_a_scenario_comes_back_as_prompts() -> None:
     found = await ran("prompts", {"scenario_text": "A city cuts the hours of its library."})
     (bundle,) = found["constructed"]["bundles"]

@@ -15,9 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 from reference import pages
@@ -86,28 +84,12 @@ def committed() -> list[str]:
     return sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
-def toctree(entries: list[str], caption: str = "") -> str:
+def toctree(entries: list[str], caption: str = "", *, is_shown: bool = False) -> str:
     """The contents of a part of the site, or of a page that has others below it."""
     head = f":caption: {caption}\n" if caption else ""
+    head += ":maxdepth: 1\n" if is_shown else ":hidden:\n"
     lines = "\n".join(f"/{entry.removesuffix('.md')}" for entry in entries)
-    return f"\n\n```{{toctree}}\n:hidden:\n{head}\n{lines}\n```\n"
-
-
-def parts(nav: Mapping[str, list[Any]]) -> Iterator[tuple[str, list[str], dict[str, list[str]]]]:
-    """Each part of the site: its name, its pages, and the pages below some of them."""
-    for name, listed in nav.items():
-        top: list[str] = []
-        below: dict[str, list[str]] = {}
-        for entry in listed:
-            if isinstance(entry, str):
-                top.append(entry)
-                continue
-            ((page, inner),) = entry.items()
-            top.append(page)
-            if isinstance(inner, str):  # every other page of a folder
-                inner = [found for found in committed() if Path(found).match(inner)]
-            below[page] = [found for found in inner if found != page]
-        yield name, top, below
+    return f"\n\n```{{toctree}}\n{head}\n{lines}\n```\n"
 
 
 def assemble(folder: Path) -> None:
@@ -118,11 +100,17 @@ def assemble(folder: Path) -> None:
     for place, text in pages():
         made.write(place, text)
     nav = yaml.safe_load((DOCS / "nav.yaml").read_text(encoding="utf-8"))
-    for name, top, below in parts(nav):
-        made.append("index.md", toctree(top, name))
-        for page, inner in below.items():
-            if inner:
-                made.append(page, toctree(inner))
+    for part, entries in nav.items():
+        top = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
+        made.append("index.md", toctree(top, part))
+        for entry in entries:
+            if isinstance(entry, dict):
+                ((page, below),) = entry.items()
+                is_folder = isinstance(below, str)
+                if is_folder:
+                    below = [one for one in committed() if one != page and Path(one).match(below)]
+                if below:
+                    made.append(page, toctree(below, is_shown=is_folder))
 
 
 def fetched(out: Path) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -26,7 +26,7 @@ from chromium import Chromium, Tab  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 COLUMNS = 80
-SCREEN = (1100, 760)
+SCREEN = (1100, 900)
 
 _CELL, _LINE, _EDGE = 8.4, 20, 16
 """Width of a character, height of a line and margin, in the drawing's own units."""
@@ -70,7 +70,8 @@ def page(tab: Tab, report: Path, to: Path) -> None:
     tab.open(report)
     shown = tab.send("Page.captureScreenshot", format="png")["data"]
     with Image.open(io.BytesIO(base64.b64decode(shown))) as picture:
-        picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(to, optimize=True)
+        framed = ImageOps.expand(picture.convert("RGB"), 1, "#d1d5db")
+        framed.quantize(64, dither=Image.Dither.NONE).save(to, optimize=True)
 
 
 def main() -> None:

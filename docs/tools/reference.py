@@ -242,7 +242,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
             iter(schema.get("patternProperties", {}).values()), None
         )
         return f"mapping to {_kind(inner)}" if isinstance(inner, dict) else "mapping"
-    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(kind, kind)
+    return {"string": "text", "integer": "whole number", "boolean": "true or false"}.get(
+        kind
+    ) or kind
 
 
 def _limits(schema: Mapping[str, Any]) -> list[str]:
@@ -264,7 +266,11 @@ def _field_rows(schema: Mapping[str, Any], anchor: Mapping[str, str]) -> list[tu
         default = "required" if name in schema.get("required", ()) else ""
         if not default and field.get("default") not in (None, "", [], {}):
             default = f"`{field['default']}`".replace("True", "true").replace("False", "false")
-        kind = re.sub(r"\[(\w+)\]", lambda one: f"[{one[1]}](#{anchor[one[1]]})", _kind(field))
+        kind = re.sub(
+            r"\[(\w+)\]",
+            lambda one: f"[{one[1]}](#{anchor[one[1]]})" if one[1] in anchor else one[1],
+            _kind(field),
+        )
         rows.append((f"`{name}`", kind, default, _prose("; ".join(said))))
     return rows
 
@@ -311,7 +317,9 @@ def _resolved(schema: Any, plain: Mapping[str, Any]) -> Any:
 
 # Python ------------------------------------------------------------------------------------------
 
-_SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Source|Example|Examples):(.*)$")
+_SECTION = re.compile(
+    r"^(Args|Options|Returns|Raises|Yields|Attributes|Source|Example|Examples):(.*)$"
+)
 
 
 def _docstring(text: str | None) -> str:
@@ -325,7 +333,7 @@ def _docstring(text: str | None) -> str:
         if not paragraph:
             return
         block = "\n".join(paragraph)
-        if section in ("Args", "Raises", "Attributes"):
+        if section in ("Args", "Options", "Raises", "Attributes"):
             found.append(_entries(textwrap.dedent(block)))
         elif block.startswith("    ") and not section:
             found.append(f"```text\n{textwrap.dedent(block)}\n```")
@@ -371,7 +379,7 @@ def _signature(name: str, called: Any, *, bound: bool = False) -> str:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
         return name
-    given = list(signature.parameters.values())[1 if bound else 0 :]
+    given = list(_opened(called, list(signature.parameters.values())[1 if bound else 0 :]))
     arguments: list[str] = []
     for one in given:
         keyword_only = one.kind is one.KEYWORD_ONLY
@@ -391,6 +399,20 @@ def _signature(name: str, called: Any, *, bound: bool = False) -> str:
     return f"{name}(\n{''.join(f'    {one},{chr(10)}' for one in arguments)}){tail}"
 
 
+def _opened(called: Any, given: Sequence[inspect.Parameter]) -> Iterator[inspect.Parameter]:
+    """The parameters, `**options: Unpack[Options]` as the options that it stands for."""
+    known = getattr(inspect.unwrap(called), "__globals__", {})
+    for one in given:
+        packed = re.fullmatch(r"Unpack\[(\w+)\]", str(one.annotation))
+        options = known.get(packed[1]) if packed else None
+        if options is None:
+            yield one
+            continue
+        for name, kind in options.__annotations__.items():
+            text = getattr(kind, "__forward_arg__", kind)
+            yield inspect.Parameter(name, one.KEYWORD_ONLY, default=..., annotation=text)
+
+
 def _type(annotation: Any) -> str:
     """A type by its own name, without the module that it stands in."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
@@ -399,7 +421,7 @@ def _type(annotation: Any) -> str:
 
 def _default(value: Any) -> str:
     text = repr(value)
-    return "…" if text.startswith("<") or len(text) > 60 else text
+    return "…" if value is ... or text[:1] == "<" or len(text) > 60 else text
 
 
 def _entry(name: str, value: Any, level: int) -> str:
@@ -417,15 +439,10 @@ def _entry(name: str, value: Any, level: int) -> str:
             parts.append(_docstring(init.__doc__))
         if issubclass(value, BaseModel):
             schema = value.model_json_schema()
-            inner = schema.get("$defs", {})
-            rows = [
-                (field, re.sub(r"\[(\w+)\]", r"\1", kind), default, said)
-                for field, kind, default, said in _field_rows(
-                    _resolved(schema, {k: v for k, v in inner.items() if "properties" not in v}),
-                    {one: one.lower() for one in inner},
-                )
-            ]
-            rows = [(f, re.sub(r"\(#\w+\)", "", kind), d, said) for f, kind, d, said in rows]
+            plain = {
+                k: one for k, one in schema.get("$defs", {}).items() if "properties" not in one
+            }
+            rows = _field_rows(_resolved(schema, plain), {})
             parts.append(_table(("field", "value", "default", "meaning"), rows))
         for member, found in _members(value):
             parts.append(f"{mark}# {name}.{member}\n")

@@ -101,10 +101,12 @@ class BackendSpec(BaseModel):
     api_base: str | None = Field(default=None, description="endpoint, for a server of your own")
     api_key_env: str | None = Field(default=None, description="name of the variable with the key")
     temperature: float | None = Field(default=None, ge=0, le=2, description="not sent unless set")
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = None
-    reasoning_effort: Effort | None = None
-    max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
+    top_p: float | None = Field(default=None, gt=0, le=1, description="not sent unless set")
+    seed: int | None = Field(default=None, description="not sent unless set")
+    reasoning_effort: Effort | None = Field(default=None, description="not sent unless set")
+    max_tokens: int = Field(
+        default=2048, ge=1, le=1_000_000, description="most tokens of a reply, reasoning included"
+    )
     timeout_s: float = Field(default=120.0, gt=0, le=3600, description="seconds, each attempt")
     max_attempts: int = Field(
         default=6, ge=1, le=50, description="HTTP attempts for one call, rate limits not counted"
@@ -115,8 +117,12 @@ class BackendSpec(BaseModel):
         description="seconds a call may wait out rate limits, and after which a backend that "
         "answers nothing else is given up",
     )
-    structured: Literal[ResponseFormat, "auto"] = "auto"
-    score_mode: ScoreMode | None = None
+    structured: Literal[ResponseFormat, "auto"] = Field(
+        default="auto", description="how JSON is asked for; auto: the strictest that works"
+    )
+    score_mode: ScoreMode | None = Field(
+        default=None, description="of this backend, where it differs from the panel's"
+    )
     rpm: float | None = Field(default=None, gt=0, description="requests a minute")
     tpm: float | None = Field(default=None, gt=0, description="tokens a minute, both directions")
     concurrency: int = Field(default=32, ge=1, le=4096, description="most calls in flight")
@@ -130,7 +136,7 @@ class BackendSpec(BaseModel):
         description="answer one of the calls that share a beginning before the others are sent, "
         "for the provider's cache; auto: where cached input is cheaper and the text long enough",
     )
-    prices: Prices | None = None
+    prices: Prices | None = Field(default=None, description="known ones, if left out")
     extra: dict[str, Any] = Field(
         default_factory=dict, description="further parameters of the request body"
     )

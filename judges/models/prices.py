@@ -71,10 +71,14 @@ class Prices(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, description="tokens read")
+    output: float = Field(ge=0, description="tokens written")
+    cached_input: float | None = Field(
+        default=None, ge=0, description="read from a cache; as input, if left out"
+    )
+    cache_write: float | None = Field(
+        default=None, ge=0, description="written to a cache; as input, if left out"
+    )
 
     def per_token(self) -> TokenPrices:
         """The same a token."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +21,9 @@ from .inspect_log import is_log, log_rows, read_eval_log
 from .parquet import read_parquet
 from .rows import Cells, FaultSink, Row, checked_header, named_rows, read_limits
 from .saved_dataset import is_saved_dataset, read_saved_dataset
+from .saved_outputs import SAVED_KINDS, read_saved, saved_rows
 from .statistical import read_statistical
-from .text import read_delimited, read_json, read_json_lines
+from .text import read_delimited, read_json
 from .xlsx import read_sheet
 
 
@@ -40,23 +44,28 @@ class TableFormat(NamedTuple):
 
 
 def _read_json(path: Path, sink: FaultSink) -> Iterator[Row]:
-    for row in read_json(path, sink):
-        if is_log(row.values):
-            yield from log_rows(row.values, sink)
-        else:
-            yield row
+    records = read_json(path, sink)
+    first = next(records, None)
+    if first is None:
+        return
+    if is_log(first.values):
+        yield from log_rows(first.values, sink)
+    else:
+        yield from saved_rows(chain([first], records), path, sink)
 
 
 _FORMATS: dict[str, TableFormat] = {
     "csv": TableFormat((".csv",), read_delimited, is_cells=True),
     "tsv": TableFormat((".tsv", ".tab"), partial(read_delimited, delimiter="\t"), is_cells=True),
-    "jsonl": TableFormat((".jsonl", ".ndjson"), read_json_lines),
+    "jsonl": TableFormat((".jsonl", ".ndjson"), read_saved),
     "json": TableFormat((".json",), _read_json),
     "eval": TableFormat((".eval",), read_eval_log, is_text=False),
     "parquet": TableFormat((".parquet", ".pq"), read_parquet, is_text=False),
     "xlsx": TableFormat((".xlsx",), read_sheet, is_cells=True, is_text=False),
     "sav": TableFormat((".sav", ".zsav"), read_statistical, is_text=False),
     "dta": TableFormat((".dta",), read_statistical, is_text=False),
+    # These are known by their content; a name serves where it is not to be something else.
+    **{kind: TableFormat((), partial(read_saved, kind=kind)) for kind in SAVED_KINDS},
 }
 """A new format of files is a reader and a line here."""
 
@@ -102,7 +111,8 @@ def read_rows(
     semicolons or tabs is read with those.
 
     Args:
-        path: the file; or a folder that Hugging Face `datasets` saved.
+        path: the file; or a folder that Hugging Face `datasets` saved, of several splits the
+            folder of one.
         format: one of `TABLE_FORMATS`; by default the suffix says.
         faults: a list that takes the faults of format (ragged row, malformed JSON line, …), the
             row then being left out; by default the first one is raised.
@@ -230,18 +240,35 @@ class Table:
 def open_table(source: Any, *, format: str | None = None) -> Table:  # noqa: A002
     """Returns the source as a `Table`.
 
-    A path is read in place. A pandas or polars data frame, a Hugging Face data set, or any other
-    iterable of mappings (a generator too), is copied once to a temporary JSON lines file, which
-    `close` deletes: it is read twice.
+    A path is read in place; `hf://owner/name…` is a data set on a Hugging Face hub (see
+    `integrations.hugging_face.from_hub`). A pandas or polars data frame, a Hugging Face data set,
+    or any other iterable of mappings (a generator too), is copied once to a temporary JSON lines
+    file, which `close` deletes: it is read twice.
 
     Raises:
         InputError: for a source of another kind, or with rows that are not mappings.
     """
     if isinstance(source, str | Path):
-        path = Path(source)
-        read_rows(path, format=format)  # a missing file is said now, not in the middle of things
-        return Table(path, str(path), format=format)
-    description, records = _records(source)
+        if not _HUB_ADDRESS.match(str(source)):
+            return _file(Path(source), str(Path(source)), format)
+        hub = import_module("...integrations.hugging_face", __package__)
+        description, found = hub.from_hub(str(source))
+        if isinstance(found, Path):
+            return _file(found, description, format)
+        return _spooled(description, found)
+    return _spooled(*_records(source))
+
+
+_HUB_ADDRESS = re.compile(r"hf:/+")
+"""Of a data set on a Hugging Face hub; a `Path` made of one has a single slash."""
+
+
+def _file(path: Path, description: str, format: str | None) -> Table:  # noqa: A002
+    read_rows(path, format=format)  # a missing file is said now, not in the middle of things
+    return Table(path, description, format=format)
+
+
+def _spooled(description: str, records: Iterable[Any]) -> Table:
     limits = read_limits()
     with tempfile.NamedTemporaryFile(
         "w", encoding="ascii", suffix=".jsonl", prefix="areopagus-", delete=False

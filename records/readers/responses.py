@@ -7,19 +7,20 @@ import json
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from ...errors import InputError, InputFault
 from ...formats import units
 from ..prompt_units import prompt_text_id
 from ..types import Sample
-from .cells import ColumnMap, RowFields
+from .cells import ColumnMap, RowFields, is_missing, read_id
 from .dispatch import Table, open_table
 from .inspect_log import NO_RESPONSE
-from .rows import FAULT_LIMIT
+from .rows import FAULT_LIMIT, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,6 +145,7 @@ class SourceSummary:
             gives verbatim to two or more different prompts.
         text_chars: characters of all prompts and responses together.
         notices: sentences for the user: what was assumed.
+        left_out: reason to number of the samples that have no response.
     """
 
     name: str
@@ -155,6 +157,7 @@ class SourceSummary:
     repeated_texts: frozenset[int]
     text_chars: int
     notices: tuple[str, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 class RowSource(ABC, Generic[RowT]):
@@ -217,11 +220,15 @@ class RowSource(ABC, Generic[RowT]):
         """What has one prompt text: the prompt's id, unless a subclass knows of framings."""
         return values["prompt_id"]
 
+    def _raw_rows(self, faults: list[InputFault] | None) -> Iterator[Row]:
+        """The rows of the table; a subclass may add what stands elsewhere."""
+        return self._table.rows(faults)
+
     def _why_left_out(self, raw: Mapping[str, Any]) -> str | None:
         """Why a row is none of ours though nothing is wrong with it; None where it is one."""
         return None
 
-    def _hint_for(self, absent: set[str | None]) -> str | None:
+    def _hint_for(self, absent: set[str | None], found: Collection[str]) -> str | None:
         """What a table without these columns is likely to be; None where nobody knows."""
         return None
 
@@ -281,7 +288,7 @@ class RowSource(ABC, Generic[RowT]):
             names = {fault.field for fault in absent}
             raise InputError(
                 absent + [one for one in faults if one.field not in names],
-                hint=self._hint_for(names)
+                hint=self._hint_for(names, columns_found)
                 or "name other columns, as in `columns={'prompt_text': 'question'}`",
             )
         if n_rows == 0 and not faults:
@@ -305,6 +312,7 @@ class RowSource(ABC, Generic[RowT]):
             repeated_texts=seen.repeated_texts(),
             text_chars=text_chars,
             notices=self._notices(lacking, n_rows, left_out),
+            left_out=dict(left_out.most_common()),
         )
 
     def rows(self) -> Iterator[RowT]:
@@ -328,7 +336,7 @@ class RowSource(ABC, Generic[RowT]):
         self, faults: list[InputFault] | None, left_out: Counter[str] | None = None
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         taken = 0
-        for line, raw in self._table.rows(faults):
+        for line, raw in self._raw_rows(faults):
             if (reason := self._why_left_out(raw)) is not None:
                 if left_out is not None:
                     left_out[reason] += 1
@@ -423,6 +431,9 @@ class PromptRow:
     line: int
 
 
+_UNANSWERED = "no line of the file answers its prompt"
+
+
 class ResponseSource(RowSource[Sample]):
     """Responses to be judged.
 
@@ -434,6 +445,67 @@ class ResponseSource(RowSource[Sample]):
     required = ("response_id", "prompt_text", "response_text")
     unique = "response_id"
     kind = "responses"
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        prompts_from: str | Path | None = None,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        max_chars: int = MAX_TEXT_CHARS,
+        format: str | None = None,  # noqa: A002
+    ) -> None:
+        """Opens the source.
+
+        Args:
+            source: as of `RowSource`.
+            prompts_from: a file of prompts, such as the input of a batch, for rows without
+                prompt_text: they are joined by prompt_id. Prompts that no row names are counted as
+                samples without a response.
+            columns, limit, max_chars, format: as of `RowSource`.
+
+        Raises:
+            InputError: as `RowSource`, and everything wrong with the file of prompts.
+        """
+        super().__init__(source, columns=columns, limit=limit, max_chars=max_chars, format=format)
+        self._prompts_from = prompts_from
+        self._prompts: dict[str, str] | None = None
+        if prompts_from is not None:
+            with PromptSource(prompts_from, max_chars=max_chars) as prompts:
+                prompts.check()
+                self._prompts = {one.prompt_id: one.prompt_text for one in prompts.rows()}
+
+    def _raw_rows(self, faults: list[InputFault] | None) -> Iterator[Row]:
+        if self._prompts is None:
+            yield from super()._raw_rows(faults)
+            return
+        their_id, their_text = (self._map.theirs[one] for one in ("prompt_id", "prompt_text"))
+        unnamed = dict.fromkeys(self._prompts)
+        line = 0
+        for line, given in super()._raw_rows(faults):
+            raw = given
+            try:
+                named = read_id(raw.get(their_id)) or ""
+            except ValueError:
+                named = ""  # said where the row is checked
+            unnamed.pop(named, None)
+            if is_missing(raw.get(their_text)):
+                raw = {**raw, their_text: self._prompts.get(named)}
+            yield Row(line, raw)
+        for named in unnamed:
+            nothing = {self._map.theirs["response_text"]: None, NO_RESPONSE: _UNANSWERED}
+            yield Row(line, {their_id: named, **nothing})
+
+    def _checked(
+        self, line: int, raw: Mapping[str, Any], faults: list[InputFault]
+    ) -> tuple[dict[str, str] | None, dict[str, Any]]:
+        their_id, their_text = (self._map.theirs[one] for one in ("prompt_id", "prompt_text"))
+        if self._prompts is not None and raw.get(their_text) is None:
+            message = f"{str(raw.get(their_id))[:80]!r} does not stand in {self._prompts_from}"
+            faults.append(InputFault(self._table.where(line), message, field=their_id))
+            return None, {}
+        return super()._checked(line, raw, faults)
 
     def _why_left_out(self, raw: Mapping[str, Any]) -> str | None:
         # A tool that says why it has no response is believed; an empty response is another thing.
@@ -448,7 +520,12 @@ class ResponseSource(RowSource[Sample]):
         values.setdefault("respondent_id", UNNAMED)
         values.setdefault("prompt_id", prompt_text_id(values["prompt_text"]))
 
-    def _hint_for(self, absent: set[str | None]) -> str | None:
+    def _hint_for(self, absent: set[str | None], found: Collection[str]) -> str | None:
+        if "prompt_text" in absent and self._map.theirs["prompt_id"] in found:
+            return (
+                "where the prompts stand in another file, as of a batch's output in its input, "
+                "name it as `prompts_from`"
+            )
         if "response_text" in absent and "prompt_text" not in absent:
             return (
                 "prompts without responses? have models answer them first: areopagus score FILE "

@@ -24,12 +24,17 @@ def is_saved_dataset(folder: Path) -> bool:
 
 
 def read_saved_dataset(folder: Path, sink: FaultSink) -> Iterator[Row]:
-    """Returns the rows in order, dates and times as ISO 8601 text; a null is None."""
+    """Returns the rows in order, dates and times as ISO 8601 text; a null is None.
+
+    Of a folder of splits, those of the only one; of several, one is to be named by its own folder.
+    """
     if (folder / SPLITS_FILE).is_file():
         splits = sorted(one.name for one in folder.iterdir() if (one / STATE_FILE).is_file())
-        sink.report(None, f"holds the splits {', '.join(splits)}: name one, as {folder / splits[0]}"
-                    if splits else "holds no split")  # fmt: skip
-        return
+        if len(splits) != 1:
+            sink.report(None, f"holds the splits {', '.join(splits)}: name one, as "
+                        f"{folder / splits[0]}" if splits else "holds no split")  # fmt: skip
+            return
+        folder = folder / splits[0]
     try:
         state = parse_json((folder / STATE_FILE).read_text(encoding="utf-8"))
         files = [folder / Path(file["filename"]).name for file in state["_data_files"]]

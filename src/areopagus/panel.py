@@ -269,6 +269,8 @@ class Panel:
         out: str | Path | None = None,
         *,
         columns: Mapping[str, str] | None = None,
+        prompts_from: str | Path | None = None,
+        format: str | None = None,  # noqa: A002
         limit: int | None = None,
         resume: bool = False,
         max_cost: float | None = None,
@@ -284,10 +286,15 @@ class Panel:
         """Scores every response of a source into a run folder.
 
         Args:
-            source: a CSV, JSONL or Parquet file, a DataFrame, or an iterable of mappings.
+            source: a CSV, JSONL or Parquet file, outputs that another tool saved, a DataFrame, an
+                iterable of mappings, or `hf://owner/name` of a data set on a Hugging Face hub.
             out: the run folder; `runs/NAME-xxxxxxxx` when left out. The same call goes on where an
                 earlier one stopped.
             columns: our column name to theirs.
+            prompts_from: a file of prompts by prompt_id, such as the input of a batch, where the
+                source has no prompt_text.
+            format: one of `records.readers.TABLE_FORMATS`, where neither the name nor the content
+                of the file says what it is.
             limit: only the first so many responses.
             resume: demand that the run folder exists.
             max_cost: US dollars that are not passed; what does not fit is not asked.
@@ -319,6 +326,8 @@ class Panel:
                     source,
                     out,
                     columns=columns,
+                    prompts_from=prompts_from,
+                    format=format,
                     limit=limit,
                     resume=resume,
                     max_cost=max_cost,

@@ -25,6 +25,8 @@ class ScoreOptions(TypedDict, total=False):
     """The options of scoring; each is described at `Panel.score_many`."""
 
     columns: Mapping[str, str] | None
+    prompts_from: str | Path | None
+    format: str | None
     limit: int | None
     resume: bool
     max_cost: float | None
@@ -60,7 +62,13 @@ def score_job(
 
     listen = options.pop("on_progress", None)
     config, engine = _config_and_engine(out=out, **options)
-    responses = ResponseSource(source, columns=config.columns, limit=config.limit)
+    responses = ResponseSource(
+        source,
+        prompts_from=config.prompts_from,
+        columns=config.columns,
+        limit=config.limit,
+        format=config.format,
+    )
     return ScoreJob(panel, responses, config, engine=engine, on_progress=listen)
 
 
@@ -87,6 +95,8 @@ def prompt_score_job(
         "repeats": options.pop("response_repeats", 1),
     }
     config, engine = _config_and_engine(out=out, **options)
+    if config.prompts_from is not None or config.format is not None:
+        raise InputError("`prompts_from` and `format` are for responses that are there already")
     asking = RespondConfig.checked(columns=config.columns, limit=config.limit, **asked)
     answering = RespondJob(prompts, targets, asking, ledger=panel.ledger)
     return ScoreJob(panel, answering, config, engine=engine, on_progress=listen)

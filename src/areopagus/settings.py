@@ -23,14 +23,18 @@ class PanelSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     models: tuple[BackendSpec, ...] = Field(
-        default_factory=lambda: (BackendSpec(model=OFFLINE_MODEL),), min_length=1
+        default_factory=lambda: (BackendSpec(model=OFFLINE_MODEL),),
+        min_length=1,
+        description="The backends; a name alone, or one with its settings.",
     )
     personas: tuple[Name, ...] | None = Field(
         default=None,
         min_length=1,
         description="names or files; all built-in ones and those of persona_folders if left out",
     )
-    persona_folders: tuple[Name, ...] = ()
+    persona_folders: tuple[Name, ...] = Field(
+        default=(), description="Folders of persona files; all of them join the panel."
+    )
     rubric: Annotated[Name, Option("NAME|FILE")] = Field(
         default="critical_thinking", description="What is judged by."
     )

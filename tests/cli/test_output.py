@@ -296,5 +296,5 @@ def _texts_with_options(node: ast.AST) -> Iterator[str]:
             for child in ast.iter_child_nodes(node):
                 yield from _texts_with_options(child)
     is_told = re.search(r"(?<![\w(;-])--[a-z][a-z-]+", text)
-    if is_told and not re.search("areopagus |pip |createdb ", text):
+    if is_told and not re.search("areopagus |pip |createdb |hf upload ", text):
         yield text

@@ -103,8 +103,10 @@ def test_a_commands_options_are_those_fields_with_descriptions_and_limits() -> N
 def test_what_makes_no_sense_is_refused_by_its_name(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ScoreConfig.checked(**options)
-    with pytest.raises(InputError, match="`nosuch`: Extra inputs are not permitted"):
+    with pytest.raises(InputError, match="`nosuch`: unknown argument; there are out, resume, "):
         InputConfig.checked(nosuch=1)
+    with pytest.raises(InputError, match=r"`limits`: unknown argument; did you mean `limit`\?"):
+        InputConfig.checked(limits=1)
 
 
 def test_run_json_says_what_was_chosen_and_it_makes_no_other_run(tmp_path: Path) -> None:
@@ -116,7 +118,8 @@ def test_run_json_says_what_was_chosen_and_it_makes_no_other_run(tmp_path: Path)
 
     first = once(max_cost=5.0, limit=1)
     assert first["config"] == {
-        "max_cost": 5.0, "columns": None, "limit": 1, "precision": None,
+        "max_cost": 5.0, "columns": None, "limit": 1, "prompts_from": None, "format": None,
+        "precision": None,
         "judges_per_response": None, "order_seed": 0,
     }  # fmt: skip
     assert not {"config", "max_cost", "limit"} & first["identity"].keys()

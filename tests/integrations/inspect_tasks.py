@@ -93,6 +93,6 @@ def capped() -> Task:
 
 
 @task
-def by_role(max_cost: float | None = None) -> Task:
+def by_role(n: int = 8, max_cost: float | None = None) -> Task:
     who = ["historian", "ethicist"]
-    return made(8, 1, [areopagus_panel(personas=who, out="panel", max_cost=max_cost)])
+    return made(n, 1, [areopagus_panel(personas=who, out="panel", max_cost=max_cost)])

@@ -17,6 +17,8 @@ from areopagus.integrations.evaluator import (
     PanelEvaluator,
     answered_text,
     asked_text,
+    comment_on,
+    counted,
     scores_of,
     verdict_metadata,
 )
@@ -103,7 +105,59 @@ def test_all_calls_are_under_one_cap(tmp_path: Path) -> None:
         assert 0.1 < evaluator.spent_usd <= 0.15
     assert scores_of(first)[0].value == 7
     assert scores_of(second)[0].value is None
-    assert "not asked" in (scores_of(second)[0].reason or "")
+    assert (scores_of(second)[0].reason or "").endswith("not asked because of: budget")
+
+
+def test_a_comment_has_the_interval_and_counts_or_why_there_is_no_score(tmp_path: Path) -> None:
+    spread = [{"overall": score} for score in (5, 6, 7, 5, 6, 7, 5, 6, 7, 6)]
+    with judged(spread, tmp_path / "run") as evaluator:
+        scored, empty = evaluator.score(PROMPT, RESPONSE), evaluator.score(PROMPT, "")
+    told = comment_on(scores_of(scored)[0], scored, is_demonstration=False)
+    assert told.startswith("95% [5.")
+    assert told.endswith("; 10 scored of 10 planned judgments")
+    told = comment_on(scores_of(empty)[0], empty, is_demonstration=True)
+    assert told.startswith("no score: screened: empty; DEMONSTRATION: ")
+
+
+def test_a_verdict_that_lacks_one_model_says_so(tmp_path: Path) -> None:
+    models = [
+        ScriptedBackend({"overall": 6}, name="scripted/one"),
+        ScriptedBackend({"overall": 7}, name="scripted/two"),
+        ScriptedBackend({"overall": 5}, name="scripted/three"),
+        ScriptedBackend(ProviderError("bad_request", "no"), name="scripted/gone"),
+    ]
+    panel = Panel(models, mode="holistic", ledger=tmp_path / "ledger.sqlite")
+    with PanelEvaluator(panel, out=tmp_path / "run") as evaluator:
+        verdict = evaluator.score(PROMPT, RESPONSE)
+    assert counted(verdict) == (
+        "30 scored of 40 planned judgments (unbalanced: below the quorum for scripted/gone)"
+    )
+
+
+def test_two_evaluators_of_one_panel_have_folders_of_their_own_wherever_the_process_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    panel = Panel(personas=["historian"])
+    first, second = PanelEvaluator(panel), PanelEvaluator(panel)
+    for one in (first, second):
+        one.score(PROMPT, RESPONSE)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for one in (first, second):
+        one.close()
+    assert len(list((tmp_path / "runs").glob("evaluator-*/report.html"))) == 2
+
+
+def test_the_same_settings_are_one_evaluator_where_that_is_wanted(tmp_path: Path) -> None:
+    def of(max_cost: float) -> PanelEvaluator:
+        return PanelEvaluator.shared(["offline/lexical"], out=tmp_path / "run", max_cost=max_cost)
+
+    assert of(2) is of(2)
+    assert of(2) is not of(3)
+    assert PanelEvaluator.shared(of(2)) is of(2)
+    with pytest.raises(InputError, match="belong to it"):
+        PanelEvaluator.of(of(2), max_cost=4)
 
 
 def test_the_panel_may_be_an_object_a_file_or_models(tmp_path: Path) -> None:

@@ -150,12 +150,14 @@ def test_the_cost_cap_holds_for_models_of_a_role_whose_prices_inspect_knows(tmp_
     with ProviderServer(constant(json.dumps(GOOD))) as server:
         keys = {"OPENAI_BASE_URL": server.openai_base, "OPENAI_API_KEY": "none"}
         role = ("--model-role", "grader=openai/gpt-4o-mini", "--model-cost-config", "prices.json")
-        log = read_eval_log(evaluated(tmp_path, "by_role", "-T", "max_cost=0.2", *role, **keys))
+        # Asking all would cost three times as much.
+        size = ("-T", "n=40", "-T", "max_cost=0.5")
+        log = read_eval_log(evaluated(tmp_path, "by_role", *size, *role, **keys))
     told = [one.explanation for one in panel_scores(log).values()]
     assert any("Not asked because of: budget" in one for one in told)
     spent = Run(tmp_path / "panel").record["sessions"][-1]["spent_usd"]
     assert spent == pytest.approx(log.stats.role_usage["grader"].total_cost)
-    assert 0 < spent <= 0.2
+    assert 0 < spent <= 0.5
 
 
 def test_inspect_score_finds_the_scorer_by_its_entry_point(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,13 +15,13 @@ from tools import needs, programs_of
 
 needs("mlflow")
 
-import mlflow
+import mlflow  # noqa: E402
 
-from areopagus import Panel
-from areopagus.errors import ProviderError
-from areopagus.integrations.evaluator import PanelEvaluator
-from areopagus.integrations.mlflow_scorer import panel_scorer
-from areopagus.testing import ScriptedBackend
+from areopagus import Panel  # noqa: E402
+from areopagus.errors import ProviderError  # noqa: E402
+from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
+from areopagus.integrations.mlflow_scorer import panel_scorer  # noqa: E402
+from areopagus.testing import ScriptedBackend  # noqa: E402
 
 ANSWERS = {"Should voting be compulsory?": "Perhaps.", "What is fair?": "UNREAD", "Why?": ""}
 
@@ -94,6 +95,10 @@ def test_an_evaluation_without_a_single_score_has_no_mean(evaluator: PanelEvalua
 
 @pytest.mark.parametrize("program", programs_of("evaluators", "mlflow"))
 def test_the_programs_of_the_page_run(program: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True)
+    # MLflow tells processes that it starts of its store and experiment.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    own["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     assert list((tmp_path / "runs").glob("*/report.html"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import uuid
@@ -12,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools import needs
+from tools import needs, programs_of
 
 needs("openevals")
 
-from langsmith import Client, aevaluate, evaluate
-from langsmith.schemas import Example
-from openevals.types import SimpleAsyncEvaluator, SimpleEvaluator
+from langsmith import Client, aevaluate, evaluate  # noqa: E402
+from langsmith.schemas import Example  # noqa: E402
+from openevals.types import SimpleAsyncEvaluator, SimpleEvaluator  # noqa: E402
 
-from areopagus import Panel
-from areopagus.errors import InputError, ProviderError
-from areopagus.integrations.evaluator import PanelEvaluator
-from areopagus.integrations.openevals import create_async_panel_evaluator, create_panel_evaluator
-from areopagus.run import Run
-from areopagus.testing import ScriptedBackend
+from areopagus import Panel  # noqa: E402
+from areopagus.errors import InputError, ProviderError  # noqa: E402
+from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
+from areopagus.integrations.openevals import create_async_panel_evaluator, create_panel_evaluator  # noqa: E402
+from areopagus.run import Run  # noqa: E402
+from areopagus.testing import ScriptedBackend  # noqa: E402
 
 ANSWERS = {"Should voting be compulsory?": "Perhaps.", "What is fair?": "UNREAD", "Why?": ""}
 
@@ -138,18 +139,77 @@ def test_a_text_that_is_not_found_is_an_error_and_no_score(evaluator: PanelEvalu
     assert "outputs: must be text" in result.comment
 
 
-def test_a_test_of_langsmith_runs_with_it_and_without_a_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+TRACKED = """
+import json, uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from langsmith import Client
+from langsmith.schemas import Dataset, TracerSession
+
+from areopagus.integrations.openevals import create_panel_evaluator
+
+
+class Recording(Client):
+    # Keeps feedback in a file in place of sending it.
+
+    def has_dataset(self, **_):
+        return False
+
+    def create_dataset(self, dataset_name, **_):
+        return Dataset(id=uuid.uuid4(), name=dataset_name, created_at=datetime.now(UTC))
+
+    def create_project(self, project_name, *, reference_dataset_id=None, **_):
+        now, of = datetime.now(UTC), reference_dataset_id
+        made = {"id": uuid.uuid4(), "tenant_id": uuid.uuid4(), "name": project_name}
+        return TracerSession(**made, start_time=now, reference_dataset_id=of)
+
+    def create_feedback(self, run_id=None, key="unnamed", **told):
+        row = {"key": key, "score": told.get("score"), "comment": told.get("comment")}
+        with Path("feedback.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\\n")
+
+    def update_project(self, *_, **__):
+        pass
+
+
+client = Recording(api_url="http://127.0.0.1:9", api_key="none", auto_batch_tracing=False)
+
+
+@pytest.mark.langsmith(client=client, test_suite_name="panel")
+@pytest.mark.parametrize("answer", ["Because it is so.", ""])
+def test_it(answer):
+    create_panel_evaluator()(inputs="Why?", outputs=answer)
+"""
+
+
+@pytest.mark.parametrize("is_tracked", [False, True])
+def test_a_test_of_langsmith_logs_the_scores_as_its_feedback(
+    is_tracked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "test_it.py").write_text(
-        "import pytest\n"
-        "from areopagus.integrations.openevals import create_panel_evaluator\n"
-        "@pytest.mark.langsmith\n"
-        "def test_it():\n"
-        "    found = create_panel_evaluator()(inputs='Why?', outputs='Because it is so.')\n"
-        "    assert found[0]['score'] is not None\n"
-    )
-    monkeypatch.setenv("LANGSMITH_TEST_TRACKING", "false")
+    (tmp_path / "test_it.py").write_text(TRACKED)
+    monkeypatch.setenv("LANGSMITH_TEST_TRACKING", str(is_tracked).lower())
+    monkeypatch.setenv("LANGSMITH_TRACING", str(is_tracked).lower())
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", "http://127.0.0.1:9")  # nobody answers there
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    kept = tmp_path / "feedback.jsonl"
+    assert kept.exists() == is_tracked
+    if is_tracked:
+        rows = [json.loads(line) for line in kept.read_text().splitlines()]
+        found = [row for row in rows if row["key"] == "composite"]  # in any order
+        scored, empty = sorted(found, key=lambda row: row["score"] is None)
+        assert scored["score"] >= 1
+        assert empty["score"] is None
+        assert empty["comment"].startswith("no score: screened: empty")
+        assert len(rows) == 2 * (6 + 1), "six scores a test, and LangSmith's own"
+
+
+@pytest.mark.parametrize("program", programs_of("evaluators", "openevals"))
+def test_the_programs_of_the_page_run(program: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"composite 1." in done.stdout
+    assert list((tmp_path / "runs").glob("*/report.html"))

@@ -13,13 +13,13 @@ from tools import needs, programs_of
 
 needs("pydantic_evals")
 
-from pydantic_evals import Case, Dataset
+from pydantic_evals import Case, Dataset  # noqa: E402
 
-from areopagus import Panel
-from areopagus.errors import ProviderError
-from areopagus.integrations.evaluator import PanelEvaluator
-from areopagus.integrations.pydantic_evals import PanelJudge
-from areopagus.testing import ScriptedBackend
+from areopagus import Panel  # noqa: E402
+from areopagus.errors import ProviderError  # noqa: E402
+from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
+from areopagus.integrations.pydantic_evals import PanelJudge  # noqa: E402
+from areopagus.testing import ScriptedBackend  # noqa: E402
 
 ANSWERS = {"Should voting be compulsory?": "Perhaps.", "What is fair?": "UNREAD", "Why?": ""}
 
@@ -51,7 +51,11 @@ def test_a_data_set_is_evaluated_with_it(evaluator: PanelEvaluator) -> None:
         "composite": 7, "overall": 7
     }  # fmt: skip
     assert "10 scored of 10 planned judgments" in (scored.scores["composite"].reason or "")
-    for case, status in ((scored, "scored"), (inconclusive, "inconclusive"), (screened, "screened")):
+    for case, status in (
+        (scored, "scored"),
+        (inconclusive, "inconclusive"),
+        (screened, "screened"),
+    ):
         assert case.labels["panel"].value == status
         assert not case.evaluator_failures
         assert not case.assertions

@@ -38,7 +38,7 @@ def programs_of(page: str, tool: str) -> list[str]:
     tests/test_docs.py does not run them: they are marked so there, and run where the tool is.
     """
     path = Path(__file__).parents[2] / "docs" / "integrations" / f"{page}.md"
-    imported = re.compile(rf"^(from|import) {tool}\b", flags=re.M)
+    imported = re.compile(rf"^(from|import) (areopagus\.integrations\.)?{tool}\b", flags=re.M)
     blocks = re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), flags=re.M | re.S)
     found = [block for block in blocks if imported.search(block)]
     assert found, f"{page}.md has no program with {tool}"

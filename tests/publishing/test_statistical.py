@@ -161,6 +161,8 @@ def test_a_demonstration_says_so_in_the_file(tmp_path: Path, no_report: None) ->
     for kind in KINDS:
         done = export_run(tmp_path / "run", kind)
         assert done.path == tmp_path / "run" / f"scores.{kind}"
+        judgments = export_run(tmp_path / "run", kind, table="judgments")
+        assert judgments.path == tmp_path / "run" / f"judgments.{kind}"
         _, meta = read(done.path, user_missing=True)
         assert meta.file_label.startswith("DEMONSTRATION, no findings. Areopagus ")
     _, meta = read(tmp_path / "run" / "scores.sav", user_missing=True)

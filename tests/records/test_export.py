@@ -7,6 +7,7 @@ import errno
 import inspect
 import json
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,9 @@ def test_no_run_an_unknown_kind_and_a_run_that_has_not_ended_are_said(
 
 
 def test_the_function_of_every_form_is_found_and_takes_a_folder_and_a_place() -> None:
-    for kind in export.KINDS.values():
+    for name, kind in export.KINDS.items():
+        if name == "inspect" and find_spec("inspect_ai") is None:
+            continue  # tests/integrations has it
         names = list(inspect.signature(export._writer(kind)).parameters.values())
         assert names[1].name == "out"
         assert all(one.kind is inspect.Parameter.KEYWORD_ONLY for one in names[2:])

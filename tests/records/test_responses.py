@@ -141,7 +141,10 @@ def test_a_saved_data_set_is_read_from_its_folder(tmp_path: Path) -> None:
         assert source.check().fingerprint == same.check().fingerprint
         assert [row.extra for row in source.rows()] == [row.extra for row in same.rows()]
     (tmp_path / "set" / "dataset_dict.json").write_text('{"splits": ["train"]}')
-    assert f"holds the splits train: name one, as {folder}" in messages(tmp_path / "set")[0]
+    with ResponseSource(tmp_path / "set") as source:  # its only split
+        assert source.check().n_responses == 200
+    saved(tmp_path / "set" / "unseen", rows)
+    assert f"holds the splits train, unseen: name one, as {folder}" in messages(tmp_path / "set")[0]
     (folder / "data-00001-of-00002.arrow").write_bytes(b"no stream")
     assert "the Arrow data are broken" in messages(folder)[0]
     (folder / "state.json").write_text("[]")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from areopagus.aggregation.panel_interval import TWO_FACETS
+from areopagus.aggregation.panel_interval import (
+    MODELS_ALONE,
+    NO_INTERVAL,
+    ONE_MODEL,
+    ONE_PERSONA,
+    TWO_FACETS,
+)
 from areopagus.records import variables
 from areopagus.records.columns import meaning
 from areopagus.records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
@@ -33,8 +39,9 @@ def test_every_value_stands_in_the_reference() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for values in (
         variables.JUDGMENT_STATUS, variables.RESPONSE_STATUS, variables.DISAGREEMENT,
-        variables.INTERVAL_METHOD, variables.FLAGS,
+        variables.FLAGS,
     ):  # fmt: skip
         assert [value for value in values if f"`{value}`" not in text] == []
     assert tuple(variables.JUDGMENT_STATUS) == STATUSES
-    assert TWO_FACETS in variables.INTERVAL_METHOD
+    methods = (TWO_FACETS, ONE_MODEL, ONE_PERSONA, MODELS_ALONE, NO_INTERVAL)
+    assert tuple(variables.INTERVAL_METHOD) == methods

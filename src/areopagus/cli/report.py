@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "kind",
     required=True,
     type=click.Choice(list(KINDS)),
-    help="scrub: the column layout of the paper's released scoring tool.",
+    help="sav: SPSS; dta: Stata; codebook: what each variable means; scrub: the column layout of "
+    "the paper's released scoring tool.",
 )
 @click.option("--out", metavar="FILE", help="Default: a file of the form's name in the folder.")
 @click.option(
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     "--personas",
     metavar="DIR",
     multiple=True,
-    help="sav, dta, codebook: where the run's own personas and rubric are. Repeatable.",
+    help="sav, dta, codebook, hf: where the run's own personas and rubric are. Repeatable.",
 )
 @json_option
 @quiet_option
@@ -82,8 +83,7 @@ def export(
     columns = [Column("status"), Column(f"{result.unit}s", "count")]
     left_out = Table("Left out, because they are no scores.", "Left out", columns, rows)
     told = f"{result.written} of {result.total} {result.unit}s exported as {kind}."
-    notes = [("", note) for note in result.notes]
-    document = listing("export", [told], [left_out], remarks=notes)
+    document = listing("export", [told], [left_out], notices=result.notes)
     if Output(json_file, quiet).show(document, place=result.path):
         click.echo(f"Wrote {printable(str(result.path))}")
 

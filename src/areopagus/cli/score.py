@@ -111,7 +111,10 @@ def score(
     json_file: str | None,
     **given: Any,
 ) -> int:
-    """Score a file of RESPONSES (CSV, JSONL or Parquet) with the panel.
+    """Score RESPONSES with the panel: a table (CSV, JSONL, Parquet, …), or what another tool saved.
+
+    Other tools: logs of Inspect AI, samples of lm-evaluation-harness, scenario states of HELM,
+    batches of OpenAI and Anthropic (with --prompts-from), hf://owner/name on Hugging Face.
 
     Columns: response_id, prompt_text, response_text, and optionally prompt_id and respondent_id;
     others are carried through. The same command goes on where an earlier one stopped: what is

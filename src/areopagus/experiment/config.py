@@ -7,8 +7,9 @@ made of these models.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -50,7 +51,7 @@ class CheckedConfig(BaseModel):
         try:
             return cls(**given)
         except ValidationError as error:
-            raise InputError(faults_of(error)) from error
+            raise InputError(faults_of(error, names=tuple(cls.model_fields))) from error
 
 
 class JobConfig(CheckedConfig):
@@ -99,6 +100,15 @@ class CheckedByPeople(CheckedConfig):
 
 class ScoreConfig(InputConfig):
     """What `score` takes."""
+
+    prompts_from: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None,
+        description="Prompts by prompt_id, where RESPONSES has none: a table, or a batch's input.",
+    )
+    format: Annotated[str | None, Option("NAME")] = Field(
+        default=None,
+        description="What RESPONSES is, where neither name nor content says it, such as lm-eval.",
+    )
 
     precision: Annotated[float | None, Option("POINTS")] = Field(
         default=None,
@@ -270,12 +280,15 @@ def takes_options(config: type[BaseModel]) -> Callable[[Call], Call]:
     return added
 
 
-def faults_of(error: ValidationError, where: str | None = None) -> list[InputFault]:
+def faults_of(
+    error: ValidationError, where: str | None = None, *, names: Sequence[str] = ()
+) -> list[InputFault]:
     """Pydantic's complaints as faults of an input.
 
     Args:
         error: the complaints.
         where: the input, such as a file; left out, each names its argument, marked as such.
+        names: the arguments that there are, for whoever names another.
     """
     faults = []
     for item in error.errors(include_url=False, include_input=False):
@@ -283,5 +296,9 @@ def faults_of(error: ValidationError, where: str | None = None) -> list[InputFau
         if where is None and len(field) > 1:
             place = f"`{field.pop(0)}`"
         told = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden" and names:
+            near = get_close_matches(str(item["loc"][-1]), names, n=1, cutoff=0.5)
+            there = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
+            told = f"unknown argument; {there}"
         faults.append(InputFault(place, told, ".".join(field) or None))
     return faults

@@ -112,7 +112,7 @@ def describe_run(
     source: str,
     summary: RunningSummary,
     *,
-    responses: Mapping[str, int] | None = None,
+    responses: Mapping[str, Any] | None = None,
     panel_description: Mapping[str, Any] | None = None,
     notices: Sequence[str] = (),
     is_demonstration: bool,

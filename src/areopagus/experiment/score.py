@@ -273,6 +273,7 @@ class ScoreJob(Job[Run]):
                 "n": given.n_responses,
                 "prompts": given.n_prompts,
                 "respondents": given.n_respondents,
+                **({"left_out": dict(given.left_out)} if given.left_out else {}),
             },
             panel_description=self._panel_description,
             notices=(*given.notices, *self._answer_notices),

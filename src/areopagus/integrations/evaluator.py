@@ -113,6 +113,14 @@ def verdict_metadata(verdict: Verdict, *, is_demonstration: bool) -> dict[str, A
     return told
 
 
+def counted(verdict: Verdict) -> str:
+    """How much of the panel a verdict rests on, and the models of which too little."""
+    told = f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"
+    if verdict.unbalanced:
+        told += f" (unbalanced: below the quorum for {', '.join(verdict.unbalanced)})"
+    return told
+
+
 def evaluation_name(identity: Mapping[str, Any]) -> str:
     """What names of a panel's scores begin with elsewhere: its rubric, or the mode without one."""
     mode = str(identity["mode"])
@@ -130,7 +138,7 @@ def comment_on(score: CriterionScore, verdict: Verdict, *, is_demonstration: boo
     told = [f"no score: {score.reason}"]
     if score.reason is None:
         limits = "no interval" if score.interval is None else f"95% {interval(*score.interval)}"
-        told = [limits, f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+        told = [limits, counted(verdict)]
     if is_demonstration:
         told.append(f"DEMONSTRATION: {DEMONSTRATION}")
     return "; ".join(told)

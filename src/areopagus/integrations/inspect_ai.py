@@ -469,7 +469,7 @@ def export_inspect(
         return _into_log(run_folder, Path(log), place)
     if not texts:
         raise InputError(
-            "a log of its own holds every prompt and response: say --texts, or name with --log "
+            "a log of its own holds every prompt and response: give `texts`, or name with `log` "
             "the log that was scored"
         )
     return _own_logs(run_folder, record, place)

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from ..records.types import Verdict
 
 try:
-    from mlflow.entities import AssessmentError, AssessmentSource, Feedback
-    from mlflow.genai.scorers import Scorer, scorer
+    from mlflow.entities import AssessmentError, AssessmentSource, Feedback  # pyright: ignore[reportMissingImports]
+    from mlflow.genai.scorers import Scorer, scorer  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise InputError(
         [InputFault("mlflow", f"is not installed, or too old ({error})")],
-        hint='install it with: pip install "mlflow>=3.4"',
+        hint="install it with: pip install -U mlflow",
     ) from error
 
 

@@ -19,11 +19,11 @@ from ..errors import InputError, InputFault
 from .evaluator import PanelEvaluator, answered_text, asked_text, comment_on, scores_of
 
 try:
-    from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext
+    from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise InputError(
         [InputFault("pydantic_evals", f"is not installed, or too old ({error})")],
-        hint="install it with: pip install pydantic-evals",
+        hint="install it with: pip install -U pydantic-evals",
     ) from error
 
 
@@ -61,7 +61,7 @@ class PanelJudge(Evaluator):  # type: ignore[misc, unused-ignore]
         prompt, response = asked_text(ctx.inputs, "inputs"), answered_text(ctx.output, "output")
         verdict = await self.evaluator.ascore(prompt, response)
         is_demonstration = self.evaluator.is_demonstration
-        composite, *_ = scores = scores_of(verdict)
+        scores = scores_of(verdict)
         comments = [comment_on(one, verdict, is_demonstration=is_demonstration) for one in scores]
         found = {f"{self.prefix}panel": EvaluationReason(verdict.status, comments[0])}
         for one, comment in zip(scores, comments, strict=True):

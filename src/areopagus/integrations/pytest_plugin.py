@@ -213,7 +213,7 @@ class PanelChecks:
         if found.outcome == "undecided":
             pytest.skip(f"inconclusive: {found.sentence()}")
         if found.outcome == "worse":
-            report = Path(getattr(run, "path", run)) / "report.html"
+            report = Path(run if isinstance(run, str | Path) else run.path) / "report.html"
             raise AssertionError(f"{found.sentence()}\nReport: {report}")
 
     def tally(self) -> Tally:
@@ -230,9 +230,9 @@ class PanelChecks:
 
     def _grounds(self, verdict: Verdict) -> list[str]:
         """How much of the panel says it, and where more stands."""
-        from .evaluator import DEMONSTRATION
+        from .evaluator import DEMONSTRATION, counted
 
-        lines = [f"{verdict.n_scored} scored of {verdict.n_planned} planned judgments"]
+        lines = [counted(verdict)]
         if self.evaluator.is_demonstration:
             lines.append(f"DEMONSTRATION: {DEMONSTRATION}")
         lines.append(f"Report, when the session has ended: {self.evaluator.out / 'report.html'}")
@@ -245,10 +245,11 @@ def _limits(one: CriterionScore, verdict: Verdict) -> tuple[float, float] | None
     if one.interval is not None or one.value is None:
         return one.interval
     scored = [judgment for judgment in verdict.judgments if judgment.status == "scored"]
-    given = [tuple(judgment.scores.items()) for judgment in scored]
     if one.name in verdict.dimensions:
-        given = [((one.name, judgment.scores.get(one.name)),) for judgment in scored]
-    return (one.value, one.value) if len(given) > 1 and len(set(given)) == 1 else None
+        agree = len({judgment.scores.get(one.name) for judgment in scored}) == 1
+    else:
+        agree = verdict.sd is not None and verdict.sd < _ROUNDING
+    return (one.value, one.value) if agree and len(scored) > 1 else None
 
 
 # The session --------------------------------------------------------------------------------------
@@ -320,9 +321,9 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(trylast=True)  # after the fixtures have ended, also where a session is stopped
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Hands what a worker has judged to the process that shows it."""
-    config = session.config
-    if hasattr(config, "workeroutput"):
-        config.workeroutput["areopagus"] = [asdict(one) for one in config.stash[_SESSION].tallies]
+    told: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["areopagus"] = [asdict(one) for one in session.config.stash[_SESSION].tallies]
 
 
 @pytest.hookimpl(optionalhook=True)

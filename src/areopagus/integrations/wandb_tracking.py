@@ -42,7 +42,7 @@ def log_run(
     if named is None:
         raise InputError(f"wandb: takes PROJECT or ENTITY/PROJECT, got {target!r}")
     try:
-        import wandb
+        import wandb  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise missing("wandb", error) from error
 

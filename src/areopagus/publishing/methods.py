@@ -241,6 +241,10 @@ def _material(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
             "no mean."
         )
     ]
+    if left_out := found.get("left_out"):
+        reasons = "; ".join(f"{count(n)}: {reason}" for reason, n in left_out.items())
+        n = units(sum(left_out.values()), "sample")
+        told.append(f"Left out, because there was no response: {n} ({reasons}).")
     verdicts = {
         name: _count_at(frame, "responses", factor="status", group=name)
         for name in ("scored", "inconclusive", "screened")

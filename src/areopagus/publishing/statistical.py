@@ -146,7 +146,7 @@ def _export(
             raise StoreError(f"{target}: cannot be written: {error}") from error
     return Exported(
         target, n, n, unit=UNITS[name],
-        notes=_told(made, form, folder),
+        notes=_told(made, form),
     )  # fmt: skip
 
 
@@ -325,7 +325,7 @@ def _notes(table: RunTable) -> list[str]:
     return [cut_bytes(line, 80) for line in lines]
 
 
-def _told(made: _Made, form: _Form, folder: Path) -> tuple[str, ...]:
+def _told(made: _Made, form: _Form) -> tuple[str, ...]:
     told = [
         f"{units(n, 'text')} of {name} cut off at {form.text_length:,} bytes, and marked so."
         for name, n in made.cut.items()
@@ -337,5 +337,5 @@ def _told(made: _Made, form: _Form, folder: Path) -> tuple[str, ...]:
             + ", ".join(f"{old} is {new}" for old, new in made.renamed.items())
             + "."
         )
-    told.append(f"What each variable means: areopagus export {folder} --as codebook")
+    told.append("What each variable means stands in the codebook (`kind='codebook'`).")
     return tuple(told)

@@ -59,7 +59,13 @@ def graph(name: str, context: Mapping[str, Any] | None = None, *, checkpointer: 
         InputError: everything wrong with the context.
     """
     from .graphs import panel_graph, prompts_graph, reframing_graph
-    from .run_context import JudgingContext, RefusedInputError, RunContext, StressContext
+    from .run_context import (
+        JudgingContext,
+        ReframingContext,
+        RefusedInputError,
+        RunContext,
+        StressContext,
+    )
     from .stress_graph import stress_graph
 
     try:
@@ -67,9 +73,14 @@ def graph(name: str, context: Mapping[str, Any] | None = None, *, checkpointer: 
             made = panel_graph(*drawn(JudgingContext.of(context)))
         elif name == "stress":
             made = stress_graph(*drawn(StressContext.of(context)))
-        else:
+        elif name == "reframing":
+            ReframingContext.of(context)
+            made = reframing_graph()
+        elif name == "prompts":
             RunContext.of(context)
-            made = {"reframing": reframing_graph, "prompts": prompts_graph}[name]()
+            made = prompts_graph()
+        else:
+            raise InputError(f"there is no graph {name!r}")
     except InputError as error:
         raise RefusedInputError(error.faults, hint=error.hint) from error
     return made if checkpointer is None else made.copy(update={"checkpointer": checkpointer})

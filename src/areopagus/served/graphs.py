@@ -32,7 +32,7 @@ from ..graphs.panel import (
     persona_node,
     plan_first,
 )
-from .run_context import JudgingContext, RefusedInputError, RunContext
+from .run_context import JudgingContext, ReframingContext, RefusedInputError, RunContext
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -340,7 +340,7 @@ def panel_graph(personas: Sequence[str], models: str, *, is_part: bool = False) 
 
 
 def _prompt_id(state: State) -> str:
-    return state.get("prompt_id", "prompt")
+    return str(state.get("prompt_id", "prompt"))
 
 
 async def _reframing(
@@ -353,13 +353,12 @@ async def _reframing(
 
     require(state, "prompt_text")
     prompt_id, text = _prompt_id(state), state["prompt_text"]
-    chosen: RunContext = context_of(runtime, RunContext)
-    names = getattr(chosen, "rewriters", None)
+    chosen: ReframingContext = context_of(runtime, ReframingContext)
 
     def made() -> tuple[ReframingTask, Assignment]:
         opened = chosen.opened
-        framings = load_framings(getattr(chosen, "framings", None))
-        writers, reviewers = rewriters_from(opened.settings_of(names), opened.spec)
+        framings = load_framings(chosen.framings)
+        writers, reviewers = rewriters_from(opened.settings_of(chosen.rewriters), opened.spec)
         require_stand_ins(framings, writers)
         task = ReframingTask(text, tuple(framings))
         if "rewriter" not in state:
@@ -382,7 +381,7 @@ async def _reframing_work(state: State, runtime: Runtime[Any]) -> Generation:
 
 
 @lru_cache(maxsize=2)
-def reframing_graph(context: type[RunContext] = RunContext, *, is_part: bool = False) -> Any:
+def reframing_graph(context: type[RunContext] = ReframingContext, *, is_part: bool = False) -> Any:
     """A prompt in, its variants out."""
     from langgraph.graph import END, StateGraph
 

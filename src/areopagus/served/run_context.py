@@ -141,17 +141,22 @@ class JudgingContext(RunContext):
     )  # fmt: skip
 
 
-class StressContext(JudgingContext):
-    """Who is under test, who rewrites and who judges."""
+class ReframingContext(RunContext):
+    """Who rewrites, and into what. What is left out is as in the server's panel.yaml."""
 
-    targets: list[ModelName] | None = Field(
-        default=None, min_length=1, description="Models under test; an embedded one if left out."
-    )
     rewriters: list[ModelName] | None = Field(
         default=None, min_length=1, description="Models that rewrite; the panel's if left out."
     )
     framings: list[Slug] | None = Field(
         default=None, min_length=1, description="Only these of the four framings."
+    )
+
+
+class StressContext(ReframingContext, JudgingContext):
+    """Who is under test, who rewrites and who judges."""
+
+    targets: list[ModelName] | None = Field(
+        default=None, min_length=1, description="Models under test; an embedded one if left out."
     )
     track: Track | None = Field(default=None, description="How targets are asked.")
     response_repeats: int = Field(
@@ -201,7 +206,6 @@ class OpenPanel:
     Attributes:
         panel: as it was chosen.
         spec: with the rule that says when fewer judges are enough, where one was chosen.
-        asking: the client; made with the first call.
     """
 
     def __init__(self, chosen: Mapping[str, Any], settings: PanelSettings | None) -> None:
@@ -241,6 +245,7 @@ class OpenPanel:
 
     @property
     def asking(self) -> CheckedClient:
+        """Where the calls of runs without a cap go; made with the first."""
         if self._asking is None:
             self._asking = CheckedClient(Client(self.spec.ledger))
         return self._asking
