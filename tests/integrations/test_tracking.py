@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -151,6 +152,16 @@ def test_the_same_run_has_the_same_identity_and_content(run: Run) -> None:
     assert set(tracked_run(run, tables=["run"]).metrics) < set(told.metrics)
     with pytest.raises(InputError, match="has no table nonsense"):
         tracked_run(run, tables=["nonsense"])
+
+
+@pytest.mark.parametrize("tool", ["mlflow", "wandb"])
+def test_a_package_that_is_missing_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    for module in ("mlflow", "mlflow.exceptions", "wandb"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=f"pip install {tool}"):
+        track(run, f"{tool}:x")
 
 
 # Scores beside traces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import click
 
@@ -70,10 +71,9 @@ def track(
     Output(json_file, quiet=quiet).show(document, place=sent.place)
 
 
-def _spread(
-    samples: list[tuple[str, str, str]] | tuple[tuple[str, str, str], ...], most: int
-) -> list[tuple[str, str, str]]:
-    """As many of each kind, so that a long one does not hide the others."""
+def _spread(samples: Sequence[tuple[str, str, str]], most: int) -> list[tuple[str, str, str]]:
+    """As many of each kind, and no more than so many in all."""
     kinds = list(dict.fromkeys(kind for kind, _, _ in samples))
     share = max(1, most // len(kinds))
-    return [one for kind in kinds for one in [s for s in samples if s[0] == kind][:share]]
+    found = [one for kind in kinds for one in [s for s in samples if s[0] == kind][:share]]
+    return found[:most]

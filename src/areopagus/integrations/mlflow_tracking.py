@@ -16,7 +16,7 @@ from ..judges.models.credentials import redact
 from .tracking import TrackedRun, missing
 
 if TYPE_CHECKING:
-    from mlflow.tracking import MlflowClient
+    from mlflow.tracking import MlflowClient  # pyright: ignore[reportMissingImports]
 
 _CONTENT = "areopagus.content"
 _SUPERSEDED = "areopagus.superseded_by"
@@ -38,8 +38,8 @@ def log_run(told: TrackedRun, files: Mapping[str, Path], uri: str | None, experi
         ProviderError: the store did not take it; a run that was begun is marked as failed.
     """
     try:
-        from mlflow.exceptions import MlflowException
-        from mlflow.tracking import MlflowClient
+        from mlflow.exceptions import MlflowException  # pyright: ignore[reportMissingImports]
+        from mlflow.tracking import MlflowClient  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise missing("mlflow", error) from error
 
@@ -77,7 +77,7 @@ def _logged(
 def _fill(client: MlflowClient, made: str, told: TrackedRun, files: Mapping[str, Path]) -> None:
     from time import time
 
-    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.entities import Metric, Param, RunTag  # pyright: ignore[reportMissingImports]
 
     now = int(time() * 1000)
     metrics = iter([Metric(name, value, now, 0) for name, value in told.metrics.items()])

@@ -19,9 +19,9 @@ from .evaluator import comment_on, evaluation_name, scores_of
 from .tracking import Sent, missing, tracked_responses
 
 if TYPE_CHECKING:
-    from opentelemetry._logs import LoggerProvider
-    from opentelemetry.context import Context
-    from opentelemetry.trace import TracerProvider
+    from opentelemetry._logs import LoggerProvider  # pyright: ignore[reportMissingImports]
+    from opentelemetry.context import Context  # pyright: ignore[reportMissingImports]
+    from opentelemetry.trace import TracerProvider  # pyright: ignore[reportMissingImports]
 
     from ..run import Run
 
@@ -53,8 +53,8 @@ class ResultEvents:
             InputError: opentelemetry-api is missing, or no provider is set up.
         """
         try:
-            from opentelemetry import trace
-            from opentelemetry._logs import get_logger_provider
+            from opentelemetry import trace  # pyright: ignore[reportMissingImports]
+            from opentelemetry._logs import get_logger_provider  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise missing("opentelemetry-api", error) from error
 
@@ -95,7 +95,7 @@ class ResultEvents:
         context = _context_of(trace_id, span_id)
         scores = scores_of(verdict)
         for score in scores:
-            told = {
+            told: dict[str, Any] = {
                 "gen_ai.evaluation.name": f"{self._evaluation}.{score.name}",
                 "gen_ai.evaluation.score.label": verdict.status,
                 "gen_ai.evaluation.explanation": comment_on(
@@ -117,7 +117,7 @@ class ResultEvents:
     def _send(self, attributes: dict[str, Any], context: Context | None) -> None:
         now = time.time_ns()
         if self._logger is not None:
-            from opentelemetry._logs import LogRecord, SeverityNumber
+            from opentelemetry._logs import LogRecord, SeverityNumber  # pyright: ignore[reportMissingImports]
 
             self._logger.emit(
                 LogRecord(
@@ -138,7 +138,7 @@ def _context_of(trace_id: str, span_id: str) -> Context | None:
     """The context of a span that has ended elsewhere; None: the current one."""
     if not (trace_id and span_id):
         return None
-    from opentelemetry.trace import (
+    from opentelemetry.trace import (  # pyright: ignore[reportMissingImports]
         NonRecordingSpan,
         SpanContext,
         TraceFlags,

@@ -73,9 +73,9 @@ def annotate(run: Run, to: str, *, dry_run: bool = False) -> Sent:
     where = shown_address(base)
     if dry_run:
         samples = [
-            (path, str(one["name"]), json.dumps(one, ensure_ascii=False))
-            for path, items in batches
-            for one in items[:10]
+            (one["metadata"]["response_id"], one["name"], _value(one))
+            for _, items in batches
+            for one in items
         ]
         answer = f"Would send {said} to {name} at {where}."
         return Sent(answer, counts, remarks, None, samples)
@@ -183,6 +183,11 @@ def _langfuse(
                 }
             )
     return n, (("/api/public/scores", found),)
+
+
+def _value(item: Mapping[str, Any]) -> str:
+    result = item.get("result", {})
+    return str(item.get("value", result.get("score", result.get("label"))))
 
 
 def _metadata(run: Run, row: TrackedResponse) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from ..records.run_folder import (
     panel_of,
     run_identity_hash,
 )
-from ..records.tables import judgment_frame, read_scores, score_frame, score_header
+from ..records.tables import read_scores, score_frame, score_header
 from ..records.types import Verdict
 from ..run import JobRun, Run
 
@@ -70,7 +70,7 @@ class Sent:
         counts: what was sent, or would be, by kind.
         remarks: (what it is about, sentence).
         place: where it stands in the tool; None where it stands nowhere yet.
-        samples: (kind, name, value) of some of it.
+        samples: (kind or response, name, value) of what would be sent.
     """
 
     answer: str
@@ -180,7 +180,7 @@ def metrics_of(frame: pd.DataFrame) -> tuple[dict[str, float], int]:
     """
     found: dict[str, float] = {}
     n_undefined = 0
-    rows = frame.to_dict("records")
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
     names = [_metric_name(row) for row in rows]
     taken: dict[str, int] = {}
     for name in names:
@@ -299,11 +299,27 @@ def artifacts(run: JobRun, *, texts: bool = False) -> Iterator[dict[str, Path]]:
             scores = found[SCORES_FILE] = Path(made) / SCORES_FILE
             own_scores(run).to_csv(scores, index=False, lineterminator="\n")
             judgments = found[JUDGMENTS_FILE] = Path(made) / JUDGMENTS_FILE
-            frame = judgment_frame(run.path)
-            frame.drop(columns=list(_WRITTEN_BY_JUDGES)).to_parquet(judgments, index=False)
+            _write_without_words(run.path / JUDGMENTS_FILE, judgments)
         if texts:
             found[REPORT_FILE] = run.path / REPORT_FILE
         yield {name: path for name, path in found.items() if path.is_file()}
+
+
+def _write_without_words(source: Path, target: Path) -> None:
+    """Copies judgments.parquet without what judges wrote; it may have millions of rows."""
+    import pyarrow.parquet as parquet
+
+    try:
+        with parquet.ParquetFile(source) as file:
+            names = [name for name in file.schema_arrow.names if name not in _WRITTEN_BY_JUDGES]
+            schema = file.schema_arrow
+            for name in set(schema.names) - set(names):
+                schema = schema.remove(schema.get_field_index(name))
+            with parquet.ParquetWriter(target, schema, compression="zstd") as copy:
+                for batch in file.iter_batches(columns=names):
+                    copy.write_batch(batch)
+    except (OSError, ValueError) as error:
+        raise InputError([InputFault(str(source), f"cannot be read: {error}")]) from error
 
 
 def own_scores(run: Run) -> pd.DataFrame:

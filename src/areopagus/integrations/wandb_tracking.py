@@ -42,7 +42,7 @@ def log_run(
     if named is None:
         raise InputError(f"wandb: takes PROJECT or ENTITY/PROJECT, got {target!r}")
     try:
-        import wandb
+        import wandb  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise missing("wandb", error) from error
 
@@ -75,7 +75,8 @@ def log_run(
             settings=settings,
         ) as run:
             run.summary.update(dict(told.metrics))
-            if scores is not None:
+            # It would cut a longer table off; scores.csv has every row.
+            if scores is not None and len(scores) <= wandb.Table.MAX_ROWS:
                 # What is missing is nothing there, and no number.
                 plain = scores.astype(object).where(scores.notna(), None)
                 run.log({"scores": wandb.Table(dataframe=plain)})
