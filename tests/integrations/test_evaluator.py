@@ -13,8 +13,8 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError, ProviderError
-from areopagus.integrations.evaluator import (
-    PanelEvaluator,
+from areopagus.integrations.evaluator import PanelEvaluator
+from areopagus.integrations.verdicts import (
     answered_text,
     asked_text,
     comment_on,

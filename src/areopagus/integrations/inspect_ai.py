@@ -36,8 +36,9 @@ from ..records.readers.inspect_log import asked, log_response_id
 from ..records.run_folder import read_run_file, replaced
 from ..records.tables import read_scores, read_texts
 from ..records.types import Reply, Usage
-from .evaluator import COMPOSITE, DEMONSTRATION, CriterionScore, PanelEvaluator, scores_of
-from .evaluator import verdict_metadata as metadata_of
+from .evaluator import PanelEvaluator
+from .verdicts import COMPOSITE, DEMONSTRATION, CriterionScore, scores_of
+from .verdicts import verdict_metadata as metadata_of
 
 try:
     from inspect_ai import score as score_log

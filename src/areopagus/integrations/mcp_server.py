@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field
 
 from ..errors import AreopagusError, InputError, InputFault
-from .evaluator import PanelEvaluator, scores_of, verdict_metadata
+from .evaluator import PanelEvaluator
+from .verdicts import scores_of, verdict_metadata
 
 if TYPE_CHECKING:
     from ..records.types import Verdict

@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, InputFault
 from ..judges.models.litellm_setup import litellm_module
-from .evaluator import (
-    PanelEvaluator,
-    answered_text,
-    asked_text,
-    comment_on,
-    scores_of,
-    verdict_metadata,
-)
+from .evaluator import PanelEvaluator
+from .verdicts import answered_text, asked_text, comment_on, scores_of, verdict_metadata
 
 if TYPE_CHECKING:
     from ..experiment.backends import Model

@@ -15,14 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from .evaluator import (
-    PanelEvaluator,
-    answered_text,
-    asked_text,
-    comment_on,
-    scores_of,
-    verdict_metadata,
-)
+from .evaluator import PanelEvaluator
+from .verdicts import answered_text, asked_text, comment_on, scores_of, verdict_metadata
 
 if TYPE_CHECKING:
     from ..experiment.backends import Model

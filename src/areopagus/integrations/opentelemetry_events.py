@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import InputError
 from ..formats import units
 from ..records.types import Verdict
-from .evaluator import comment_on, evaluation_name, scores_of
 from .tracking import Sent, missing, tracked_responses
+from .verdicts import comment_on, evaluation_name, scores_of
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider  # pyright: ignore[reportMissingImports]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
-from .evaluator import PanelEvaluator, answered_text, asked_text, comment_on, scores_of
+from .evaluator import PanelEvaluator
+from .verdicts import answered_text, asked_text, comment_on, scores_of
 
 try:
     from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorContext  # pyright: ignore[reportMissingImports]

@@ -28,7 +28,8 @@ import pytest
 if TYPE_CHECKING:
     from ..records.types import Verdict
     from ..run import Run
-    from .evaluator import CriterionScore, PanelEvaluator
+    from .evaluator import PanelEvaluator
+    from .verdicts import CriterionScore
 
 _KEPT = 5
 """Sessions whose folders stay in pytest's cache."""
@@ -157,7 +158,7 @@ class PanelChecks:
         __tracebackhide__ = True
         from ..errors import InputError
         from ..formats import interval, number, words
-        from .evaluator import COMPOSITE, scores_of
+        from .verdicts import COMPOSITE, scores_of
 
         names = (COMPOSITE, *self.evaluator.panel.criteria)
         if criterion not in names:
@@ -230,7 +231,7 @@ class PanelChecks:
 
     def _grounds(self, verdict: Verdict) -> list[str]:
         """How much of the panel says it, and where more stands."""
-        from .evaluator import DEMONSTRATION, counted
+        from .verdicts import DEMONSTRATION, counted
 
         lines = [counted(verdict)]
         if self.evaluator.is_demonstration:
@@ -341,7 +342,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not tallies:
         return
     from ..formats import count, dollars, units
-    from .evaluator import DEMONSTRATION
+    from .verdicts import DEMONSTRATION
 
     scored, planned = (sum(getattr(one, n) for one in tallies) for n in ("n_scored", "n_planned"))
     responses = units(sum(one.n_responses for one in tallies), "response")

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from ..async_runner import run_sync
 from ..errors import InputError, InputFault, ProviderError
 from ..formats import units
-from .evaluator import comment_on, evaluation_name, scores_of
 from .tracking import (
     Sent,
     TrackedResponse,
@@ -28,6 +27,7 @@ from .tracking import (
     shown_address,
     tracked_responses,
 )
+from .verdicts import comment_on, evaluation_name, scores_of
 
 if TYPE_CHECKING:
     from ..run import Run
