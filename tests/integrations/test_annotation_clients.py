@@ -15,7 +15,7 @@ from langfuse.api import LangfuseAPI  # noqa: E402
 from langfuse.api.scores import CreateScoreRequest  # noqa: E402
 from phoenix.client import Client  # noqa: E402
 
-from areopagus.integrations.tracking import track  # noqa: E402
+from areopagus.integrations.track import track  # noqa: E402
 from areopagus.run import Run  # noqa: E402
 
 

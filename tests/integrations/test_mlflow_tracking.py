@@ -18,7 +18,8 @@ needs("mlflow")
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from areopagus.errors import ProviderError  # noqa: E402
-from areopagus.integrations.tracking import track, tracked_run  # noqa: E402
+from areopagus.integrations.track import track  # noqa: E402
+from areopagus.integrations.tracking import tracked_run  # noqa: E402
 from areopagus.run import Run  # noqa: E402
 
 

@@ -31,7 +31,8 @@ from areopagus import Panel  # noqa: E402
 from areopagus.errors import InputError  # noqa: E402
 from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
 from areopagus.integrations.opentelemetry_events import ResultEvents, emit_run  # noqa: E402
-from areopagus.integrations.tracking import track, tracked_responses  # noqa: E402
+from areopagus.integrations.track import track  # noqa: E402
+from areopagus.integrations.tracking import tracked_responses  # noqa: E402
 from areopagus.run import Run  # noqa: E402
 from areopagus.testing import ScriptedBackend  # noqa: E402
 

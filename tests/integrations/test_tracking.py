@@ -18,12 +18,12 @@ from processes import areopagus
 from tracked_run import SECRET_TEXT, SPAN, TRACE, made_run, server
 
 from areopagus.errors import InputError, ProviderError
+from areopagus.integrations.track import track
 from areopagus.integrations.tracking import (
     artifacts,
     legal_name,
     metrics_of,
     parameters_of,
-    track,
     tracked_run,
 )
 from areopagus.records.estimates import Estimates

@@ -21,7 +21,8 @@ import wandb  # noqa: E402
 from wandb.proto import wandb_internal_pb2  # noqa: E402
 
 from areopagus.errors import InputError  # noqa: E402
-from areopagus.integrations.tracking import track, tracked_run  # noqa: E402
+from areopagus.integrations.track import track  # noqa: E402
+from areopagus.integrations.tracking import tracked_run  # noqa: E402
 from areopagus.run import Run  # noqa: E402
 
 _BLOCK, _HEAD, _FILE_HEAD = 32_768, 7, 7

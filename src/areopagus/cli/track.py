@@ -50,7 +50,7 @@ def track(
     OpenTelemetry, Phoenix and Langfuse get the scores of each response, beside the span that its
     row names in trace_id and span_id. Keys are read from the environment.
     """
-    from ..integrations.tracking import track as send
+    from ..integrations.track import track as send
     from ..reports.document import Column, Table
 
     # This process is our own: what these clients would tell others of it is switched off, and

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import InputError
 from ..formats import units
 from ..records.types import Verdict
-from .evaluator import comment_on, evaluation_name, scores_of
+from .scores import comment_on, evaluation_name, scores_of
 from .tracking import Sent, missing, tracked_responses
 
 if TYPE_CHECKING:

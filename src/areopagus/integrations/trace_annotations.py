@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from ..async_runner import run_sync
 from ..errors import InputError, InputFault, ProviderError
 from ..formats import units
-from .evaluator import comment_on, evaluation_name, scores_of
+from .scores import comment_on, evaluation_name, scores_of
 from .tracking import (
     Sent,
     TrackedResponse,
