@@ -24,8 +24,10 @@ _MOST_METRICS, _MOST_PARAMETERS, _MOST_TAGS = 1000, 100, 100
 """Of one request, by MLflow's own rules."""
 
 
-def log_run(told: TrackedRun, files: Mapping[str, Path], uri: str | None, experiment: str) -> str:
-    """Logs it, and returns where it stands, with "=" before it where it was there already.
+def log_run(
+    told: TrackedRun, files: Mapping[str, Path], uri: str | None, experiment: str
+) -> tuple[str, bool]:
+    """Logs it, and returns where it stands, and whether it is new there.
 
     Args:
         told: of the run.
@@ -52,7 +54,7 @@ def log_run(told: TrackedRun, files: Mapping[str, Path], uri: str | None, experi
 
 def _logged(
     client: MlflowClient, told: TrackedRun, files: Mapping[str, Path], experiment: str
-) -> str:
+) -> tuple[str, bool]:
     found = client.get_experiment_by_name(experiment)
     number = found.experiment_id if found else client.create_experiment(experiment)
     earlier = client.search_runs(
@@ -60,7 +62,7 @@ def _logged(
     )
     for one in earlier:
         if one.data.tags.get(_CONTENT) == told.content:
-            return f"=experiment {experiment}, run {one.info.run_id}"
+            return f"experiment {experiment}, run {one.info.run_id}", False
     made = client.create_run(number, run_name=told.name).info.run_id
     try:
         _fill(client, made, told, files)
@@ -71,7 +73,7 @@ def _logged(
         client.set_tag(one.info.run_id, _SUPERSEDED, made)
     client.set_tag(made, _CONTENT, told.content)  # last: what lacks it was not logged to its end
     client.set_terminated(made)
-    return f"experiment {experiment}, run {made}"
+    return f"experiment {experiment}, run {made}", True
 
 
 def _fill(client: MlflowClient, made: str, told: TrackedRun, files: Mapping[str, Path]) -> None:

@@ -1,8 +1,8 @@
-"""Sends what is told of a run to the tracking tool that the user names.
+"""A finished run in the tracking tool that the user names.
 
-    from areopagus.integrations.track import track
+from areopagus.integrations.track import track
 
-    print(track("runs/pilot", "mlflow:sqlite:///mlflow.db").answer)
+print(track("runs/pilot", "mlflow:sqlite:///mlflow.db").answer)
 """
 
 from __future__ import annotations
@@ -62,16 +62,21 @@ def track(
     if tool in ("mlflow", "wandb"):
         told = tracked_run(run, tables=tables, texts=texts)
         with artifacts(run, texts=texts) as files:
+            if dry_run:
+                return _sent_run(told, files, f"Would send {{}} to {shown_address(to)}.", None)
             if tool == "mlflow":
                 from .mlflow_tracking import log_run
 
-                place = "" if dry_run else log_run(told, files, where or None, experiment)
+                place, is_new = log_run(told, files, where or None, experiment)
             else:
                 from .wandb_tracking import log_run as log_wandb
 
                 scores = own_scores(run) if isinstance(run, Run) else None
-                place = "" if dry_run else log_wandb(told, files, where, scores)
-            return _sent_run(told, files, to, place)
+                place, is_new = log_wandb(told, files, where, scores), True
+            if not is_new:
+                answer = f"{told.name} is logged already, with the same figures: {place}."
+                return Sent(answer, {}, place=place)
+            return _sent_run(told, files, f"Logged {{}}: {place}.", place)
     if tables or texts:
         raise InputError(f"{tool} takes scores of responses alone: no tables and no texts")
     if not isinstance(run, Run):
@@ -87,21 +92,15 @@ def track(
     return send(run, to, dry_run=dry_run)
 
 
-def _sent_run(told: TrackedRun, files: Mapping[str, Path], to: str, place: str) -> Sent:
+def _sent_run(told: TrackedRun, files: Mapping[str, Path], answer: str, place: str | None) -> Sent:
     counts = {
         "parameters": len(told.parameters),
         "metrics": len(told.metrics),
         "tags": len(told.tags),
         "files": len(files),
     }
-    said = f"{told.n_estimates - told.n_undefined:,} of {told.n_estimates:,} figures"
-    if not place:
-        answer = f"Would send {said} of {told.name} to {shown_address(to)}."
-    elif place.startswith("="):
-        place, counts = place[1:], {}
-        answer = f"{told.name} is logged already, with the same figures: {place}."
-    else:
-        answer = f"Logged {said} of {told.name}: {place}."
+    n = told.n_estimates - told.n_undefined
+    said = f"{n:,} of {told.n_estimates:,} figures of {told.name}"
     remarks = [("files", ", ".join(files))]
     if told.n_undefined:
         remarks.append(("left out", f"{told.n_undefined:,} figures that are undefined"))
@@ -114,4 +113,4 @@ def _sent_run(told: TrackedRun, files: Mapping[str, Path], to: str, place: str) 
     samples = [("parameter", name, str(value)) for name, value in told.parameters.items()]
     samples += [("metric", name, f"{value:g}") for name, value in told.metrics.items()]
     samples += [("tag", name, value) for name, value in told.tags.items()]
-    return Sent(answer, counts, remarks, place or None, samples)
+    return Sent(answer.replace("{}", said), counts, remarks, place, samples)
