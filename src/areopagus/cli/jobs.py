@@ -129,8 +129,7 @@ def announce(job: Job[Any], name_with: str) -> None:
     are = "is embedded and no" if len(models) == 1 else "are embedded, none a"
     click.echo(
         textwrap.fill(
-            f"DEMONSTRATION: {', '.join(models)} {are} language model. "
-            f"Name models with {name_with}.",
+            f"{', '.join(models)} {are} language model. Name models with {name_with}.",
             WIDTH,
             break_on_hyphens=False,
         ),
