@@ -41,8 +41,8 @@ from .verdicts import COMPOSITE, DEMONSTRATION, CriterionScore, scores_of
 from .verdicts import verdict_metadata as metadata_of
 
 try:
-    from inspect_ai import score as score_log
-    from inspect_ai.log import (
+    from inspect_ai import score as score_log  # pyright: ignore[reportMissingImports]
+    from inspect_ai.log import (  # pyright: ignore[reportMissingImports]
         EvalConfig,
         EvalDataset,
         EvalLog,
@@ -51,7 +51,7 @@ try:
         read_eval_log,
         write_eval_log,
     )
-    from inspect_ai.model import (
+    from inspect_ai.model import (  # pyright: ignore[reportMissingImports]
         ChatMessageAssistant,
         ChatMessageSystem,
         ChatMessageUser,
@@ -61,8 +61,8 @@ try:
         get_model_info,
         model_roles,
     )
-    from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
-    from inspect_ai.solver import TaskState
+    from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr  # pyright: ignore[reportMissingImports]
+    from inspect_ai.solver import TaskState  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise InputError(
         [InputFault("inspect_ai", f"is not installed, or too old ({error})")],
