@@ -20,7 +20,7 @@ async def recorder() -> AsyncIterator[Recorder]:
     yield recorder
     server.close()
     for writer in recorder.writers:  # clients that are not asynchronous keep theirs open
-        writer.close()
+        writer.transport.abort()  # at once, also where the client has not read everything
     await asyncio.sleep(0)
 
 
