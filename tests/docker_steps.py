@@ -64,7 +64,7 @@ def carry_out(scratch: Path) -> None:
 
     def inside(place: str) -> str:
         """A path of the image as one of the scratch folder."""
-        for top in ("/source", "/opt", "/work"):
+        for top in ("/source", "/opt", "/data"):
             place = place.replace(f"{top}/", f"{scratch}{top}/")
             place = place if not place.endswith(top) else f"{place[: -len(top)]}{scratch}{top}"
         return place
