@@ -236,7 +236,7 @@ def test_each_fault_is_named_with_what_to_do(
         call("init", "-m", "openai/own", "--api-base", server.openai_base, "--key-env", "OUR_KEY")
         ended, out, err = call("check", "--panel", "panel.yaml")
     assert (ended, err) == (code, "")
-    assert out.startswith(f"0 of 1 model are ready; openai/own: {problem}.")
+    assert out.startswith(f"0 of 1 model is ready; openai/own: {problem}.")
     assert f"openai/own, to do: {to_do}" in " ".join(out.split())
     assert "openai/own: key from OUR_KEY" in out
     assert "a-secret-value-of-ours" not in out

@@ -57,7 +57,7 @@ def check_document(checks: list[ModelCheck], *, is_demonstration: bool = False) 
     from ..reports.document import Column, Table
 
     ready = sum(check.outcome == "ready" for check in checks)
-    are = "is" if ready == 1 else "are"
+    are = "is" if 1 in (ready, len(checks)) else "are"
     told = f"{ready} of {units(len(checks), 'model')} {are} ready"
     told = "; ".join([told, *(f"{one.model}: {one.problem}" for one in checks if one.problem)])
     shows_logprobs = any(check.gives_logprobs is not None for check in checks)
