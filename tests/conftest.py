@@ -58,15 +58,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     longest = ("test_soak", "test_kill")
-    long = [item for item in items if item.get_closest_marker("slow") is not None]
+    long = [item for item in items if _is_long(item)]
     long.sort(key=lambda item: not item.path.stem.startswith(longest))
-    short = [item for item in items if item.get_closest_marker("slow") is None]
+    short = [item for item in items if not _is_long(item)]
     size = -(-len(short) // processes)
     pieces = [
         long[place::processes] + short[place * size : (place + 1) * size]
         for place in range(processes)
     ]
     items[:] = [item for piece in pieces for item in piece]
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) is not None for name in ("slow", "long"))
 
 
 def pytest_asyncio_loop_factories(

@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 # Kills and signals have tests of their own: tests/experiment/test_kill.py. Instead of "faults",
 # which makes a run of each, "together" has all of them in one.
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "part",
     ["together", "slow", "rerun", "dns", "clock", "disk", "locked", "truncated", "returns"],

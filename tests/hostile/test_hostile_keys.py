@@ -121,7 +121,7 @@ def faulty(request: ServedRequest) -> ServedReply:
     return ServedReply(VOTE)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_byte_of_a_run_full_of_failures_holds_a_key(tmp_path: Path) -> None:
     with (
         ProviderServer(faulty, retry_after_s=0.01) as server,

@@ -242,7 +242,7 @@ def test_a_session_has_a_passing_a_failing_and_skipped_tests(tmp_path: Path) -> 
     assert len(Run(run).scores) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_share_the_cap_and_have_folders_of_their_own(tmp_path: Path) -> None:
     panel = """
 from areopagus import Panel

@@ -149,6 +149,7 @@ def test_over_twenty_runs_are_listed_chosen_compared_and_read(world_once: Path, 
         assert all(one.startswith(f"{here}/") for one in tab.requests.values())
 
 
+@pytest.mark.long
 def test_a_run_at_work_is_followed_until_it_ends(
     tmp_path: Path, tab: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_run_at_work_is_followed_until_it_ends(
     assert tab.run(PATHS) == ["now"]
 
 
+@pytest.mark.long
 def test_written_files_are_the_same_without_a_server(
     world_once: Path, tab: Tab, tmp_path: Path
 ) -> None:
