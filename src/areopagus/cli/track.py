@@ -63,7 +63,7 @@ def track(
     shown = [Table("", "counts", columns, list(sent.counts.items()), is_short=True)]
     if dry_run and sent.samples:
         most = MOST_ROWS if json_file is None else len(sent.samples)
-        rows = [(kind, name, short(value, 24)) for kind, name, value in _spread(sent.samples, most)]
+        rows = [(kind, name, short(value, 17)) for kind, name, value in _spread(sent.samples, most)]
         said = f"{len(rows)} of {len(sent.samples):,}" if len(rows) < len(sent.samples) else "All"
         columns = [Column("what"), Column("name"), Column("value")]
         shown.append(Table(f"{said} that would be sent", "what would be sent", columns, rows))
