@@ -263,7 +263,7 @@ def _show_stages(found: DryRun) -> None:
         return
     with_tokens = all(item.input_tokens is not None for item in found.stages)
     head = ["stage", "backend", "planned", "stored", "calls"]
-    head += ["tokens in", "tokens out"] if with_tokens else ["most", "likely", "at most $"]
+    head += ["tokens in", "tokens out"] if with_tokens else ["most", "likely $", "most $"]
     rows = []
     for item in found.stages:
         row = [item.stage, item.backend, *map(count, (item.planned, item.stored, item.calls))]
