@@ -20,7 +20,10 @@ from .results import MOST_ROWS, Output, listing
     help="mlflow:URI, wandb:[ENTITY/]PROJECT, otel, phoenix:URL or langfuse:URL.",
 )  # fmt: skip
 @click.option(
-    "--experiment", default="areopagus", show_default=True, help="Of MLflow; made if missing."
+    "--experiment",
+    default="areopagus",
+    show_default=True,
+    help="MLflow's experiment.",
 )
 @click.option(
     "--table", "tables", multiple=True, metavar="NAME",
@@ -30,7 +33,7 @@ from .results import MOST_ROWS, Output, listing
     "--texts", is_flag=True,
     help="Send the report, what judges wrote and the input's other columns too.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show what would be sent; nothing is opened.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent; send nothing.")
 @json_option
 @quiet_option
 def track(

@@ -316,7 +316,12 @@ def _aggregation(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
     rows = _pairs(frame)
     family = next((one for one in rows["family"] if isinstance(one, str)), None)
     if family is not None:
-        tests = listed_all(list(dict.fromkeys(one for one in rows["p_method"] if one)))
+        of = {name: rows[rows["universe"] == name]["p_method"] for name in _UNIVERSES}
+        tests = "; ".join(
+            f"for “{name}”: {listed_all(list(dict.fromkeys(used)))}"
+            for name, column in of.items()
+            if (used := [one for one in column if isinstance(one, str) and one])
+        )
         told.append(
             "Respondents are compared by paired differences within prompts, over the judges that "
             f"scored both sides; p-values ({tests}) are two-sided and adjusted by Holm's procedure "
