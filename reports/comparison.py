@@ -110,15 +110,15 @@ def _trust(
 ) -> list[tuple[str, str]]:
     """Coverage, whether one panel judged, whether the models agree, and what is not known."""
     scored = [
-        f"{run.name} {count(run.record['counts'].get('scored', 0))} of "
-        f"{count(run.record['n_planned'])}"
+        f"{count(run.record['counts'].get('scored', 0))} of {count(run.record['n_planned'])}"
+        + (f" in {run.name}" if len(runs) > 1 else "")
         for run in runs
     ]
     trust = [("coverage", f"judgments scored: {listed(scored, MOST_RUNS)}")]
     if len(runs) > 1:
         differ = [name for name, _ in _settings_that_differ(runs)]
         panels = "one panel" if is_one_panel else "different panels"
-        how = f", which differ in {listed(differ)}" if differ else ""
+        how = f"; the runs differ in {listed(differ)}" if differ else ""
         trust.append(("panel", f"{panels}{how}"))
     trust += found.trust()
     taus = estimates[estimates["measure"] == "tau"]

@@ -206,10 +206,12 @@ class Differences:
             holds = sum(one.verdict in (HIGHER, LOWER) for one in known)
             if len(known) == 1:
                 shown = interval(known[0].low, known[0].high, is_signed=True)
-                sentence = f"it is {shown}, so that the direction {'holds' if holds else 'is open'}"
+                so = f"so that the direction {'holds' if holds else 'is open'}"
+                sentence = f"with other such judges the difference is {shown}, {so}"
             else:
-                sentence = f"the direction holds for {holds} of {len(known)}"
-            told.append(("such judges", f"for other judges of their kind {sentence}"))
+                kept = f"{holds} of {len(known)} differences"
+                sentence = f"{kept} keep their direction with other such judges"
+            told.append(("such judges", sentence))
         return told
 
     def _direction(self, sides: Sequence[str]) -> list[str]:

@@ -106,7 +106,7 @@ def test_a_dry_run_sends_nothing_and_makes_no_folder(
         )
         assert server.counts.total == 0
     assert code == 0
-    assert "Dry run: nothing is sent" in out
+    assert out.startswith("Dry run: nothing is sent. Cost: unknown\n")
     assert "80 calls to send" in out
     assert "Price unknown: openai/b" in out
     assert too_wide(out) == []

@@ -74,7 +74,7 @@ def test_a_stored_run_is_an_event_a_criterion_beside_the_span_of_its_response(
     run: Run, host: InMemoryLogRecordExporter
 ) -> None:
     sent = track(run, "otel")
-    assert sent.answer == "Emitted 10 events gen_ai.evaluation.result of 5 responses."
+    assert sent.answer == "Emitted 10 events gen_ai.evaluation.result for 5 responses."
     found = events(host)
     assert {one.event_name for one in found} == {"gen_ai.evaluation.result"}
     first, inconclusive, screened = found[0], found[6], found[8]

@@ -70,7 +70,7 @@ def test_it_says_who_judged_and_how(run: Run) -> None:
     judges = told["Judges"]
     for words in (
         "10 personas (disciplinary: Academic Sociologist,", "10 judgments a response",
-        "temperature not sent", "no rationale was asked for", "with descriptions of score levels",
+        "temperature not sent", "No rationale was asked for", "with descriptions of score levels",
         "the persona stood after the response", "arXiv:2605.06444", "from 1 (worst) to 10 (best)",
     ):  # fmt: skip
         assert words in judges
@@ -205,7 +205,7 @@ def test_a_stress_test_and_an_audit_have_theirs(tmp_path: Path) -> None:
 def test_the_command_writes_a_file_prints_or_refuses(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "run")
     done = areopagus("methods", "run", folder=tmp_path)
-    assert done.stdout.startswith("Methods of run, for a paper: 7 paragraphs and 2 tables")
+    assert done.stdout.startswith("A methods section for a paper: 7 paragraphs and 2 tables")
     assert max(map(len, done.stdout.splitlines())) <= 80
     done = areopagus("methods", "run", "--as", "tex", "--out", "m.tex", "-q", folder=tmp_path)
     assert done.stdout == "m.tex\n"
@@ -230,4 +230,4 @@ def test_a_temperature_that_was_sent_is_said(tmp_path: Path, no_report: None) ->
     Run(run.path).require_estimates()
     told = paragraphs(methods(run.path))["Judges"]
     assert "temperature 0.3; top p 0.9" in told
-    assert "a rationale was asked for before the scores" in told
+    assert "A rationale was asked for before the scores" in told

@@ -109,7 +109,7 @@ def test_inspect_says_what_to_fix_and_that_nothing_is_read_yet(
     assert run("humans", "inspect", str(path), *fixed) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "3 ratings by 2 raters of 1 response to 1 prompt: ready for calibrate" in printed
-    assert "Missing: 1: 1 × x (row 2)" in printed
+    assert "Missing ratings: 1 × x (row 2)" in printed
 
 
 def test_a_draft_of_a_file_that_cannot_be_read_yet_says_what_lacks(

@@ -127,7 +127,7 @@ def test_a_setting_that_differs_is_named_first(tmp_path: Path) -> None:
     settings["identity"]["models"] = {"another": {}}
     (two / "run.json").write_text(json.dumps(settings))
     trust = dict(compare(one, two).document().trust)
-    assert trust["panel"] == "different panels, which differ in models"
+    assert trust["panel"] == "different panels; the runs differ in models"
     assert dict(compare(one, one).document().trust)["panel"] == "one panel"
 
 

@@ -492,7 +492,7 @@ class Answer:
             if names := self.judges_called(verdict):
                 yield f"{verdict.capitalize()}: {listed(names, 3)}."
         if named := self._raters_called():
-            yield f"Raters: {named}."
+            yield f"Raters who are {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short."
 

@@ -207,7 +207,7 @@ class _Shown(Answer):
             axis=f"tau {self.where}", reference=0.0, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            f"Tau {self.where} with the mean of the other raters, a tie being no order.",
+            f"Tau {self.where} with the mean of the other raters; a tie counts as no order.",
             "By criterion",
             [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
              Column("differs", "estimate", is_signed=True), Column("verdict", "id")],

@@ -270,7 +270,7 @@ def reading_document(look: Look, reading: HumanReading, found: tuple[Misfit, ...
             f"{n:,} × {code} ({rows_said(lines, n)})"
             for code, (n, lines) in reading.missing_by_code().items()
         ]
-        said.append(("Missing:", f"{reading.n_missing:,}: {', '.join(codes)}"))
+        said.append(("Missing ratings:", ", ".join(codes)))
     if fewer := _fewer(reading):
         said.append(("Not everybody rated as much:", fewer))
     for exclusion in reading.exclusions:

@@ -193,17 +193,21 @@ def interrupted(said: str = "Stopped. ") -> int:
 
 
 def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> None:
-    """The dry run: a row a stage and backend, then calls and cost of all of them.
+    """The dry run: cost and calls of all stages, then a row a stage and backend.
 
     Args:
         found: what the job would call.
         max_cost: the cap.
         price_file: where a price can be given.
     """
-    _show_stages(found)
-    if found.n_responses:
-        screened = f", {found.n_screened} of them screened (nobody is asked)"
-        say(units(found.n_responses, "response") + (screened if found.n_screened else ""))
+    nobody = "" if found.stages else ", nobody is to be asked"
+    cost = _range(found.likely_usd, found.most_usd)
+    click.secho(f"Dry run: nothing is sent{nobody}. Cost: {cost}", bold=True)
+    most = found.most_usd
+    if max_cost is not None and most is not None and most > max_cost:
+        is_likely = (found.likely_usd or 0.0) > max_cost
+        outcome = "will stop the run early" if is_likely else "may stop the run early"
+        say(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
     least = found.least
     said = f"{units(found.calls, 'call')} to send"
     if least is not None:
@@ -217,14 +221,12 @@ def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> 
         say(f"Price unknown: {names}; give one under prices in a {price_file}")
     if least is not None and least.likely_usd is not None and least.calls < found.calls:
         say(f"Cost at the least: {dollars(least.likely_usd)} likely")
-    say(f"Cost: {_range(found.likely_usd, found.most_usd)}")
+    if found.n_responses:
+        screened = f", {found.n_screened} of them screened (nobody is asked)"
+        say(units(found.n_responses, "response") + (screened if found.n_screened else ""))
+    _show_stages(found)
     for sentence in found.assumptions:
         say(sentence)
-    most = found.most_usd
-    if max_cost is not None and most is not None and most > max_cost:
-        is_likely = (found.likely_usd or 0.0) > max_cost
-        outcome = "will stop the run early" if is_likely else "may stop the run early"
-        say(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
 
 
 def estimate_document(found: DryRun) -> Document:
@@ -258,11 +260,10 @@ def estimate_document(found: DryRun) -> Document:
 def _show_stages(found: DryRun) -> None:
     """The table: tokens where all of them are counted, with the cost in lines below it."""
     if not found.stages:
-        say("Dry run: nothing is sent, nobody is to be asked")
         return
     with_tokens = all(item.input_tokens is not None for item in found.stages)
     head = ["stage", "backend", "planned", "stored", "calls"]
-    head += ["tokens in", "tokens out"] if with_tokens else ["at most", "likely", "at most $"]
+    head += ["tokens in", "tokens out"] if with_tokens else ["most", "likely $", "most $"]
     rows = []
     for item in found.stages:
         row = [item.stage, item.backend, *map(count, (item.planned, item.stored, item.calls))]
@@ -271,7 +272,7 @@ def _show_stages(found: DryRun) -> None:
         else:
             row += [count(item.most_calls), dollars(item.likely_usd), dollars(item.most_usd)]
         rows.append(row)
-    show_table("Dry run: nothing is sent", head, rows, left=2)
+    show_table("", head, rows, left=2)
     if with_tokens and len(found.stages) > 1:
         for item in found.stages:
             cost = _range(item.likely_usd, item.most_usd) if item.calls else "$0"

@@ -24,7 +24,7 @@ FORMS = ("text", "md", "tex")
 @json_option
 @quiet_option
 def methods(run: str, *, form: str, out: str | None, json_file: str | None, quiet: bool) -> None:
-    """Write the methods paragraphs and the table of a paper on the folder RUN.
+    """Write the methods paragraphs and tables of a paper on the folder RUN.
 
     RUN is the folder of a panel run, a stress test, a calibration or an audit. All is made of its
     run.json and estimates: who judged what and how, what became of it, how it was aggregated and

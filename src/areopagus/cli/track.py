@@ -20,7 +20,10 @@ from .results import MOST_ROWS, Output, listing
     help="mlflow:URI, wandb:[ENTITY/]PROJECT, otel, phoenix:URL or langfuse:URL.",
 )  # fmt: skip
 @click.option(
-    "--experiment", default="areopagus", show_default=True, help="Of MLflow; made if missing."
+    "--experiment",
+    default="areopagus",
+    show_default=True,
+    help="MLflow's experiment.",
 )
 @click.option(
     "--table", "tables", multiple=True, metavar="NAME",
@@ -30,7 +33,7 @@ from .results import MOST_ROWS, Output, listing
     "--texts", is_flag=True,
     help="Send the report, what judges wrote and the input's other columns too.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show what would be sent; nothing is opened.")
+@click.option("--dry-run", is_flag=True, help="Show what would be sent; send nothing.")
 @json_option
 @quiet_option
 def track(
@@ -63,7 +66,7 @@ def track(
     shown = [Table("", "counts", columns, list(sent.counts.items()), is_short=True)]
     if dry_run and sent.samples:
         most = MOST_ROWS if json_file is None else len(sent.samples)
-        rows = [(kind, name, short(value, 24)) for kind, name, value in _spread(sent.samples, most)]
+        rows = [(kind, name, short(value, 17)) for kind, name, value in _spread(sent.samples, most)]
         said = f"{len(rows)} of {len(sent.samples):,}" if len(rows) < len(sent.samples) else "All"
         columns = [Column("what"), Column("name"), Column("value")]
         shown.append(Table(f"{said} that would be sent", "what would be sent", columns, rows))

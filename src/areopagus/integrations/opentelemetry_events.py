@@ -180,11 +180,11 @@ def emit_run(run: Run, to: str = "otel", *, dry_run: bool = False) -> Sent:
                 response_id=one.provider_id,
             )
         events.flush()
-    said = f"{counts['events']:,} events {EVENT} of {len(rows):,} responses"
+    said = f"{counts['events']:,} events {EVENT} for {len(rows):,} responses"
     answer = f"Would emit {said}." if dry_run else f"Emitted {said}."
     remarks = []
     if len(found) < len(rows):
         without = units(len(rows) - len(found), "response")
-        told = f"{without} without trace_id and span_id: events name the response alone"
+        told = f"{without} without trace_id and span_id: their events belong to no span"
         remarks.append(("spans", told))
     return Sent(answer, counts, remarks, None if dry_run else "OpenTelemetry")

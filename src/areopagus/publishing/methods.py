@@ -81,7 +81,7 @@ def methods(folder: str | Path) -> Document:
         title=f"Methods of {name}",
         kind="methods",
         headline=[
-            f"Methods of {name}, for a paper: {parts}, made of its {RUN_FILE} and estimates."
+            f"A methods section for a paper: {parts}, from {RUN_FILE} and the estimates of {name}."
         ],
         sections=sections,
         is_demonstration=is_demonstration,
@@ -212,18 +212,18 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
         what = f"one overall score without a rubric, {scale}"
     anchors = "with" if identity.get("anchors") else "without"
     rationale = {
-        "none": "no rationale was asked for",
-        "before": "a rationale was asked for before the scores",
-        "after": "a rationale was asked for after the scores",
-    }.get(str(identity.get("rationale")), f"rationale: {identity.get('rationale')}")
+        "none": "No rationale was asked for",
+        "before": "A rationale was asked for before the scores",
+        "after": "A rationale was asked for after the scores",
+    }.get(str(identity.get("rationale")), f"Rationale: {identity.get('rationale')}")
     order = {
         "response_first": "the persona stood after the response",
         "persona_first": "the persona stood before the response",
     }.get(str(identity.get("order")), "")
     template = identity.get("template", {})
-    about = [f"{anchors} descriptions of score levels", rationale, order]
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
-    return f"Each judge gave {what}; {', '.join(filter(None, [*about, named]))}."
+    about = "; ".join(filter(None, [rationale, order, named]))
+    return f"Each judge gave {what}, {anchors} descriptions of score levels. {about}."
 
 
 def _material(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
@@ -255,7 +255,7 @@ def _material(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
             f"A response has a score where at least {percent(quorum)} of its planned judgments are "
             f"scored (quorum): {count(verdicts['scored'])} scored, "
             f"{count(verdicts['inconclusive'])} inconclusive, {count(verdicts['screened'])} "
-            "screened, with nothing to judge."
+            "screened (nothing to judge)."
         )
     if record.get("state") != "complete":
         why = {"budget": "its cost cap was reached", "interrupted": "it was interrupted"}
@@ -316,7 +316,12 @@ def _aggregation(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
     rows = _pairs(frame)
     family = next((one for one in rows["family"] if isinstance(one, str)), None)
     if family is not None:
-        tests = listed_all(list(dict.fromkeys(one for one in rows["p_method"] if one)))
+        of = {name: rows[rows["universe"] == name]["p_method"] for name in _UNIVERSES}
+        tests = "; ".join(
+            f"for “{name}”: {listed_all(list(dict.fromkeys(used)))}"
+            for name, column in of.items()
+            if (used := [one for one in column if isinstance(one, str) and one])
+        )
         told.append(
             "Respondents are compared by paired differences within prompts, over the judges that "
             f"scored both sides; p-values ({tests}) are two-sided and adjusted by Holm's procedure "
