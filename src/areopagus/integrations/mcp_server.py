@@ -231,7 +231,11 @@ class PanelTools:
 
         if place == self._shown(self.evaluator.out):
             return self.evaluator.save()  # the server's own run, as it stands now
-        return Run(self._inside(place))
+        folder = self._inside(place)
+        if folder.is_dir():
+            for one in folder.iterdir():
+                self._inside(f"{place}/{one.name}")  # a table may be a link to somewhere else
+        return Run(folder)
 
     def _inside(self, place: str) -> Path:
         """The path of a file or folder that the server may read; links are followed first."""
