@@ -155,6 +155,7 @@ def _finished(folder: Path) -> Scorer:
     record = read_run_file(folder, kind="panel")
     rows = {row["response_id"]: row for row in read_scores(folder)}
     texts = read_texts(folder, rows)
+    run_name = folder.resolve().name
 
     async def score(state: TaskState, target: Target) -> Score:
         name = _row_id(state.sample_id, state.epoch, state.metadata)
@@ -168,7 +169,7 @@ def _finished(folder: Path) -> Scorer:
                 hint="Score this log itself: areopagus score LOG --out FOLDER",
             )
         scores, told = _row_scores(row, record)
-        return _score(scores, {**told, "run": folder.resolve().name})
+        return _score(scores, {**told, "run": run_name})
 
     return score
 
