@@ -94,6 +94,7 @@ async def test_scores_are_numbers_with_their_run_and_are_explained(root: Path) -
         assert "has no response" in await refused(
             client, "explain", run=found["run"], response_id="two"
         )
+    assert found["run"].startswith("runs/")  # below the folder, wherever the server was started
     assert Run(root / found["run"]).record["state"] == "complete"
 
 
