@@ -137,10 +137,7 @@ def export_run(
     if kind not in KINDS:
         raise InputError(f"must be one of {', '.join(KINDS)}, got {kind!r}")
     target = Path(out) if out is not None else folder / KINDS[kind].file
-    if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
-        raise InputError(
-            [InputFault(str(target), "is a file of the run itself; name another as `out`")]
-        )
+    require_other_file(folder, target)
     if not (folder / JUDGMENTS_FILE).is_file():
         raise InputError(
             [InputFault(str(folder), f"has no {JUDGMENTS_FILE} yet: the run has not ended")],
@@ -160,6 +157,18 @@ def export_run(
              for name in unknown]
         )  # fmt: skip
     return write(folder, None if out is None else target, **given)
+
+
+def require_other_file(folder: Path, target: Path) -> None:
+    """Refuses a target that is one of the run's own files, which the export would replace.
+
+    Raises:
+        InputError: it is.
+    """
+    if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
+        raise InputError(
+            [InputFault(str(target), "is a file of the run itself; name another as `out`")]
+        )
 
 
 def _writer(kind: ExportKind) -> Callable[..., Exported]:

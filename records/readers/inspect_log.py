@@ -10,6 +10,7 @@ without response_text whose `no_response` names the reason: see `responses.Respo
 
 from __future__ import annotations
 
+import lzma
 import math
 import struct
 import zipfile
@@ -33,6 +34,20 @@ _ZSTD = 93
 
 _NOT_REACHED = "the evaluation broke off before it"
 _WHERE = "not readable as an Inspect log"
+
+_OTHER_FORM = (AttributeError, KeyError, TypeError)
+"""What a document runs into that has a number or a text where a log has a list or an object."""
+
+_BROKEN = (
+    OSError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    struct.error,
+    RuntimeError,  # packed in a way that zipfile does not know, or encrypted
+)
 
 
 def log_response_id(sample_id: str | int, epoch: int) -> str:
@@ -58,7 +73,7 @@ def read_eval_log(path: Path, sink: FaultSink) -> Iterator[Row]:
                 _document(archive, file, header),
                 (_sample(archive, file, name) for name in names if _is_sample(name)),
             )
-    except (OSError, ValueError, zipfile.BadZipFile, zlib.error, EOFError, struct.error) as error:
+    except _BROKEN as error:
         sink.report(None, f"{_WHERE}: {error}"[:300])
 
 
@@ -70,7 +85,10 @@ def is_log(content: Any) -> bool:
 def log_rows(content: Mapping[str, Any], sink: FaultSink) -> Iterator[Row]:
     """Returns the rows of a log in its JSON form."""
     try:
-        yield from _rows(content, iter(content.get("samples") or ()))
+        samples = content.get("samples") or []
+        if not isinstance(samples, list):
+            raise ValueError("its samples are no list")
+        yield from _rows(content, iter(samples))
     except ValueError as error:
         sink.report(None, f"{_WHERE}: {error}"[:300])
 
@@ -82,7 +100,10 @@ def _rows(header: Any, samples: Iterator[Any]) -> Iterator[Row]:
     seen: set[str] = set()
     number = 0
     for number, sample in enumerate(samples, start=1):
-        row = log_row(number, sample, evaluation)
+        try:
+            row = log_row(number, sample, evaluation)
+        except _OTHER_FORM as error:
+            raise ValueError(f"sample {number} is not in the form of one ({error})") from error
         seen.add(row.values["response_id"])
         yield row
     if header.get("status") != "success":
@@ -96,8 +117,13 @@ def _rows(header: Any, samples: Iterator[Any]) -> Iterator[Row]:
 def _planned(evaluation: Mapping[str, Any]) -> Iterator[str]:
     """The responses that the evaluation was to have, as far as it says."""
     config, dataset = evaluation.get("config") or {}, evaluation.get("dataset") or {}
-    for epoch in range(1, (config.get("epochs") or 1) + 1):
-        for sample_id in dataset.get("sample_ids") or ():
+    try:
+        epochs, ids = config.get("epochs") or 1, list(dataset.get("sample_ids") or ())
+        planned = range(1, epochs + 1) if ids else ()
+    except _OTHER_FORM as error:
+        raise ValueError(f"its header does not say what was planned ({error})") from error
+    for epoch in planned:
+        for sample_id in ids:
             yield log_response_id(sample_id, epoch)
 
 

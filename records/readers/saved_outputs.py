@@ -87,24 +87,27 @@ def saved_rows(
         sink.report(first.line, f"{needed}; this one {seen}")
         return
     rows_of = chosen.opened(path, first.values)
-    for line, record in _parts(chosen, itertools.chain([first], records)):
+    for line, record in _parts(chosen, itertools.chain([first], records), sink):
         try:
-            if chosen.parts is None and not chosen.fits(record):
-                raise ValueError(f"it has no {chosen.keys}")
             rows = [*rows_of(record)]
-        except ValueError as error:
+        # Of others' files anything may be a number or a text where a list or an object should be.
+        except (ValueError, AttributeError, KeyError, TypeError) as error:
             sink.report(line, f"not readable as {chosen.title}: {error}"[:300])
             continue
         for values in rows:
             yield Row(line, values)
 
 
-def _parts(kind: SavedKind, records: Iterable[Row]) -> Iterator[tuple[int, Any]]:
-    if kind.parts is None:
-        yield from records
-        return
-    for _, document in records:
-        yield from enumerate(kind.parts(document), start=1)
+def _parts(
+    kind: SavedKind, records: Iterable[Row], sink: FaultSink
+) -> Iterator[tuple[int, Any]]:
+    for line, record in records:
+        if not kind.fits(record):
+            sink.report(line, f"not readable as {kind.title}: it has no {kind.keys}")
+        elif kind.parts is None:
+            yield line, record
+        else:
+            yield from enumerate(kind.parts(record), start=1)
 
 
 def _shown(record: Mapping[str, Any]) -> str:

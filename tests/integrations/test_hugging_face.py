@@ -171,6 +171,16 @@ def test_what_the_hub_does_not_give_is_said_in_a_sentence(
         from_hub("hf://lab/answers/test", endpoint=hub.endpoint)
 
 
+@pytest.mark.parametrize("named", ["/SECRET", "../SECRET", "x/../../SECRET", "https://a.example/b"])
+def test_a_card_that_names_files_elsewhere_is_refused(
+    named: str, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = CARD.replace(b"path: test.jsonl", f"path: {named}".encode())
+    monkeypatch.setitem(FILES, "README.md", card)
+    with pytest.raises(InputError, match=r"README\.md names a file that is not its own"):
+        from_hub("hf://lab/answers/test", endpoint=hub.endpoint)
+
+
 def test_a_hub_that_cannot_be_reached_is_said_and_nothing_else_is_tried() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as closed:
         place = f"127.0.0.1:{closed.server_address[1]}"

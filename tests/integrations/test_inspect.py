@@ -255,7 +255,7 @@ def test_a_run_that_came_from_no_log_gets_one_for_each_respondent(tmp_path: Path
     ]
     with Panel(ScriptedBackend(GOOD), ledger=tmp_path / "ledger.sqlite") as panel:
         panel.score_many(rows, out=tmp_path / "run")
-    with pytest.raises(InputError, match="--texts"):
+    with pytest.raises(InputError, match="give `texts`"):
         export_inspect(tmp_path / "run")
     written = export_inspect(tmp_path / "run", texts=True)
     assert (written.total, written.written) == (8, 8)

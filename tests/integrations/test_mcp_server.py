@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -93,6 +94,7 @@ async def test_scores_are_numbers_with_their_run_and_are_explained(root: Path) -
         assert "has no response" in await refused(
             client, "explain", run=found["run"], response_id="two"
         )
+    assert found["run"].startswith("runs/")  # below the folder, wherever the server was started
     assert Run(root / found["run"]).record["state"] == "complete"
 
 
@@ -156,6 +158,23 @@ async def test_files_outside_the_folder_are_not_read(root: Path, tmp_path: Path)
                 ("compare", {"runs": [place]}),
             ):
                 assert "outside the folder" in await refused(client, tool, **given)
+
+
+async def test_a_run_folder_whose_table_is_a_link_to_elsewhere_is_not_read(
+    root: Path, tmp_path: Path
+) -> None:
+    async with server(root) as client:
+        scored = await told(client, "score", prompt=PROMPT, response=RESPONSE, response_id="one")
+        assert await told(client, "explain", run=scored["run"], response_id="one")
+        copied = root / "copied"
+        shutil.copytree(root / scored["run"], copied, ignore=shutil.ignore_patterns(".lock"))
+        (copied / "scores.csv").rename(tmp_path / "elsewhere.csv")
+        (copied / "scores.csv").symlink_to(tmp_path / "elsewhere.csv")
+        for tool, given in (
+            ("explain", {"run": "copied", "response_id": "one"}),
+            ("compare", {"runs": ["copied"]}),
+        ):
+            assert "copied/scores.csv: is outside" in await refused(client, tool, **given)
 
 
 async def test_arguments_are_checked_and_personas_are_shown(root: Path) -> None:

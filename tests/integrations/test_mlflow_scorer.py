@@ -73,6 +73,7 @@ def test_an_evaluation_has_its_feedback_in_the_store(evaluator: PanelEvaluator) 
     )  # fmt: skip
     assert "10 scored of 10 planned judgments" in composite.rationale
     assert composite.metadata["n_planned"] == "10"
+    assert composite.metadata["run"] == "run"  # and not the path on this machine
     for found, code in ((inconclusive, "INCONCLUSIVE"), (screened, "SCREENED")):
         assert {one.value for one in found.values()} == {None}
         assert {one.error.error_code for one in found.values()} == {code}

@@ -94,7 +94,7 @@ def test_what_breaks_off_is_marked_and_logged_anew(
 
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_artifact", full)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(ProviderError, match="no space left"):
             track(run, f"mlflow:{store}", experiment="broken")
     client = MlflowClient(store)
     experiment = client.get_experiment_by_name("broken")

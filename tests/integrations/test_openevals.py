@@ -119,6 +119,7 @@ def test_it_is_called_as_openevals_calls_its_own(evaluator: PanelEvaluator) -> N
         ("panel_composite", 7), ("panel_overall", 7)
     ]  # fmt: skip
     assert found[0]["metadata"]["n_scored"] == 10
+    assert found[0]["metadata"]["run"] == "run"  # and not the path on this machine
     assert found == asyncio.run(twin(inputs=asked, outputs=answered))
 
 

@@ -28,7 +28,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import (  # noqa: E4
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names  # noqa: E402
 
 from areopagus import Panel  # noqa: E402
-from areopagus.errors import InputError  # noqa: E402
+from areopagus.errors import InputError, ProviderError  # noqa: E402
 from areopagus.integrations.evaluator import PanelEvaluator  # noqa: E402
 from areopagus.integrations.opentelemetry_events import ResultEvents, emit_run  # noqa: E402
 from areopagus.integrations.track import track  # noqa: E402
@@ -73,7 +73,8 @@ def test_without_a_provider_nothing_is_emitted_and_it_is_said(run: Run, tmp_path
 def test_a_stored_run_is_an_event_a_criterion_beside_the_span_of_its_response(
     run: Run, host: InMemoryLogRecordExporter
 ) -> None:
-    sent = track(run, "otel")
+    with trace.get_tracer("host").start_as_current_span("of the caller's"):
+        sent = track(run, "otel")
     assert sent.answer == "Emitted 10 events gen_ai.evaluation.result for 5 responses."
     found = events(host)
     assert {one.event_name for one in found} == {"gen_ai.evaluation.result"}
@@ -94,6 +95,15 @@ def test_a_stored_run_is_an_event_a_criterion_beside_the_span_of_its_response(
     assert not screened.span_id
     assert emit_run(run, dry_run=True).counts["events"] == 10
     assert not events(host)
+
+
+def test_events_that_were_not_sent_in_time_are_an_error() -> None:
+    class Late(TracerProvider):
+        def force_flush(self, timeout_millis: int = 30000) -> bool:
+            return False
+
+    with pytest.raises(ProviderError, match="did not send all events in time"):
+        ResultEvents("mine", is_demonstration=True, tracer_provider=Late()).flush()
 
 
 @pytest.mark.parametrize("is_async", [False, True])

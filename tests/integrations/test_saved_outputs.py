@@ -361,6 +361,20 @@ def test_everything_wrong_in_a_file_is_said_at_once_with_its_lines(tmp_path: Pat
         assert f"out.jsonl:{line}: not readable as the output of an OpenAI batch" in told
 
 
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"adapter_spec": {"model": "m"}, "request_states": []}, {"x": 1}],
+        [lm_sample(1, "It depends.", metrics=3)],
+        [lm_sample(1, "It depends.", metrics=[["a"]])],
+        [openai_line("a", {"choices": 3})],
+    ],
+)
+def test_a_record_of_another_form_is_said_with_its_line(records: list[Any], tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "saved.jsonl", records)
+    assert f"saved.jsonl:{len(records)}: not readable as" in refused(path)
+
+
 def test_a_format_that_is_named_is_held_to_and_what_was_found_is_said(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "out.jsonl", [anthropic_line("a", text_part("one"))])
     told = refused(path, format="openai-batch")

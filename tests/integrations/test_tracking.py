@@ -17,6 +17,7 @@ import pytest
 from processes import areopagus
 from tracked_run import SECRET_TEXT, SPAN, TRACE, made_run, server
 
+from areopagus import Panel
 from areopagus.errors import InputError, ProviderError
 from areopagus.integrations.track import track
 from areopagus.integrations.tracking import (
@@ -24,10 +25,12 @@ from areopagus.integrations.tracking import (
     legal_name,
     metrics_of,
     parameters_of,
+    shown_address,
     tracked_run,
 )
 from areopagus.records.estimates import Estimates
 from areopagus.run import Run
+from areopagus.testing import ScriptedBackend
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,7 @@ def test_parameters_are_flat_and_have_neither_keys_nor_paths() -> None:
         "identity": {
             "mode": "holistic",
             "scale": [1, 10],
+            "files": ["built_in", "/home/me/secret project/own.yaml"],
             "models": {
                 "m": {
                     "api_base": "https://me:hunter2@host:8000/v1?key=hunter2",
@@ -118,6 +122,7 @@ def test_parameters_are_flat_and_have_neither_keys_nor_paths() -> None:
         "source": "answers.csv",
         "identity.mode": "holistic",
         "identity.scale": "1, 10",
+        "identity.files": "built_in, own.yaml",
         "identity.models.m.api_base": "https://host:8000/v1",
         "identity.models.m.parameters.max_tokens": 2048,
         "config.template": "own.yaml",
@@ -127,6 +132,8 @@ def test_parameters_are_flat_and_have_neither_keys_nor_paths() -> None:
         "panel.models.m.structured": "json_schema",
     }
     assert n_cut == 1
+    for to in ("mlflow:postgresql://me:hun@ter2@db/x", "mlflow:postgresql://db/x?password=hunter2"):
+        assert shown_address(to) == "mlflow:postgresql://db/x"
 
 
 def test_texts_go_along_only_when_they_are_asked_for(run: Run) -> None:
@@ -226,6 +233,34 @@ def test_an_older_langfuse_gets_one_score_a_request(
         sent = track(run, f"langfuse:{received.address}")
     assert sent.counts["scores"] == 10
     assert [type(body) for _, _, body in received.requests] == [list] + [dict] * 10
+    with server() as received:
+        received.answer = lambda body: (
+            (400, {"message": "Invalid request data"})
+            if isinstance(body, list) or len(received.requests) > 4
+            else (200, {})
+        )
+        with pytest.raises(ProviderError, match="3 scores had been taken before"):
+            track(run, f"langfuse:{received.address}")
+
+
+@pytest.mark.parametrize("tool", ["langfuse", "phoenix"])
+def test_responses_of_one_trace_do_not_replace_each_other_s_scores(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-1")
+    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk-lf-2")
+    rows = [
+        {"response_id": name, "prompt_text": "Why?", "response_text": name, "trace_id": TRACE}
+        for name in ("Because it is so.", "Because it must be so.")
+    ]
+    panel = Panel(ScriptedBackend({"overall": 6}), mode="holistic", ledger=tmp_path / "l.sqlite")
+    panel.score_many(rows, out=tmp_path / "run")
+    with server() as received:
+        track(tmp_path / "run", f"{tool}:{received.address}")
+    ((_, _, body),) = received.requests
+    items = body["data"] if tool == "phoenix" else body
+    names = {(one.get("id"), one.get("identifier"), one["name"]) for one in items}
+    assert len(names) == len(items) == (4 if tool == "phoenix" else 6)
 
 
 def test_what_a_server_does_not_take_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

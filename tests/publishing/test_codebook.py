@@ -14,6 +14,7 @@ import pytest
 from scored_run import CRITERIA
 
 from areopagus import Run
+from areopagus.errors import InputError
 from areopagus.personas import load_persona
 from areopagus.records.export import export_run
 from areopagus.records.tables import judgment_frame, score_frame
@@ -31,6 +32,14 @@ def page(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows(page: Path) -> Rows:
     with page.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
         return {(row["table"], row["variable"]): row for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("name", ["scores.html", "estimates.txt", "report.csv"])
+def test_neither_of_its_two_files_replaces_one_of_the_run(run: Run, name: str) -> None:
+    before = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    with pytest.raises(InputError, match="is a file of the run itself"):
+        export_run(run.path, "codebook", run.path / name)
+    assert before == {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
 
 
 def test_every_column_of_both_tables_is_in_it_once_and_in_order(run: Run, rows: Rows) -> None:

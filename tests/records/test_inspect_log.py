@@ -184,6 +184,50 @@ def test_what_is_no_log_or_broken_is_said_in_a_sentence(tmp_path: Path) -> None:
         list(read_rows(path))
 
 
+@pytest.mark.parametrize(
+    ("given", "head"),
+    [
+        ({"output": {"choices": [3]}}, {}),
+        ({"output": {"choices": {"a": 1}}}, {}),
+        ({"output": "text"}, {}),
+        ({"scores": [3]}, {}),
+        ({"metadata": "text"}, {}),
+        ({"choices": 3}, {}),
+        ({}, {"config": {"epochs": "3"}, "dataset": {"sample_ids": [1]}}),
+        ({}, {"dataset": {"sample_ids": 5}}),
+        ({}, {"config": [1]}),
+    ],
+)
+def test_a_document_of_another_form_is_said_in_a_sentence(
+    given: dict[str, Any], head: dict[str, Any], tmp_path: Path
+) -> None:
+    content = {**header(**head), "status": "error", "samples": [sample("a") | given]}
+    log = write_log(tmp_path / "a.eval", content.pop("samples"), content)
+    (tmp_path / "a.json").write_text(json.dumps({**content, "samples": [sample("a") | given]}))
+    for path in (log, tmp_path / "a.json"):
+        with pytest.raises(InputError, match="not readable as an Inspect log"):
+            ResponseSource(path).check()
+
+
+@pytest.mark.parametrize(("place", "bits"), [(8, 1), (10, 9)])  # encrypted; a method unknown
+def test_a_log_that_cannot_be_unpacked_is_said_in_a_sentence(
+    place: int, bits: int, tmp_path: Path
+) -> None:
+    log = write_log(tmp_path / "a.eval", [sample("a")])
+    raw = bytearray(log.read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") + place] = bits
+    raw[raw.index(b"PK\x01\x02") + place] = bits
+    log.write_bytes(raw)
+    with pytest.raises(InputError, match="not readable as an Inspect log"):
+        ResponseSource(log).check()
+
+
+def test_an_evaluation_of_many_epochs_and_no_samples_is_no_endless_work(tmp_path: Path) -> None:
+    broken = header(config={"epochs": 10**15}) | {"status": "error"}
+    log = write_log(tmp_path / "a.eval", [sample("a")], broken)
+    assert ResponseSource(log).check().n_responses == 1
+
+
 def test_a_document_that_unpacks_to_more_than_the_limit_is_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

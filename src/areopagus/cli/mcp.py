@@ -14,7 +14,9 @@ from .options import panel_from, panel_options
 @click.command(cls=Command)
 @click.argument("folder", default=".")
 @click.option(
-    "--out", metavar="DIR", help="Run folder of the verdicts. Default: below runs in FOLDER."
+    "--out",
+    metavar="DIR",
+    help="Run folder of the verdicts, from FOLDER. Default: a new one below runs in it.",
 )
 @click.option(
     "--max-cost",

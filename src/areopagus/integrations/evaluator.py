@@ -87,7 +87,7 @@ class PanelEvaluator:
             models = str(panel) if isinstance(panel, Path) else panel
             self.panel = Panel(models, **settings)
         # Absolute: it is written when the process ends, wherever that then works.
-        self.out = (Path(out) if out is not None else _new_folder()).absolute()
+        self.out = (Path(out) if out is not None else new_folder()).absolute()
         self.max_cost = max_cost
         self._emit_events = emit_events
         self._events: ResultEvents | None = None
@@ -268,7 +268,8 @@ _shared: dict[str, PanelEvaluator] = {}
 _making = threading.Lock()
 
 
-def _new_folder() -> Path:
+def new_folder() -> Path:
+    """The path of a run folder under runs/ that nobody else has."""
     # A folder has one writer: two evaluators of one panel must not meet in one.
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     return Path("runs") / f"evaluator-{now}-{secrets.token_hex(3)}"

@@ -15,6 +15,7 @@ from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from ..errors import InputError, InputFault, StoreError
 from ..formats import count, units, words
@@ -162,6 +163,7 @@ def _split(address: str, folder: str, rest: str) -> Iterator[Mapping[str, Any]]:
         message = "a split needs another package: pip install 'areopagus[hf]'; or name a file"
         raise InputError([InputFault(address, message)]) from error
     try:
+        _require_own_files(address, Path(folder))
         configurations = datasets.get_dataset_config_names(folder)
         named = [one for one in rest.split("/") if one]
         if named and named[0] in configurations:
@@ -181,6 +183,43 @@ def _split(address: str, folder: str, rest: str) -> Iterator[Mapping[str, Any]]:
     except Exception as error:  # whatever the library meets in others' files; it has no list
         raise _unreadable(address, error) from error
     return _rows(address, rows)
+
+
+def _require_own_files(address: str, folder: Path) -> None:
+    """Refuses a card that names files which are not the data set's.
+
+    `datasets` would read them: any file of this machine, or what stands at any address.
+
+    Raises:
+        InputError: it names such files.
+        ValueError: a card that is not readable; of yaml also its own error.
+    """
+    import yaml
+    from huggingface_hub.repocard import metadata_load
+
+    for name in _CARD_FILES:
+        path = folder / name
+        if not path.is_file():
+            continue
+        if path.suffix == ".md":
+            card: Any = metadata_load(path)
+        else:
+            card = yaml.safe_load(path.read_text(encoding="utf-8"))
+        configs = (card or {}).get("configs") or ()
+        for named in _texts_in([[one.get("data_files"), one.get("data_dir")] for one in configs]):
+            is_address = "::" in named or urlsplit(named).scheme  # or a drive, as in C:
+            if is_address or named[:1] in ("/", "\\", "~") or ".." in re.split(r"[/\\]", named):
+                raise InputError(
+                    [InputFault(address, f"its {name} names a file that is not its own: {named}")]
+                )
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(one)
 
 
 def _rows(address: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

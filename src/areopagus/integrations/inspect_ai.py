@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, StoreError
 from ..formats import interval, number
 from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.credentials import without_secrets
@@ -31,7 +31,7 @@ from ..judges.models.prices import Prices
 from ..judges.models.provider_errors import one_attempt
 from ..judges.models.request import Request
 from ..records.chat import content_text
-from ..records.export import Exported
+from ..records.export import Exported, require_other_file
 from ..records.readers.inspect_log import asked, log_response_id
 from ..records.run_folder import read_run_file, replaced
 from ..records.tables import read_scores, read_texts
@@ -144,7 +144,7 @@ def areopagus_panel(
         )
         told = metadata_of(verdict, is_demonstration=evaluator.is_demonstration)
         not_asked = {one.reason or "" for one in verdict.judgments if one.status == "not_asked"}
-        told |= {"not_asked_because": sorted(not_asked), "run": str(evaluator.out)}
+        told |= {"not_asked_because": sorted(not_asked), "run": evaluator.out.name}
         return _score(scores_of(verdict), told)
 
     return score
@@ -155,6 +155,7 @@ def _finished(folder: Path) -> Scorer:
     record = read_run_file(folder, kind="panel")
     rows = {row["response_id"]: row for row in read_scores(folder)}
     texts = read_texts(folder, rows)
+    run_name = folder.resolve().name
 
     async def score(state: TaskState, target: Target) -> Score:
         name = _row_id(state.sample_id, state.epoch, state.metadata)
@@ -168,7 +169,7 @@ def _finished(folder: Path) -> Scorer:
                 hint="Score this log itself: areopagus score LOG --out FOLDER",
             )
         scores, told = _row_scores(row, record)
-        return _score(scores, {**told, "run": str(folder)})
+        return _score(scores, {**told, "run": run_name})
 
     return score
 
@@ -478,6 +479,7 @@ def export_inspect(
 
 def _into_log(run_folder: Path, log: Path, place: Path) -> Exported:
     target = place if place.suffix in (".eval", ".json") else place / log.name
+    require_other_file(run_folder, target)
     try:
         content = read_eval_log(log)
     except Exception as error:  # whatever a file that is none runs into; Inspect has no list
@@ -515,7 +517,10 @@ def _scored(content: EvalLog, run_folder: Path) -> EvalLog:
 
 
 def _write(target: Path, content: EvalLog) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{target.parent} cannot be made: {error}") from error
     with replaced(target) as part:
         write_eval_log(content, part, format="json" if target.suffix == ".json" else "eval")
 

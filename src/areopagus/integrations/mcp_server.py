@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field
 
 from ..errors import AreopagusError, InputError, InputFault
-from .evaluator import PanelEvaluator
+from .evaluator import PanelEvaluator, new_folder
 from .verdicts import scores_of, verdict_metadata
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class PanelTools:
         """Nothing is opened yet.
 
         Args:
-            evaluator: the panel; a run folder that is no absolute path is put below `root`.
+            evaluator: the panel.
             root: the folder that the server is for.
 
         Raises:
@@ -69,7 +69,6 @@ class PanelTools:
         self.root = Path(root).resolve()
         if not self.root.is_dir():
             raise InputError([InputFault(str(root), "must be a folder")])
-        evaluator.out = self.root / evaluator.out
 
     async def score(
         self,
@@ -231,7 +230,11 @@ class PanelTools:
 
         if place == self._shown(self.evaluator.out):
             return self.evaluator.save()  # the server's own run, as it stands now
-        return Run(self._inside(place))
+        folder = self._inside(place)
+        if folder.is_dir():
+            for one in folder.iterdir():
+                self._inside(f"{place}/{one.name}")  # a table may be a link to somewhere else
+        return Run(folder)
 
     def _inside(self, place: str) -> Path:
         """The path of a file or folder that the server may read; links are followed first."""
@@ -320,13 +323,15 @@ def serve(
     """Serves the tools over this process's stdin and stdout, until stdin ends.
 
     Args:
-        panel, out, max_cost, settings: as of `PanelEvaluator`.
+        panel, max_cost, settings: as of `PanelEvaluator`.
         root: the folder below which files are read.
+        out: the run folder, from `root`; a new one under its runs/ when left out.
 
     Raises:
         InputError: everything wrong with the settings, or the extra `mcp` is missing.
     """
-    evaluator = PanelEvaluator(panel, out=out, max_cost=max_cost, **settings)
+    place = Path(root) / (new_folder() if out is None else out)  # an absolute `out` stays
+    evaluator = PanelEvaluator(panel, out=place, max_cost=max_cost, **settings)
     server = server_of(PanelTools(evaluator, root))
     with evaluator:
         asyncio.run(server.run_stdio_async())

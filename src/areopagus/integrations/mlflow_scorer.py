@@ -75,7 +75,7 @@ def _feedback(verdict: Verdict, evaluator: PanelEvaluator, prefix: str) -> list[
         source_id=f"areopagus: {', '.join(models)}",
     )
     told = verdict_metadata(verdict, is_demonstration=is_demonstration)
-    told["run"] = str(evaluator.out)
+    told["run"] = evaluator.out.name  # it goes to a server: the paths of this machine stay
     # MLflow keeps texts.
     texts = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -48,7 +48,7 @@ def log_run(
     try:
         client = MlflowClient(tracking_uri=uri)
         return _logged(client, told, files, experiment)
-    except MlflowException as error:
+    except (MlflowException, OSError) as error:  # files go by requests, whose errors are OSErrors
         raise ProviderError("bad_request", redact(f"MLflow: {error}")) from error
 
 

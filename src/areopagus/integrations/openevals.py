@@ -11,6 +11,7 @@ over what has one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -92,7 +93,7 @@ def create_async_panel_evaluator(
 def _results(verdict: Verdict, evaluator: PanelEvaluator, prefix: str) -> list[EvaluatorResult]:
     is_demonstration = evaluator.is_demonstration
     told = verdict_metadata(verdict, is_demonstration=is_demonstration)
-    told["run"] = str(evaluator.out)
+    told["run"] = evaluator.out.name  # it goes to a server: the paths of this machine stay
     return [
         EvaluatorResult(
             key=prefix + one.name,
@@ -106,6 +107,9 @@ def _results(verdict: Verdict, evaluator: PanelEvaluator, prefix: str) -> list[E
 
 def _logged(results: list[EvaluatorResult]) -> list[EvaluatorResult]:
     """The results, which are the feedback of a test marked `langsmith` where one is under way."""
+    # Nothing is traced by what nobody has imported; and the verdict is paid for by now.
+    if "langsmith" not in sys.modules:
+        return results
     from langsmith import get_current_run_tree, testing
 
     if get_current_run_tree() is None:

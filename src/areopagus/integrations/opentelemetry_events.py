@@ -12,7 +12,7 @@ import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InputError
+from ..errors import InputError, ProviderError
 from ..formats import units
 from ..records.types import Verdict
 from .tracking import Sent, missing, tracked_responses
@@ -109,10 +109,15 @@ class ResultEvents:
         return len(scores)
 
     def flush(self) -> None:
-        """Waits until what was emitted is on its way."""
+        """Waits until what was emitted is on its way.
+
+        Raises:
+            ProviderError: a provider of the host's says that it was not in time.
+        """
         for provider in self._providers:
-            if hasattr(provider, "force_flush"):
-                provider.force_flush()
+            # None: an older one, which does not say.
+            if hasattr(provider, "force_flush") and provider.force_flush() is False:
+                raise ProviderError("timeout", "OpenTelemetry did not send all events in time")
 
     def _send(self, attributes: dict[str, Any], context: Context | None) -> None:
         now = time.time_ns()
@@ -162,6 +167,7 @@ def emit_run(run: Run, to: str = "otel", *, dry_run: bool = False) -> Sent:
 
     Raises:
         InputError: ids that are none, or no provider set up.
+        ProviderError: as of `ResultEvents.flush`.
     """
     rows = tracked_responses(run)
     found = [one for one in rows if one.trace_id and one.span_id]
@@ -172,13 +178,20 @@ def emit_run(run: Run, to: str = "otel", *, dry_run: bool = False) -> Sent:
     else:
         is_demonstration = bool(run.record.get("demonstration"))
         events = ResultEvents(evaluation, is_demonstration=is_demonstration)
-        for one in rows:
-            counts["events"] += events.emit(
-                one.verdict,
-                trace_id=one.trace_id,
-                span_id=one.span_id,
-                response_id=one.provider_id,
-            )
+        from opentelemetry import context  # pyright: ignore[reportMissingImports]
+
+        # A row without a span belongs to none, and not to the one in which this is called.
+        token = context.attach(context.Context())
+        try:
+            for one in rows:
+                counts["events"] += events.emit(
+                    one.verdict,
+                    trace_id=one.trace_id,
+                    span_id=one.span_id,
+                    response_id=one.provider_id,
+                )
+        finally:
+            context.detach(token)
         events.flush()
     said = f"{counts['events']:,} events {EVENT} for {len(rows):,} responses"
     answer = f"Would emit {said}." if dry_run else f"Emitted {said}."

@@ -139,7 +139,8 @@ def _phoenix(
                     **({"span_id": row.span_id} if of_span else {"trace_id": row.trace_id}),
                     "result": result,
                     "metadata": _metadata(run, row),
-                    "identifier": identifier,
+                    # A trace may hold several responses, whose scores must not replace each other.
+                    "identifier": f"{identifier}-{row.verdict.response_id}",
                 }
             )
     return n, (("/v1/span_annotations", spans), ("/v1/trace_annotations", traces))
@@ -172,7 +173,9 @@ def _langfuse(
                     {"name": name, "value": score.value, "dataType": "NUMERIC", "comment": told}
                 )
         for item in items:
-            named = "\0".join((panel, row.trace_id, observation, item["name"]))
+            # A trace may hold several responses, whose scores must not replace each other.
+            about = (panel, row.verdict.response_id, row.trace_id, observation, item["name"])
+            named = "\0".join(about)
             found.append(
                 {
                     "id": hashlib.sha256(named.encode()).hexdigest()[:32],
@@ -235,6 +238,8 @@ async def _send(
                 if one_by_one:
                     for item in items:
                         await _post(base + path, headers, item)
+                        done += 1
+                    continue
             done += len(items)
     except ProviderError as error:
         told = f"{error.detail}; {units(done, 'score')} had been taken before"

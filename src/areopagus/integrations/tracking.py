@@ -255,7 +255,8 @@ def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str | int | float
             named = one.get("id") or one.get("name") if isinstance(one, Mapping) else None
             yield from _flat(one, f"{prefix}.{named or place}")
     elif isinstance(value, list):
-        yield prefix, ", ".join(str(one) for one in value)
+        plain = (_without_path(prefix, one) if isinstance(one, str) else one for one in value)
+        yield prefix, ", ".join(map(str, plain))
     elif value is not None and (not isinstance(value, float) or math.isfinite(value)):
         yield prefix, value
 
@@ -420,8 +421,8 @@ def panel_hash(record: Mapping[str, Any]) -> str:
 
 
 def shown_address(to: str) -> str:
-    """The target as it may be printed: without user and password."""
-    return re.sub(r"(?<=://)[^/@\s]+@", "", to)
+    """The target as it may be printed: without user and password, which may stand in its query."""
+    return re.sub(r"(?<=://)\S*@", "", to.partition("?")[0])
 
 
 def missing(package: str, error: ImportError) -> InputError:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..formats import count, listed_all, number, words
-from ..records.export import KINDS, Exported
+from ..records.export import KINDS, Exported, require_other_file
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import spreadsheet_safe
 from ..records.variables import MISSING, OF_CRITERION, OF_INPUT, OF_PART, OF_VOTE, Variable
@@ -163,13 +163,16 @@ def export_codebook(
         personas: folders with the personas' and the rubric's files, where they are not built in.
 
     Raises:
+        InputError: one of the two would replace a file of the run.
         StoreError: they cannot be written.
     """
     from ..reports.html import write_html
 
     page = (out or folder / KINDS["codebook"].file).with_suffix(".html")
-    books = [table_codebook(run_table(folder, name, folders=personas)) for name in TABLES]
     rows = page.with_suffix(".csv")
+    for one in (page, rows):
+        require_other_file(folder, one)
+    books = [table_codebook(run_table(folder, name, folders=personas)) for name in TABLES]
     with csv_table(rows, CSV_COLUMNS) as writer:
         for book in books:
             for row in _csv_rows(book):

@@ -11,6 +11,7 @@ of a backend hold over all runs. A run with a cost cap has a client of its own.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from ..stress_test.design import StressDesign
 
 PANEL_VARIABLE = "AREOPAGUS_PANEL"
+
+_making = threading.Lock()
 
 _MOST_PANELS = 32
 """Panels kept at a time; one that is asked for again later is put together anew."""
@@ -273,7 +276,9 @@ def opened_panel(chosen: str) -> OpenPanel:
     """
     path = os.environ.get(PANEL_VARIABLE) or None
     changed = None if path is None else _stamp(Path(path))
-    return _opened(chosen, path, changed)
+    # Asked for from several threads: two at once would be two ledgers, and two sets of limits.
+    with _making:
+        return _opened(chosen, path, changed)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
