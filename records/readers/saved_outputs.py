@@ -98,9 +98,7 @@ def saved_rows(
             yield Row(line, values)
 
 
-def _parts(
-    kind: SavedKind, records: Iterable[Row], sink: FaultSink
-) -> Iterator[tuple[int, Any]]:
+def _parts(kind: SavedKind, records: Iterable[Row], sink: FaultSink) -> Iterator[tuple[int, Any]]:
     for line, record in records:
         if not kind.fits(record):
             sink.report(line, f"not readable as {kind.title}: it has no {kind.keys}")
