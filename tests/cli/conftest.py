@@ -30,6 +30,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
         written = capsys.readouterr()
         return left.value.code, written.out, written.err
 
+    # A command loads it in a process of its own; here an earlier test may have, as a guest does.
+    if "litellm" in sys.modules:
+        monkeypatch.setattr(sys.modules["litellm"], "suppress_debug_info", True)
     handler = signal.getsignal(signal.SIGTERM)
     yield run
     signal.signal(signal.SIGTERM, handler)
