@@ -122,6 +122,9 @@ class Outcome(_Part):
         description="also the value if all unread answers were at either end of the scale",
     )
     parts: bool = Field(default=False, description="also by part of the prompts, see `by`")
+    headline: bool = Field(
+        default=False, description="said first, though it is not the first of the outcomes"
+    )
     summary: bool = Field(
         default=False,
         description="shown in the summary, as the first outcome is, and those with `neutral`",
@@ -234,6 +237,9 @@ class Differences(_Part):
     title: Text = Field(description="what a difference is of: 'share taken for well paid'")
     more: Text = Field(description="what those with more of it are: 'taken for well paid more'")
     named: Mapping[str, str] = Field(default={}, description="what A and B are called")
+    summary: bool = Field(
+        default=True, description="drawn in the summary; else its table stands in the details"
+    )
     digits: int = 2
 
     def sides(self, factor: str) -> tuple[str, str]:

@@ -128,13 +128,19 @@ class _Sections:
         found, outcomes = self.definition, self.definition.outcomes
         own = list(self._own_sections())
         first = [section for section in own if section.audience == "summary"]
+        in_detail: list[Section] = []
         for name, contrast in found.contrasts.items():
             largest = self._contrast_summary(name, contrast)
             yield from _section(name, capital(contrast.title), largest, audience="summary")
         for name, one in found.differences.items():
             largest = self._differences_summary(name, one)
-            yield from _section(name, capital(one.title), largest, audience="summary")
-        has_differences = bool(found.contrasts or found.differences)
+            if one.summary:
+                yield from _section(name, capital(one.title), largest, audience="summary")
+            else:
+                in_detail.extend(_section(name, capital(one.title), largest))
+        has_differences = bool(found.contrasts) or any(
+            one.summary for one in found.differences.values()
+        )
         has_picture = has_differences or any(
             isinstance(part, Chart) for section in first for part in section.parts
         )
@@ -145,6 +151,7 @@ class _Sections:
         for name, contrast in found.contrasts.items():
             for place, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
                 yield from _section(f"{name}-{place}", heading, parts)
+        yield from in_detail
         yield from (section for section in own if section.audience != "summary")
         yield from _section("all-outcomes", "All outcomes", self._all_outcomes())
         yield from _section("shares", "Shares", self._shares())
@@ -584,7 +591,7 @@ def _section(
 ) -> Iterator[Section]:
     """The section, if there is something in it."""
     if found := list(parts):
-        yield Section(name, title, found, **more)
+        yield Section(name.replace("_", "-"), title, found, **more)
 
 
 def _ranked(chart: Chart) -> Chart:

@@ -127,23 +127,31 @@ class AuditView:
 
 def headline(view: AuditView) -> Iterator[str]:
     """Who is treated how and by how much, then how often the model does what is counted."""
+    outcomes = view.definition.outcomes
     told = [
+        *(_levels_told(view, name, one, known) for name, one in outcomes.items()
+          if one.headline and (known := _known(view, name))),
         *(told for name, one in view.definition.contrasts.items()
           for told in _contrast_told(view, name, one)),
+        *(told for name, one in outcomes.items()
+          if one.neutral is not None for told in _preference_told(view, name, one)),
         *(told for name, one in view.definition.differences.items()
           for told in _differences_told(view, name, one)),
-        *(told for name, one in view.definition.outcomes.items()
-          if one.neutral is not None for told in _preference_told(view, name, one)),
     ]  # fmt: skip
     yield from told
     name, first = next(iter(view.definition.outcomes.items()), ("", None))
     if first is None or first.neutral is not None:
         return
-    known = {w: one for w, one in view.by_respondent("outcomes", name).items() if one.is_defined}
-    if known:
+    if known := _known(view, name):
         yield _levels_told(view, name, first, known)
     elif not told:
         yield "Nothing can be told: no answer has a value."
+
+
+def _known(view: AuditView, name: str) -> dict[str, Estimate]:
+    """Respondent to a defined outcome."""
+    found = view.by_respondent("outcomes", name)
+    return {who: one for who, one in found.items() if one.is_defined}
 
 
 @dataclass(frozen=True)

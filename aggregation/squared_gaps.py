@@ -1,0 +1,275 @@
+"""Gaps between groups of which only squares can be measured, and how many are small or large.
+
+A mean squared difference R of shares, each measured with noise, is the true squared gap G² plus
+what noise adds, b. With normal noise it is close to a scaled noncentral chi-square:
+
+    R / s ~ χ²(df = b / s, noncentrality = G² / s)
+
+    R = Σ a z²,  z ~ N(δ, v):   G² = Σ a δ²,  b = Σ a v,  s = Σ (a v)² / b
+
+which has R's mean, G² + b, and (where all a v are alike) its variance and shape. From this come
+the interval of one gap, and of many pairs of gaps the share of those where the first is below a
+margin and the second is not, although no single pair can be told apart from its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from .estimate import Estimate, undefined
+from .intervals import MIN_UNITS
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+GapClass = Literal["neither", "first", "second", "both"]
+CLASSES: Final[tuple[GapClass, ...]] = ("neither", "first", "second", "both")
+"""Which of the two gaps reaches the margin."""
+
+KNOTS: Final = (0.0, 0.6, 1.25, 2.0, 3.25, 5.0)
+"""Gaps that a distribution of gaps is made of, as multiples of the margin. Between .6 and 1.25
+there is none: a gap just below the margin and one just above it cannot be told apart by any data
+of reasonable size, and a distribution that could move freely between them would say nothing."""
+
+_LEAST: Final = 1e-3
+"""Of R / s: a density with one degree of freedom has no end at 0."""
+_STEPS: Final = 600
+_ENOUGH: Final = 1e-6
+_NO_SHARE: Final = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredGaps:
+    """Measured squared gaps, one a cell, all in one unit; nan where nothing was measured.
+
+    Attributes:
+        raw: R, the mean squared difference as it was measured.
+        bias: b, what noise adds to it on average; above 0.
+        scale: s.
+    """
+
+    raw: Floats
+    bias: Floats
+    scale: Floats
+
+    @property
+    def square(self) -> Floats:
+        """R − b: unbiased, and below 0 where chance makes it so."""
+        return self.raw - self.bias
+
+    @property
+    def is_known(self) -> Flags:
+        """Whether a cell has all three."""
+        found: Flags = np.isfinite(self.raw) & (self.bias > 0) & (self.scale > 0)
+        return found
+
+    def kept(self, cells: Flags) -> SquaredGaps:
+        """Those of some cells."""
+        return SquaredGaps(self.raw[cells], self.bias[cells], self.scale[cells])
+
+
+def gap_p(gaps: SquaredGaps) -> Floats:
+    """The p of no gap at all, cell by cell: P(χ²(b / s) ≥ R / s); nan where nothing is known."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = special.chdtrc(gaps.bias / gaps.scale, gaps.raw / gaps.scale)
+    return np.where(gaps.is_known, found, np.nan)
+
+
+def gap_limits(gaps: SquaredGaps, *, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The limits of each gap, in its own unit and not in squares; nan where nothing is known.
+
+    The lower limit is the largest gap with P(R at least so large) of at most (1 − level) / 2, and
+    0 where R may be chance alone. The upper one has P(R at most so small) of (1 − level) / 2 times
+    that without a gap: where R is smaller than chance makes it, the noise was overrated, and an
+    interval of nothing, or of 0 alone, would say more than is known.
+
+    Raises:
+        ValueError: level outside (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), got {level}")
+    tail = (1 - level) / 2
+    known = gaps.is_known
+    low, high = np.full(known.shape, np.nan), np.full(known.shape, np.nan)
+    one = gaps.kept(known)
+    x, df = np.maximum(one.raw / one.scale, _LEAST), one.bias / one.scale
+    chance = special.chdtr(df, x)
+    is_above = chance > 1 - tail
+    least = np.zeros(x.shape)
+    least[is_above] = special.chndtrinc(x[is_above], df[is_above], 1 - tail)
+    most = special.chndtrinc(x, df, tail * chance)
+    low[known], high[known] = np.sqrt(least * one.scale), np.sqrt(most * one.scale)
+    return low, high
+
+
+def class_shares(
+    first: SquaredGaps,
+    second: SquaredGaps,
+    clusters: npt.ArrayLike,
+    *,
+    margin: float,
+    largest: float = math.inf,
+    level: float = 0.95,
+    unit: str = "concept pair",
+    n_planned: int | None = None,
+    classes: Sequence[GapClass] = CLASSES,
+) -> dict[GapClass, Estimate]:
+    """The shares of cells in which neither gap, one of them, or both reach a margin.
+
+    Counting cells that are *shown* to be so would count power: with few answers hardly any gap is
+    shown, and many a gap that is not shown is there. Instead, the joint distribution g of both true
+    gaps over a grid (`KNOTS` by `KNOTS`) is fitted to all cells by maximum likelihood,
+
+        max Σ_c log Σ_jk g_jk f(R1_c | G_j) f(R2_c | G_k)       (Kiefer & Wolfowitz, 1956; by EM)
+
+    and a class's share is the mass of g in it. Its interval holds the shares π whose profile
+    likelihood is not much less: 2 (ℓ(ĝ) − max_{g: share = π} ℓ(g)) ≤ d t², with the t quantile
+    of G − 1 clusters. d ≥ 1 is a design effect, by how much more the cells' expected memberships
+    w_c vary between clusters than were they independent; where they do not vary, the number of
+    cells of a cluster. What the answers cannot tell apart makes the interval wide.
+
+    Args:
+        first, second: the two gaps of every cell.
+        clusters: one label a cell; clusters are independent, cells of one need not be.
+        margin: from which on a gap counts, in the unit of a gap.
+        largest: gap that there can be.
+        level: nominal coverage.
+        unit: what a cluster is.
+        n_planned: clusters that there were to be.
+        classes: those that are wanted.
+
+    Returns:
+        n counts the clusters of cells in which both gaps are known; undefined without any; no
+        limits with fewer than six.
+
+    Raises:
+        ValueError: margin or level out of range, or lengths that differ.
+
+    Coverage: benchmarks/simulate_overt.py.
+    """
+    labels = np.asarray(clusters)
+    if not 0 < level < 1 or not 0 < margin < largest:
+        raise ValueError(f"level and margin must be in range, got {level} and {margin}")
+    if not first.raw.shape == second.raw.shape == labels.shape:
+        raise ValueError("one cluster and two gaps a cell")
+    method = "mass of the joint distribution of both gaps; profile likelihood"
+    known = first.is_known & second.is_known
+    _, codes = np.unique(labels[known], return_inverse=True)
+    n = int(codes.max(initial=-1)) + 1
+    if not n:
+        none = undefined("no cell has both gaps", unit=unit, method=method)
+        none = replace(none, n_planned=n_planned)
+        return dict.fromkeys(classes, none)
+    knots = np.asarray([k * margin for k in KNOTS if k * margin <= largest])
+    density = np.einsum(
+        "cj,ck->cjk", _densities(first.kept(known), knots), _densities(second.kept(known), knots)
+    ).reshape(len(codes), -1)
+    is_large = knots >= margin
+    of_first, of_second = (part.ravel() for part in np.meshgrid(is_large, is_large, indexing="ij"))
+    masks: dict[GapClass, Flags] = {
+        "neither": ~of_first & ~of_second, "first": of_first & ~of_second,
+        "second": ~of_first & of_second, "both": of_first & of_second,
+    }  # fmt: skip
+    fitted, best = _fit(density, np.full(density.shape[1], 1 / density.shape[1]))
+    found: dict[GapClass, Estimate] = {}
+    for name in classes:
+        inside = masks[name]
+        share = min(1.0, float(fitted[inside].sum()))
+        value = Estimate(share, n=n, unit=unit, method=method, level=level, n_planned=n_planned)
+        if n < MIN_UNITS:
+            reason = f"an interval needs {MIN_UNITS} {unit}s, there are {n}"
+            found[name] = replace(value, reason=reason)
+            continue
+        weights = density[:, inside] @ fitted[inside] / (density @ fitted)
+        edge = float(special.stdtrit(n - 1, (1 + level) / 2)) ** 2 * _design_effect(
+            weights, codes, n
+        )
+        low, high = _profile(density, inside, fitted, best, share, edge)
+        found[name] = Estimate(
+            share, low, high, n, unit, method, level, n_planned=n_planned
+        )  # fmt: skip
+    return found
+
+
+def _densities(gaps: SquaredGaps, knots: Floats) -> Floats:
+    """f(R_c | G_j), each cell's largest being 1; shape (cells, knots).
+
+    χ² with noncentrality λ is a Poisson mixture, whose density is that of the central one times
+    exp(−λ/2) 0F1(; df/2; λx/4): what does not depend on λ cancels.
+    """
+    x = np.maximum(gaps.raw / gaps.scale, _LEAST)[:, None]
+    half = (gaps.bias / gaps.scale / 2)[:, None]
+    lam = knots[None] ** 2 / gaps.scale[:, None]
+    # 0F1(; a; z) = Γ(a) z^((1 − a)/2) I_{a−1}(2 √z), with the scaled Bessel function, in logs.
+    z = lam * x / 4
+    root = np.sqrt(np.where(z > 0, z, 1.0))
+    with np.errstate(divide="ignore"):
+        series = (
+            special.gammaln(half) + (1 - half) * np.log(root)
+            + np.log(special.ive(half - 1, 2 * root)) + 2 * root
+        )  # fmt: skip
+    logs = np.where(z > 0, series, 0.0) - lam / 2
+    # Bessel functions of a large order run out of numbers: their mass is far from here.
+    logs = np.where(np.isfinite(logs), logs, -np.inf)
+    found: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return found
+
+
+def _fit(
+    density: Floats, start: Floats, inside: Flags | None = None, share: float = math.nan
+) -> tuple[Floats, float]:
+    """The masses of the largest likelihood, and its logarithm; with a class's mass held, if any."""
+    g, last = start, -math.inf
+    for _ in range(_STEPS):
+        mixture = density @ g
+        value = float(np.log(mixture).sum())
+        if value - last < _ENOUGH:
+            break
+        last = value
+        g = g * (density.T @ (1 / mixture)) / len(density)
+        if inside is not None:
+            g = _held(g, inside, share)
+    return g, value
+
+
+def _held(g: Floats, inside: Flags, share: float) -> Floats:
+    mass, rest = float(g[inside].sum()), float(g[~inside].sum())
+    scale = np.where(inside, share / max(mass, 1e-300), (1 - share) / max(rest, 1e-300))
+    found: Floats = g * scale
+    return found
+
+
+def _profile(
+    density: Floats, inside: Flags, fitted: Floats, best: float, share: float, edge: float
+) -> tuple[float, float]:
+    from scipy.optimize import brentq
+
+    # No mass is 0 at the start: EM never brings back what has none.
+    start = 0.5 * fitted + 0.5 / fitted.size
+
+    def excess(held: float) -> float:
+        _, value = _fit(density, _held(start, inside, held), inside, held)
+        return 2 * (best - value) - edge
+
+    def limit(end: float) -> float:
+        reach: Callable[[float], float] = excess
+        return end if reach(end) <= 0 else float(brentq(reach, share, end, xtol=1e-3))
+
+    low = 0.0 if share < _NO_SHARE else limit(0.0)
+    high = 1.0 if share > 1 - _NO_SHARE else limit(1.0)
+    return low, high
+
+
+def _design_effect(weights: Floats, codes: npt.NDArray[np.int64], n: int) -> float:
+    rests = weights - weights.mean()
+    alone = float(rests @ rests)
+    if alone < _NO_SHARE:
+        return len(codes) / n
+    sums = np.bincount(codes, weights=rests, minlength=n)
+    return max(1.0, n / (n - 1) * float(sums @ sums) / alone)
