@@ -7,7 +7,8 @@ what noise adds, b. With normal noise it is close to a scaled noncentral chi-squ
 
     R = Σ a z²,  z ~ N(δ, v):   G² = Σ a δ²,  b = Σ a v,  s = Σ (a v)² / b
 
-which has R's mean, G² + b, and (where all a v are alike) its variance and shape. From this come
+which has R's mean, G² + b, and (where all a v are alike) its variance and shape. As v is estimated,
+R / b is a noncentral F with these degrees of freedom and those of the estimate. From this come
 the interval of one gap, and of many pairs of gaps the share of those where the first is below a
 margin and the second is not, although no single pair can be told apart from its neighbours.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,8 @@ KNOTS: Final = (0.0, 0.6, 1.25, 2.0, 3.25, 5.0)
 there is none: a gap just below the margin and one just above it cannot be told apart by any data
 of reasonable size, and a distribution that could move freely between them would say nothing."""
 
+_MANY: Final = 1e6
+"""Degrees of freedom that are as good as infinite."""
 _LEAST: Final = 1e-3
 """Of R / s: a density with one degree of freedom has no end at 0."""
 _STEPS: Final = 600
@@ -52,11 +55,13 @@ class SquaredGaps:
         raw: R, the mean squared difference as it was measured.
         bias: b, what noise adds to it on average; above 0.
         scale: s.
+        noise: degrees of freedom of the estimate of b; inf where it is known.
     """
 
     raw: Floats
     bias: Floats
     scale: Floats
+    noise: Floats
 
     @property
     def square(self) -> Floats:
@@ -66,19 +71,28 @@ class SquaredGaps:
     @property
     def is_known(self) -> Flags:
         """Whether a cell has all three."""
-        found: Flags = np.isfinite(self.raw) & (self.bias > 0) & (self.scale > 0)
+        found: Flags = np.isfinite(self.raw) & (self.bias > 0) & (self.scale > 0) & (self.noise > 0)
         return found
 
     def kept(self, cells: Flags) -> SquaredGaps:
         """Those of some cells."""
-        return SquaredGaps(self.raw[cells], self.bias[cells], self.scale[cells])
+        return SquaredGaps(*(part[cells] for part in (self.raw, self.bias, self.scale, self.noise)))
+
+    @property
+    def df(self) -> Floats:
+        """b / s, the degrees of freedom of the gap itself."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: Floats = self.bias / self.scale
+        return found
 
 
 def gap_p(gaps: SquaredGaps) -> Floats:
-    """The p of no gap at all, cell by cell: P(χ²(b / s) ≥ R / s); nan where nothing is known."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = special.chdtrc(gaps.bias / gaps.scale, gaps.raw / gaps.scale)
-    return np.where(gaps.is_known, found, np.nan)
+    """The p of no gap at all, cell by cell: P(F(b / s, noise) ≥ R / b); nan where none is known."""
+    found = np.full(gaps.raw.shape, np.nan)
+    known = gaps.is_known
+    one = gaps.kept(known)
+    found[known] = special.fdtrc(one.df, np.minimum(one.noise, _MANY), one.raw / one.bias)
+    return found
 
 
 def gap_limits(gaps: SquaredGaps, *, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -108,6 +122,19 @@ def gap_limits(gaps: SquaredGaps, *, level: float = 0.95) -> tuple[Floats, Float
     return low, high
 
 
+class ClassShares(NamedTuple):
+    """Of cells with two gaps, who is in which class.
+
+    Attributes:
+        shares: class to its share.
+        members: class to every cell's probability of being in it, given its own two gaps and how
+            all cells lie; nan where a gap is not known.
+    """
+
+    shares: dict[GapClass, Estimate]
+    members: dict[GapClass, Floats]
+
+
 def class_shares(
     first: SquaredGaps,
     second: SquaredGaps,
@@ -119,7 +146,7 @@ def class_shares(
     unit: str = "concept pair",
     n_planned: int | None = None,
     classes: Sequence[GapClass] = CLASSES,
-) -> dict[GapClass, Estimate]:
+) -> ClassShares:
     """The shares of cells in which neither gap, one of them, or both reach a margin.
 
     Counting cells that are *shown* to be so would count power: with few answers hardly any gap is
@@ -165,7 +192,8 @@ def class_shares(
     if not n:
         none = undefined("no cell has both gaps", unit=unit, method=method)
         none = replace(none, n_planned=n_planned)
-        return dict.fromkeys(classes, none)
+        empty = np.full(labels.shape, np.nan)
+        return ClassShares(dict.fromkeys(classes, none), dict.fromkeys(classes, empty))
     knots = np.asarray([k * margin for k in KNOTS if k * margin <= largest])
     density = np.einsum(
         "cj,ck->cjk", _densities(first.kept(known), knots), _densities(second.kept(known), knots)
@@ -177,14 +205,17 @@ def class_shares(
         "second": ~of_first & of_second, "both": of_first & of_second,
     }  # fmt: skip
     fitted, best = _fit(density, np.full(density.shape[1], 1 / density.shape[1]))
-    found: dict[GapClass, Estimate] = {}
+    found = ClassShares({}, {})
     for name in classes:
         inside = masks[name]
         share = min(1.0, float(fitted[inside].sum()))
+        weights = density[:, inside] @ fitted[inside] / (density @ fitted)
+        found.members[name] = np.full(labels.shape, np.nan)
+        found.members[name][known] = weights
         value = Estimate(share, n=n, unit=unit, method=method, level=level, n_planned=n_planned)
         if n < MIN_UNITS:
             reason = f"an interval needs {MIN_UNITS} {unit}s, there are {n}"
-            found[name] = replace(value, reason=reason)
+            found.shares[name] = replace(value, reason=reason)
             continue
         weights = density[:, inside] @ fitted[inside] / (density @ fitted)
         edge = float(special.stdtrit(n - 1, (1 + level) / 2)) ** 2 * _design_effect(
@@ -198,24 +229,15 @@ def class_shares(
 
 
 def _densities(gaps: SquaredGaps, knots: Floats) -> Floats:
-    """f(R_c | G_j), each cell's largest being 1; shape (cells, knots).
+    """f(R_c | G_j), each cell's largest being 1; shape (cells, knots)."""
+    from scipy import stats
 
-    χ² with noncentrality λ is a Poisson mixture, whose density is that of the central one times
-    exp(−λ/2) 0F1(; df/2; λx/4): what does not depend on λ cancels.
-    """
-    x = np.maximum(gaps.raw / gaps.scale, _LEAST)[:, None]
-    half = (gaps.bias / gaps.scale / 2)[:, None]
-    lam = knots[None] ** 2 / gaps.scale[:, None]
-    # 0F1(; a; z) = Γ(a) z^((1 − a)/2) I_{a−1}(2 √z), with the scaled Bessel function, in logs.
-    z = lam * x / 4
-    root = np.sqrt(np.where(z > 0, z, 1.0))
-    with np.errstate(divide="ignore"):
-        series = (
-            special.gammaln(half) + (1 - half) * np.log(root)
-            + np.log(special.ive(half - 1, 2 * root)) + 2 * root
-        )  # fmt: skip
-    logs = np.where(z > 0, series, 0.0) - lam / 2
-    # Bessel functions of a large order run out of numbers: their mass is far from here.
+    x = np.maximum(gaps.raw / gaps.bias, _LEAST)[:, None]
+    lam = np.maximum(knots[None] ** 2 / gaps.scale[:, None], 1e-9)
+    noise = np.minimum(gaps.noise, _MANY)[:, None]
+    with np.errstate(all="ignore"):
+        logs = np.asarray(stats.ncf.logpdf(x, gaps.df[:, None], noise, lam), dtype=np.float64)
+    # Far from where the gap can be, the numbers run out.
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     found: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
     return found

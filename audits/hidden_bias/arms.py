@@ -20,7 +20,7 @@ that look fair openly and are not when hidden is one mass of the joint distribut
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -37,6 +37,7 @@ from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
 from ...aggregation.sign_flips import hall_transformed
 from ...aggregation.squared_gaps import (
+    ClassShares,
     GapClass,
     SquaredGaps,
     class_shares,
@@ -71,12 +72,16 @@ SHARES: Final[Mapping[str, GapClass]] = {
     "only_hidden": "second", "both": "both", "only_open": "first", "neither": "neither",
 }  # fmt: skip
 """Measure to the class of (open, hidden) gaps that it is the share of."""
+SHOWN: Final = {
+    "only_hidden": (True, False), "both": (True, True), "only_open": (False, True),
+    "neither": (False, False),
+}  # fmt: skip
+"""Measure to whether the hidden gap, and the open one, is shown."""
 HEADER: Final = (
     "pair", "target", "category", "concept_a", "concept_b",
     *(f"{arm}_{name}" for arm in ARMS
       for name in ("gap", "low", "high", "p", "more", "less", "difference", "difference_low",
                    "difference_high", "difference_p")),
-    "by_rule",
 )  # fmt: skip
 """Columns of arms.csv: gaps in points with their 95% limits; `more` is the identity that gets
 `concept_a` more often than `less`, by `difference` points; p is uncorrected."""
@@ -122,11 +127,44 @@ class Component:
             mean = self.s / n
             spread = (self.q + 2 * extra * self.end**2) / n - mean**2
             variance = np.maximum(spread, 0) / (n if extra else np.where(n > 1, n - 1, np.nan))
-        m = np.broadcast_to(self.is_used, n.shape).sum(axis=2)
-        mean = np.where(self.is_used, np.where(self.n > 0, mean, np.nan), 0.0)
-        variance = np.where(self.is_used, np.where(self.n > 0, variance, np.nan), 0.0)
+        return self._over_prompts(mean), self._over_prompts(variance, 2)
+
+    def chance(self) -> tuple[Floats, Floats]:
+        """The variance if identities changed nothing, and its degrees of freedom.
+
+        Shape (concept pairs, cells) and (concept pairs,). Then all identities answer a prompt
+        alike; and which of two is named first is all that tells two orders of a prompt apart.
+        Their answers together estimate the spread, which few answers of one cell cannot.
+        """
+        n, s, q = self.n, self.s, self.q
+        if self.pairs:
+            # Counted by the place of who is taken; two orders of a concept follow each other.
+            shape = (*n.shape[:2], -1, 2)
+            turned = np.where(np.arange(n.shape[2]) % 2, -1.0, 1.0)
+            sums = [(one).reshape(shape).sum(axis=3) for one in (n, s * turned, q)]
+            total, taken, squares = (np.repeat(one, 2, axis=2) for one in sums)
+            noise = np.maximum(sums[0] - 1, 0).sum(axis=(1, 2))
+        else:
+            total, taken, squares = (one.sum(axis=1, keepdims=True) for one in (n, s, q))
+            noise = np.maximum(total - 1, 0).sum(axis=(1, 2))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return mean.sum(axis=2) / m, variance.sum(axis=2) / m**2
+            spread = np.maximum(squares - taken**2 / total, 0) / (total - 1)
+            return self._over_prompts(spread / n, 2), noise
+
+    def _over_prompts(self, values: Floats, power: int = 1) -> Floats:
+        """The mean over prompts; nan where one that was to be asked has none."""
+        m = np.broadcast_to(self.is_used, values.shape).sum(axis=2)
+        kept = np.where(self.is_used, np.where(self.n > 0, values, np.nan), 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found: Floats = kept.sum(axis=2) / m**power
+        return found
+
+    @property
+    def noise(self) -> Floats:
+        """Degrees of freedom of the unbiased variances of every concept pair."""
+        spare = np.where(self.is_used, np.maximum(self.n - 1, 0), 0.0)
+        found: Floats = spare.sum(axis=(1, 2))
+        return found
 
     def least_variance(self) -> Floats:
         """The variance if half an answer of all were another: what is under every one."""
@@ -146,9 +184,16 @@ class Component:
         )
         return mean[:, a] - mean[:, b], variance[:, a] + variance[:, b]
 
-    def squared_gaps(self) -> tuple[Floats, Floats, Floats]:
-        """R, b and Σ (a v)² of every concept pair; see `aggregation.squared_gaps`."""
+    def squared_gaps(self, *, by_chance: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
+        """R, b, Σ (a v)² and degrees of freedom of b, by concept pair; see `squared_gaps`.
+
+        Args:
+            by_chance: b as it would be without a gap, for tests, and not as it is.
+        """
         mean, variance = self.moments()
+        noise = self.noise
+        if by_chance:
+            variance, noise = self.chance()
         known = np.isfinite(mean) & np.isfinite(variance)
         k = known.sum(axis=1)
         v = np.where(known, np.maximum(variance, self.least_variance()), 0.0)
@@ -162,11 +207,13 @@ class Component:
                 k = np.where(k > 1, k, np.nan)
                 raw, bias = 2 * (rests**2).sum(axis=1) / (k - 1), 2 * v.sum(axis=1) / k
                 spread = bias**2 / (k - 1)
-        return raw, bias, spread
+        return raw, bias, spread, noise
 
-    def contrasts(self, extra: float = 0.0) -> tuple[Floats, Floats]:
+    def contrasts(self, extra: float = 0.0, *, by_chance: bool = False) -> tuple[Floats, Floats]:
         """Every identity less the mean of the others, and its variance; (concept pairs, ids)."""
         mean, variance = self.moments(extra)
+        if by_chance:
+            variance, _ = self.chance()
         size = len(self.identities)
         weights = np.zeros((size, mean.shape[1]))
         for at, cell in enumerate(self.cells):
@@ -198,19 +245,20 @@ class Arm:
                 is_varied |= bool((one.n * one.q != one.s**2).any())
         return takes_sides and not is_varied
 
-    def gaps(self, category: str, n_pairs: int) -> SquaredGaps:
+    def gaps(self, category: str, n_pairs: int, *, by_chance: bool = False) -> SquaredGaps:
         """The squared gap of every concept pair, types or forms alike."""
-        parts = [one.squared_gaps() for one in self.categories.get(category, {}).values()]
+        every = self.categories.get(category, {}).values()
+        parts = [one.squared_gaps(by_chance=by_chance) for one in every]
         if not parts:
             none = np.full(n_pairs, np.nan)
-            return SquaredGaps(none, none, none)
-        raw, bias, spread = (np.stack(one) for one in zip(*parts, strict=True))
+            return SquaredGaps(none, none, none, none)
+        raw, bias, spread, noise = (np.stack(one) for one in zip(*parts, strict=True))
         known = np.isfinite(raw) & np.isfinite(bias)
         m = known.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = [np.where(known, one, 0.0).sum(axis=0) / m for one in (raw, bias)]
             scale = np.where(known, spread, 0.0).sum(axis=0) / m**2 / means[1]
-        return SquaredGaps(means[0], means[1], scale)
+        return SquaredGaps(means[0], means[1], scale, _degrees(np.where(known, bias, 0.0), noise))
 
     def squares(self, category: str | None, form: str | None = None) -> tuple[Floats, Floats]:
         """Sum and number of unbiased squared differences by concept pair."""
@@ -228,7 +276,12 @@ class Arm:
         return np.sum(sums, axis=0), np.sum(sizes, axis=0)
 
     def contrasts(
-        self, category: str, part: str | None = None, *, is_adjusted: bool = False
+        self,
+        category: str,
+        part: str | None = None,
+        *,
+        is_adjusted: bool = False,
+        by_chance: bool = False,
     ) -> tuple[tuple[str, ...], Floats, Floats]:
         """Identities, each less the mean of the others, and its variance; types or forms alike."""
         every = self.categories.get(category, {})
@@ -239,7 +292,9 @@ class Arm:
         extra = 0.0
         if is_adjusted:  # four answers in all to the shares that a contrast is made of
             extra = 2 / sum(one.n.shape[1] * one.n.shape[2] for one in parts)
-        found = [one.contrasts(extra) for one in parts if one.identities == ids]
+        found = [
+            one.contrasts(extra, by_chance=by_chance) for one in parts if one.identities == ids
+        ]
         values, variances = (np.stack(one) for one in zip(*found, strict=True))
         known = np.isfinite(values) & np.isfinite(variances)
         m = known.sum(axis=0)
@@ -249,6 +304,14 @@ class Arm:
                 np.where(known, values, 0.0).sum(axis=0) / m,
                 np.where(known, variances, 0.0).sum(axis=0) / m**2,
             )
+
+
+def _degrees(variances: Floats, noise: Floats) -> Floats:
+    """Degrees of freedom of sums of variances over the first axis (Satterthwaite)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(variances > 0, variances**2 / noise, 0.0)
+        found: Floats = variances.sum(axis=0) ** 2 / parts.sum(axis=0)
+    return found
 
 
 def hidden_arm(responses: Responses, at: int) -> Arm:
@@ -389,11 +452,13 @@ def estimate_arms(
     for at, target in enumerate(responses.targets):
         is_copied = are_copies(responses, at) or open_counts.arms[target].is_copied
         arms = (hidden[target], open_counts.arms[target])
-        _side_by_side(found, target, arms, dataset, responses, threshold, is_copied=is_copied)
+        members = _side_by_side(
+            found, target, arms, dataset, responses, threshold, is_copied=is_copied
+        )
         overt.append((target, _tested_gap(arms[1].squares(None), is_copied=arms[1].is_copied)))
         _forms(found, target, arms[1], open_counts.replies)
-        cells = list(cells_of(arms, responses.pairs, dataset, threshold))
-        _list_cells(found, target, cells, top)
+        cells = list(cells_of(arms, responses.pairs, dataset))
+        _list_cells(found, target, cells, members, top)
     families = [f"Holm over {len(overt)} models"] * len(overt)
     for (target, _), one in zip(overt, decided([one for _, one in overt], families), strict=True):
         found.add("outcomes", "overt_gap", one, respondent=target)
@@ -486,7 +551,9 @@ def _tested_gap(squares: tuple[Floats, Floats], *, is_copied: bool) -> Estimate:
 def _side_by_side(
     found: Estimates, target: str, arms: tuple[Arm, Arm], dataset: Dataset, responses: Responses,
     threshold: float, *, is_copied: bool,
-) -> None:  # fmt: skip
+) -> dict[tuple[str, str], float]:  # fmt: skip
+    """Adds the table `arms`; (concept pair, category) to how likely it is only hidden."""
+    members: dict[tuple[str, str], float] = {}
     n_pairs = len(responses.pairs)
     squared = {
         category.id: tuple(arm.gaps(category.id, n_pairs) for arm in arms)
@@ -507,23 +574,27 @@ def _side_by_side(
         found.add("arms", "difference", _difference(means[0], means[1]), **keys)
         hidden, overt = (
             SquaredGaps(*(np.concatenate([getattr(squared[name][at], part) for name in names])
-                          for part in ("raw", "bias", "scale")))
+                          for part in ("raw", "bias", "scale", "noise")))
             for at in (0, 1)
         )  # fmt: skip
         clusters = np.tile(np.arange(n_pairs), len(names))
+        wanted = list(SHARES.values()) if level == "all" else ["second"]
         if is_copied:
-            shares = dict.fromkeys(
-                SHARES.values(), undefined(COPIES, unit=UNIT, method="profile likelihood")
-            )
+            none = undefined(COPIES, unit=UNIT, method="profile likelihood")
+            classes = ClassShares(dict.fromkeys(wanted, replace(none, n_planned=n_pairs)), {})
         else:
-            shares = class_shares(
+            classes = class_shares(
                 overt, hidden, clusters, margin=threshold / POINTS, largest=1.0 + 1e-9, unit=UNIT,
-                n_planned=n_pairs,
+                n_planned=n_pairs, classes=wanted,
             )  # fmt: skip
         for measure, name in SHARES.items():
-            found.add("arms", measure, shares[name], **keys)
+            found.add("arms", measure, classes.shares.get(name), **keys)
         if level == "all":
-            found.add("outcomes", "only_hidden", shares["second"], respondent=target)
+            found.add("outcomes", "only_hidden", classes.shares["second"], respondent=target)
+            cells = [(pair, name) for name in names for pair in responses.pairs]
+            likely = classes.members.get("second", np.full(len(cells), np.nan))
+            members = dict(zip(cells, likely.tolist(), strict=True))
+    return members
 
 
 def _difference(hidden: Floats, overt: Floats) -> Estimate:
@@ -581,30 +652,21 @@ class GapFigures(NamedTuple):
 
 
 class CellRow(NamedTuple):
-    """A concept pair with one category, in both arms."""
+    """A concept pair with one category (id and label), in both arms."""
 
     pair: str
-    category: str
+    category: tuple[str, str]
     concepts: tuple[str, str]
     arms: tuple[GapFigures, GapFigures]
-    by_rule: str
 
 
-def cells_of(
-    arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset, threshold: float
-) -> Iterator[CellRow]:
-    """Every cell in which something was measured in either arm.
-
-    The rule: a gap is small where the upper 90% limit is below the threshold, and large where the
-    lower one reaches it; a cell one of whose gaps is neither is undecided.
-    """
+def cells_of(arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset) -> Iterator[CellRow]:
+    """Every cell in which something was measured in either arm."""
     pairs, labels = {pair.id: pair for pair in dataset.pairs}, dataset.labels
-    edge = threshold / POINTS
     for category in dataset.categories:
         both = [arm.gaps(category.id, len(names)) for arm in arms]
         limits = [gap_limits(one) for one in both]
-        tight = [gap_limits(one, level=0.9) for one in both]
-        p = [gap_p(one) for one in both]
+        p = [gap_p(arm.gaps(category.id, len(names), by_chance=True)) for arm in arms]
         leans = [_leans(arm, category.id, labels) for arm in arms]
         counts = [
             sum((one.n.sum(axis=(1, 2)) for one in arm.categories.get(category.id, {}).values()),
@@ -626,24 +688,15 @@ def cells_of(
                 )
                 for at in (0, 1)
             ]  # fmt: skip
-            is_large = [bool(tight[at][0][row] >= edge) for at in (0, 1)]
-            is_small = [bool(tight[at][1][row] < edge) for at in (0, 1)]
             yield CellRow(
-                name, category.label, concepts, (figures[0], figures[1]),
-                _by_rule(is_large, is_small),
+                name, (category.id, category.label), concepts, (figures[0], figures[1])
             )  # fmt: skip
 
 
-def _by_rule(is_large: Sequence[bool], is_small: Sequence[bool]) -> str:
-    if not all(large or small for large, small in zip(is_large, is_small, strict=True)):
-        return "undecided"
-    return {
-        (True, False): "only hidden", (True, True): "both", (False, True): "only open",
-        (False, False): "neither",
-    }[is_large[0], is_large[1]]  # fmt: skip
+Lean = tuple[str, str, float, float, float, float]
 
 
-def _leans(arm: Arm, category: str, labels: Mapping[str, str]):  # type: ignore[no-untyped-def]
+def _leans(arm: Arm, category: str, labels: Mapping[str, str]) -> Callable[[int], Lean]:
     """Row to who gets the first concept more often than whom, by how much, limits and p.
 
     Of several identities, the one that differs most from the mean of the others, with its limits
@@ -651,17 +704,23 @@ def _leans(arm: Arm, category: str, labels: Mapping[str, str]):  # type: ignore[
     """
     ids, values, _ = arm.contrasts(category)
     _, centre, variance = arm.contrasts(category, is_adjusted=True)
+    _, _, by_chance = arm.contrasts(category, by_chance=True)
+    noise = arm.gaps(category, len(values)).noise
+    noise_by_chance = arm.gaps(category, len(values), by_chance=True).noise
     tests = 1 if len(ids) == 2 else len(ids)
-    reach = float(special.ndtri(1 - ALPHA / tests / 2))
 
-    def of(row: int) -> tuple[str, str, float, float, float, float]:
+    def of(row: int) -> Lean:
         nothing = ("", "", math.nan, math.nan, math.nan, math.nan)
         if not len(ids) or np.isnan(values[row]).all():
             return nothing
-        errors = np.sqrt(variance[row])
+        errors, df = np.sqrt(variance[row]), float(noise[row])
+        if not df > 0:
+            return nothing
+        reach = float(special.stdtrit(df, 1 - ALPHA / tests / 2))
         with np.errstate(invalid="ignore", divide="ignore"):
-            z = np.abs(centre[row]) / errors
-        at = int(np.nanargmax(np.where(np.isnan(values[row]), -1.0, z)))
+            t = np.abs(values[row]) / np.sqrt(by_chance[row])
+        t = np.where(values[row] == 0, 0.0, t)
+        at = int(np.nanargmax(np.where(np.isnan(t), -1.0, t)))
         if len(ids) == 2:
             at = 0 if values[row, 0] >= 0 else 1
         other = labels[ids[1 - at]] if len(ids) == 2 else "others"
@@ -670,13 +729,16 @@ def _leans(arm: Arm, category: str, labels: Mapping[str, str]):  # type: ignore[
         if value < 0:
             value, middle, more, less = -value, -middle, less, more
         low, high = max(-1.0, middle - reach * error), min(1.0, middle + reach * error)
-        p = min(1.0, 2 * tests * float(special.ndtr(-float(z[at]))))
+        p = min(1.0, 2 * tests * float(special.stdtr(noise_by_chance[row], -float(t[at]))))
         return more, less, POINTS * value, POINTS * low, POINTS * high, p
 
     return of
 
 
-def _list_cells(found: Estimates, target: str, cells: list[CellRow], top: int) -> None:
+def _list_cells(
+    found: Estimates, target: str, cells: list[CellRow], members: Mapping[tuple[str, str], float],
+    top: int,
+) -> None:  # fmt: skip
     """Cells as rows of the table `concepts`: all, or the largest hidden gaps of every category."""
     adjusted = [holm([cell.arms[at].p for cell in cells]) for at in (0, 1)]
     leaning = [holm([cell.arms[at].difference_p for cell in cells]) for at in (0, 1)]
@@ -684,13 +746,21 @@ def _list_cells(found: Estimates, target: str, cells: list[CellRow], top: int) -
         range(len(cells)), key=lambda at: -np.nan_to_num(cells[at].arms[0].gap, nan=-1.0)
     )
     taken: dict[str, int] = {}
+    is_shown = [
+        [adjusted[which][at] <= ALPHA and cell.arms[which].low > 0 for which in (0, 1)]
+        for at, cell in enumerate(cells)
+    ]
+    for name, wanted in SHOWN.items():
+        n = sum(tuple(one) == wanted for one in is_shown)
+        found.add("shown", name, n, respondent=target)
     for at in order:
         cell = cells[at]
-        taken[cell.category] = taken.get(cell.category, 0) + 1
-        if len(cells) > MOST_CELLS and taken[cell.category] > top:
+        category, label = cell.category
+        taken[category] = taken.get(category, 0) + 1
+        if len(cells) > MOST_CELLS and taken[category] > top:
             continue
         keys = {
-            "respondent": target, "factor": cell.category, "item": cell.pair,
+            "respondent": target, "factor": label, "item": cell.pair,
             "detail": " / ".join(cell.concepts),
         }  # fmt: skip
         for which, (arm, one) in enumerate(zip(ARMS, cell.arms, strict=True)):
@@ -708,26 +778,18 @@ def _list_cells(found: Estimates, target: str, cells: list[CellRow], top: int) -
             lean = Estimate(
                 one.difference, one.difference_low, one.difference_high, one.n, "answer",
                 f"{one.more} less {one.less}, of {cell.concepts[0]!r}; Price and Bonett",
-                reason=reason, p=one.difference_p, p_adjusted=p, p_method="z",
+                reason=reason, p=one.difference_p, p_adjusted=p, p_method="t",
                 family=f"Holm over {len(cells)} concepts", verdict=_verdict(p, is_apart),
             )  # fmt: skip
             if one.more:
                 told = f"{one.more} more than {one.less}"
                 lean = replace(lean, verdict=told if lean.verdict == "shown" else lean.verdict)
             found.add("concepts", f"{arm}_direction", lean, **keys)
-        value = math.nan if cell.by_rule == "undecided" else float(cell.by_rule == "only hidden")
-        found.add(
-            "concepts", "by_rule",
-            Estimate(
-                value, n=1, unit=UNIT, method="90% limits of both gaps against the threshold",
-                verdict=cell.by_rule,
-                reason="a gap is neither shown small nor large" if math.isnan(value) else None,
-            ),
-            **keys,
-        )  # fmt: skip
-    for name in ("only hidden", "both", "only open", "neither", "undecided"):
-        n = sum(cell.by_rule == name for cell in cells)
-        found.add("ruled", name.replace(" ", "_"), n, respondent=target)
+        likely = members.get((cell.pair, category), math.nan)
+        reason = "the joint distribution of gaps is not known" if math.isnan(likely) else None
+        method = "posterior, given the joint distribution of all gaps"
+        posterior = Estimate(likely, n=1, unit=UNIT, method=method, reason=reason)
+        found.add("concepts", "only_hidden", posterior, **keys)
 
 
 def _verdict(p: float, is_apart: bool) -> str:
@@ -736,9 +798,7 @@ def _verdict(p: float, is_apart: bool) -> str:
     return "shown" if p <= ALPHA and is_apart else "not shown"
 
 
-def write_cells(
-    path: Path, responses: Responses, open_counts: OpenCounts, dataset: Dataset, threshold: float
-) -> int:
+def write_cells(path: Path, responses: Responses, open_counts: OpenCounts, dataset: Dataset) -> int:
     """Writes every cell as a row and returns how many there are.
 
     Raises:
@@ -748,14 +808,14 @@ def write_cells(
     with csv_table(path, HEADER) as writer:
         for at, target in enumerate(responses.targets):
             arms = (hidden_arm(responses, at), open_counts.arms[target])
-            for cell in cells_of(arms, responses.pairs, dataset, threshold):
-                row = [cell.pair, target, cell.category, *cell.concepts]
+            for cell in cells_of(arms, responses.pairs, dataset):
+                row: list[str | float] = [cell.pair, target, cell.category[0], *cell.concepts]
                 for one in cell.arms:
                     row += [
                         one.gap, one.low, one.high, one.p, one.more, one.less, one.difference,
                         one.difference_low, one.difference_high, one.difference_p,
                     ]  # fmt: skip
-                writer.write([_cell(value) for value in (*row, cell.by_rule)])
+                writer.write([_cell(value) for value in row])
                 number += 1
     return number
 

@@ -291,8 +291,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         if open_counts is not None:
             from .arms import write_cells
 
-            path = table.folder / ARMS_FILE
-            write_cells(path, responses, open_counts, dataset, options.threshold)
+            write_cells(table.folder / ARMS_FILE, responses, open_counts, dataset)
 
     def _responses(
         self, answers: AnswersTable, options: HiddenBiasOptions, again: set[str]
