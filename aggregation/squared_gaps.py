@@ -217,14 +217,10 @@ def class_shares(
             reason = f"an interval needs {MIN_UNITS} {unit}s, there are {n}"
             found.shares[name] = replace(value, reason=reason)
             continue
-        weights = density[:, inside] @ fitted[inside] / (density @ fitted)
-        edge = float(special.stdtrit(n - 1, (1 + level) / 2)) ** 2 * _design_effect(
-            weights, codes, n
-        )
+        quantile = float(special.stdtrit(n - 1, (1 + level) / 2))
+        edge = quantile**2 * _design_effect(weights, codes, n)
         low, high = _profile(density, inside, fitted, best, share, edge)
-        found[name] = Estimate(
-            share, low, high, n, unit, method, level, n_planned=n_planned
-        )  # fmt: skip
+        found.shares[name] = replace(value, low=low, high=high)
     return found
 
 
@@ -237,8 +233,9 @@ def _densities(gaps: SquaredGaps, knots: Floats) -> Floats:
     noise = np.minimum(gaps.noise, _MANY)[:, None]
     with np.errstate(all="ignore"):
         logs = np.asarray(stats.ncf.logpdf(x, gaps.df[:, None], noise, lam), dtype=np.float64)
-    # Far from where the gap can be, the numbers run out.
+    # Far from where the gap can be, the numbers run out; a gap beyond all knots is at the last.
     logs = np.where(np.isfinite(logs), logs, -np.inf)
+    logs[~np.isfinite(logs).any(axis=1), -1] = 0.0
     found: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
     return found
 

@@ -109,9 +109,10 @@ class OvertWorld:
             nothing = np.minimum(none, 1 - np.abs(tied))
             ends = np.stack([(1 - nothing + tied) / 2, (1 - nothing - tied) / 2, nothing], axis=-1)
             drawn = rng.multinomial(answers // 4, np.repeat(ends[:, :, None], 4, axis=2))
+            for_, against = drawn[..., 0] * 1.0, drawn[..., 1] * 1.0
             found[form] = Component(
-                ids, True, np.full(drawn.shape[:3], answers / 4), 1.0 * (drawn[..., 0] - drawn[..., 1]),
-                1.0 * (drawn[..., 0] + drawn[..., 1]), np.ones(drawn.shape[:3], bool), 1.0,
+                ids, True, np.full(for_.shape, answers / 4), for_ - against, for_ + against,
+                np.ones(for_.shape, bool), 1.0,
             )  # fmt: skip
         shares = 0.5 + gap[:, None] * signs
         one = rng.binomial(answers // 2, np.repeat(shares[..., None], 2, axis=2))
