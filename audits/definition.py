@@ -170,6 +170,14 @@ class Change(_Part):
     within: tuple[Name, ...] = Field(description="the columns that are the same in both")
     unit: str = Field(default="question", description="what two such prompts are called")
     note: str = ""
+    lean: tuple[str, ...] = Field(
+        default=(),
+        description="values of the column whose share is taken in both prompts: which way it goes",
+    )
+    first: str = Field(
+        default="", description="with lean: the value of `across` less whose other it is taken"
+    )
+    lean_title: str = Field(default="lean", description="what that difference is called")
 
 
 class Contrast(_Part):

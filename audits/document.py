@@ -227,6 +227,11 @@ class _Sections:
             Measure(name, one.title, digits=one.digits if isinstance(one, Outcome) else 2)
             for name, one in named.items()
         ]
+        measures += [
+            Measure(f"{name}_lean", one.lean_title, digits=2, is_signed=True)
+            for name, one in self.definition.changes.items()
+            if one.lean
+        ]
         beside = [
             Measure(f"{name}{end}", f"{one.title}{said}", digits=one.digits)
             for name, one in self.definition.outcomes.items()

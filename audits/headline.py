@@ -129,7 +129,7 @@ def headline(view: AuditView) -> Iterator[str]:
     """Who is treated how and by how much, then how often the model does what is counted."""
     outcomes = view.definition.outcomes
     told = [
-        *(_levels_told(view, name, one, known) for name, one in outcomes.items()
+        *(_levels_told(view, name, one, known, is_tested=False) for name, one in outcomes.items()
           if one.headline and (known := _known(view, name))),
         *(told for name, one in view.definition.contrasts.items()
           for told in _contrast_told(view, name, one)),
@@ -204,6 +204,10 @@ def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[
     if shown:
         yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
     rest = [claim for claim in claims if not is_shown(claim.found)]
+    if not one.summary and not all(is_too_small(claim.found) for claim in claims):
+        if not shown:
+            yield sentence(f"{one.more}: nobody is shown to be")
+        return
     where = f"in the {one.title}"
     yield from _rest_told(view, rest, "comparison", where, f"Not shown to differ {where}", "")
 
@@ -262,9 +266,21 @@ def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
 
 
 def _levels_told(
-    view: AuditView, name: str, outcome: Outcome, known: Mapping[str, Estimate]
+    view: AuditView,
+    name: str,
+    outcome: Outcome,
+    known: Mapping[str, Estimate],
+    *,
+    is_tested: bool = True,
 ) -> str:
-    """The first outcome of every model, or of those at the two ends."""
+    """The first outcome of every model, or of those at the two ends.
+
+    Args:
+        view: the figures.
+        name, outcome: which.
+        known: respondent to it.
+        is_tested: whether the test that models are alike is one of this outcome.
+    """
     ranked = sorted(known, key=lambda who: -known[who].value)
     shown = ranked if len(ranked) <= MOST_NAMED else [*ranked[:2], *ranked[-2:]]
     said = ", ".join(f"{who} {estimate(known[who], outcome.digits)}" for who in shown)
@@ -275,7 +291,7 @@ def _levels_told(
         n = view.counts.get("classified", 0)
         if unread > MOST_UNREAD * (n + unread):
             told += f", of the {n:,} answers that could be read and not of the {unread:,} others"
-    p = _p_of_models(view, name)
+    p = _p_of_models(view, name) if is_tested else np.nan
     if p == p:
         differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
         told += f"; {differ} (p {p_told(p)})"

@@ -367,7 +367,7 @@ def gather_open(
         # Who is said to fit the second concept is, as the other one, tied to the first.
         turned = np.where(rows["concept"] == "two", -1.0, 1.0)
         half = np.where(rows["form"] == "continuation", 0.5, 1.0)
-        value = (sign * turned * half).where(is_read)
+        value: pd.Series = (sign * turned * half).where(is_read)
         coded = rows[keys].fillna("").assign(
             asked=1.0, n=is_read.astype(float), s=value.fillna(0.0), q=(value**2).fillna(0.0)
         )  # fmt: skip
@@ -388,10 +388,11 @@ def gather_open(
     whole = pd.concat(parts).groupby(keys, sort=False).sum().reset_index()
     place = {name: at for at, name in enumerate(pairs)}
     ids_of = {one.id: tuple(one.identities) for one in categories}
-    for (target, form, category), rows in whole.groupby(["target", "form", "category"], sort=False):
+    for key, rows in whole.groupby(["target", "form", "category"], sort=False):
+        target, form, category = map(str, key)
         ids = ids_of.get(category)
         if target in arms and ids is not None:
-            component = _component(rows, str(form), ids, place)
+            component = _component(rows, form, ids, place)
             arms[target].categories.setdefault(category, {})[form] = component
     told = pd.concat(replies).groupby(["target", "form", "unit"], sort=False).sum().reset_index()
     return OpenCounts(arms, told)
@@ -578,7 +579,7 @@ def _side_by_side(
             for at in (0, 1)
         )  # fmt: skip
         clusters = np.tile(np.arange(n_pairs), len(names))
-        wanted = list(SHARES.values()) if level == "all" else ["second"]
+        wanted: list[GapClass] = list(SHARES.values()) if level == "all" else ["second"]
         if is_copied:
             none = undefined(COPIES, unit=UNIT, method="profile likelihood")
             classes = ClassShares(dict.fromkeys(wanted, replace(none, n_planned=n_pairs)), {})
@@ -631,8 +632,8 @@ def _forms(found: Estimates, target: str, arm: Arm, replies: pd.DataFrame) -> No
 # Cell by cell
 
 
-MOST_CELLS: Final = 200
-"""Cells of all targets that are all listed; of more, the largest of every category."""
+MOST_CELLS: Final = 40
+"""Cells of a target that are all listed; of more, the largest of every category."""
 
 
 class GapFigures(NamedTuple):

@@ -182,6 +182,9 @@ class OpenForms(Part):
     continuation: Annotated[_OpenText, _holds("concept")] = Field(
         description="one of its three ways to go on"
     )
+    fits: Annotated[_OpenText, _holds()] = Field(
+        description="which of three sentences, for items of StereoSet"
+    )
     unrelated: tuple[Text, ...] = Field(
         min_length=1, description="what fits nobody, in place of a concept; one is taken"
     )

@@ -8,6 +8,7 @@ what it is for the others too.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,8 +86,11 @@ def published_items(
         for order in (FORWARD, BACKWARD)[: 1 + one.both_orders]:
             options = one.options if order == FORWARD else one.options[::-1]
             letters = "ABC"[: len(options)]
-            before = f"{one.before}{JOIN}" if one.before else f"{forms.sentences}{JOIN}"
-            prompt = f"{before}{lettered([text for text, _ in options])}{JOIN}{one_of(*letters)}"
+            asked = {"crows_pairs": forms.sentences, "stereoset": forms.fits}.get(one.benchmark)
+            before = JOIN.join(text for text in (one.before, asked) if text)
+            prompt = (
+                f"{before}{JOIN}{lettered([text for text, _ in options])}{JOIN}{one_of(*letters)}"
+            )
             fields: dict[str, Cell] = {
                 "category": one.kind, "descriptor_type": "", "identity": "", "order": order,
                 "variation": None, "option": "/".join(side for _, side in options),
@@ -168,20 +172,27 @@ def read_crows_pairs(path: Path, faults: list[InputFault]) -> Iterator[Published
 
     `stereo_antistereo` says whose stereotype it is, and not which sentence shows more of it.
     """
-    with open_table(path) as table:
-        for row in table.rows(faults):
-            texts = [str(row.values.get(name) or "").strip() for name in ("sent_more", "sent_less")]
-            if not all(texts):
-                fault = "needs the columns sent_more and sent_less with a sentence each"
-                faults.append(InputFault(table.where(row.line), fault))
-                if len(faults) > SHOWN_FAULTS:
-                    return
-                continue
-            one = f"{path.stem}-{row.line}"
-            yield PublishedItem(
-                "crows_pairs", one, f"crows|{one}", str(row.values.get("bias_type") or "all"), "",
-                ((texts[0], "stereotype"), (texts[1], "anti")),
-            )  # fmt: skip
+    needed = ("sent_more", "sent_less", "bias_type")
+    try:
+        # Its first column has no name, so that it is no table to our own readers.
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(enumerate(csv.DictReader(stream), start=2))
+    except (OSError, ValueError, csv.Error) as error:
+        faults.append(InputFault(str(path), f"cannot be read: {error}"))
+        return
+    for line, row in rows:
+        found = {name: (row.get(name) or "").strip() for name in needed}
+        if missing := [name for name, text in found.items() if not text]:
+            fault = f"needs {', '.join(needed)}; {', '.join(missing)} is missing"
+            faults.append(InputFault(f"{path}:{line}", fault))
+            if len(faults) > SHOWN_FAULTS:
+                return
+            continue
+        name = f"{path.stem}-{line}"
+        yield PublishedItem(
+            "crows_pairs", name, f"crows_pairs|{name}", found["bias_type"], "",
+            ((found["sent_more"], "stereotype"), (found["sent_less"], "anti")),
+        )  # fmt: skip
 
 
 _GOLD: Final = {"stereotype": "stereotype", "anti-stereotype": "anti", "unrelated": "unrelated"}
