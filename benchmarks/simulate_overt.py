@@ -16,6 +16,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from areopagus.aggregation.multiplicity import holm
 from areopagus.aggregation.squared_gaps import SquaredGaps, class_shares, gap_p
 from areopagus.auditing import audit
 from areopagus.audits.hidden_bias.arms import (
+    Arm,
     GapFigures,
     _difference,
     _favours,
@@ -66,9 +68,8 @@ def one_setting(title: str, world: OvertWorld, worlds: int, n_pairs: int) -> Non
     categories = load_descriptors(None, ("age", "gender"))
     dataset = Dataset(categories, ())
     tally, truth, start = Tally(), world.share(), time.monotonic()
-    no_hidden = all(hidden == 0 for hidden, _, _ in world.classes)
     no_open = all(overt == 0 for _, overt, _ in world.classes)
-    signs = np.where(np.arange(n_pairs) % 2, 1.0, -1.0)
+    is_plain = len(world.classes) == 1
     for number in range(worlds):
         rng = np.random.default_rng([number, 38])
         responses, counts = world.drawn(n_pairs, categories, answers=ANSWERS, rng=rng)
@@ -102,29 +103,36 @@ def one_setting(title: str, world: OvertWorld, worlds: int, n_pairs: int) -> Non
         )
         planted = 1e4 * sum(w * (hidden**2 - overt**2) for hidden, overt, w in world.classes)
         tally.add("coverage: difference of squared gaps", difference.covers(planted))
-        cells = list(cells_of(arms, responses.pairs, dataset))
-        for at, name, is_null in ((0, "hidden", no_hidden), (1, "open", no_open)):
-            p = holm([cell.arms[at].difference_p for cell in cells])
-            kind = "alarm" if is_null else "power"
-            tally.add(f"{kind}: any direction of a concept, {name}, Holm", bool((p <= 0.05).any()))
-            p = holm([cell.arms[at].p for cell in cells])
-            tally.add(f"{kind}: any gap of a concept, {name}, Holm", bool((p <= 0.05).any()))
-        true = [100 * max(h for h, _, w in world.classes)] if len(world.classes) == 1 else []
-        if true:
-            inside = [c.arms[0].low - 1e-9 <= true[0] <= c.arms[0].high + 1e-9 for c in cells]
-            tally.add("coverage: gap of one concept", float(np.mean(inside)))
-            inside = [_holds(c.arms[0], true[0]) for c in cells]
-            tally.add("coverage: direction of one concept", float(np.mean(inside)))
-        # Which concept is favourable alternates, so that nobody is favoured in all.
-        favours = Estimates()
-        _favours(favours, "favour", {"target": arms[0]}, signs, dataset)
-        frame = favours.frame()
-        tally.add("alarm: anybody favoured, Holm", bool((frame["p_adjusted"] <= 0.05).any()))
+        if is_plain:
+            one_by_one(tally, world, arms, responses.pairs, dataset)
     took = time.monotonic() - start
     print(f"\n{title} (true share {truth:.2f}; {worlds:,} worlds, {took:.0f} s)")
     for line in tally.lines():
         print(line)
     sys.stdout.flush()
+
+
+def one_by_one(
+    tally: Tally, world: OvertWorld, arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset
+) -> None:
+    """Concept by concept, in worlds where all cells are alike."""
+    hidden, overt, _ = world.classes[0]
+    cells = list(cells_of(arms, names, dataset))
+    for at, name, true in ((0, "hidden", hidden), (1, "open", overt)):
+        kind = "power" if true else "alarm"
+        p = holm([cell.arms[at].difference_p for cell in cells])
+        tally.add(f"{kind}: any direction of a concept, {name}, Holm", bool((p <= 0.05).any()))
+        p = holm([cell.arms[at].p for cell in cells])
+        tally.add(f"{kind}: any gap of a concept, {name}, Holm", bool((p <= 0.05).any()))
+        inside = [cell.arms[at].low - 1e-9 <= 100 * true <= cell.arms[at].high for cell in cells]
+        tally.add(f"coverage: gap of one concept, {name}", float(np.mean(inside)))
+        inside = [_holds(cell.arms[at], 100 * true) for cell in cells]
+        tally.add(f"coverage: direction of one concept, {name}", float(np.mean(inside)))
+    # Which concept is favourable alternates, so that nobody is favoured in all.
+    favours, signs = Estimates(), np.where(np.arange(len(names)) % 2, 1.0, -1.0)
+    _favours(favours, "favour", {"target": arms[0]}, signs, dataset)
+    shown = bool((favours.frame()["p_adjusted"] <= 0.05).any())
+    tally.add("alarm: anybody favoured, Holm", shown)
 
 
 def _holds(one: GapFigures, true: float) -> bool:

@@ -367,7 +367,7 @@ def gather_open(
         # Who is said to fit the second concept is, as the other one, tied to the first.
         turned = np.where(rows["concept"] == "two", -1.0, 1.0)
         half = np.where(rows["form"] == "continuation", 0.5, 1.0)
-        value: pd.Series = (sign * turned * half).where(is_read)
+        value = sign.mul(turned).mul(half).where(is_read)
         coded = rows[keys].fillna("").assign(
             asked=1.0, n=is_read.astype(float), s=value.fillna(0.0), q=(value**2).fillna(0.0)
         )  # fmt: skip
