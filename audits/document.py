@@ -145,8 +145,11 @@ class _Sections:
             isinstance(part, Chart) for section in first for part in section.parts
         )
         yield from first
-        # Beside differences the levels stand in the headline, and in the table of all outcomes.
-        levels = [] if has_differences else self._first_outcomes(has_picture=has_picture)
+        # Beside differences, or an audit's own first table, the levels stand in the headline, and
+        # in the table of all outcomes.
+        has_table = any(isinstance(part, Table) for section in first for part in section.parts)
+        is_told = has_differences or has_table
+        levels = [] if is_told else self._first_outcomes(has_picture=has_picture)
         yield from _section("outcomes", "Outcomes", levels, audience="summary")
         for name, contrast in found.contrasts.items():
             for place, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
