@@ -256,7 +256,8 @@ def _fit(
 
     def held(g: Floats) -> Floats:
         if inside is None:
-            return g / g.sum()
+            whole: Floats = g / g.sum()
+            return whole
         g[:split] *= share / max(float(g[:split].sum()), 1e-300)
         g[split:] *= (1 - share) / max(float(g[split:].sum()), 1e-300)
         return g
