@@ -265,10 +265,11 @@ def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
         assert (shown > 5) == (classes[0][0] > 0)
         rows = found.frame[found.frame["measure"] == "hidden_direction"]
         told = set(rows["verdict"])
+        open_ = {"not shown (Female more)", "not shown (Male more)"}
         if truth:  # whoever gets the first concept more often is named
-            assert told == {"Female more than Male", "not shown"}
+            assert told - open_ == {"Female more than Male"}
         elif classes[0][0] == 0:
-            assert told == {"not shown"}
+            assert told == open_
 
 
 # Whole audits
