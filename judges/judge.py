@@ -13,6 +13,7 @@ from .logprobs import weighted_scores
 from .models.backend import Backend
 from .models.client import Client
 from .models.prefix_cache import one_goes_first_from
+from .models.request import ENFORCED_FORMATS
 from .prompt import ECHO_CHARACTERS, JudgePrompt, nonce_for
 from .schema import ParsedScore
 from .structured import Completion, Question, complete
@@ -98,7 +99,11 @@ class Judge:
             fields |= {"scores": dict(done.value.scores), "rationale": done.value.rationale}
             status = "abstained" if done.value.abstained else "scored"
         if status == "scored" and self.score_mode == "expected":
-            weighted = weighted_scores(done.replies[-1], self.judge_prompt.schema)
+            weighted = weighted_scores(
+                done.replies[-1],
+                self.judge_prompt.schema,
+                is_enforced=done.response_format in ENFORCED_FORMATS,
+            )
             if weighted.problem is None:
                 fields["scores"] = dict(weighted.values)
             else:
