@@ -531,7 +531,7 @@ class _Sections:
         every = self.view.names(*self.view.labels)
         keys = ("group", "factor", "item", "detail")
         named: dict[str, Names] = dict.fromkeys(keys, every)
-        named["respondent"] = {None: "all models"}
+        named["respondent"] = {None: "all models" if self.is_several else self._only}
         if (chart := table.chart) is not None:
             given = chart.model_dump(exclude={"kind", "is_ranked"})
             rows = self.estimates
@@ -555,6 +555,10 @@ class _Sections:
                 table.table, heads, measures, caption, rows=rows, where=table.where,
                 named=named,
             )  # fmt: skip
+
+    @property
+    def _only(self) -> str:
+        return self.respondents[0] if self.respondents else ""
 
     def _is_of_changes(self, table: TableView) -> bool:
         """Whether its rows are differences of after and before."""

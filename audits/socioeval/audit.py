@@ -203,6 +203,15 @@ class SocioEval(Audit[SocioEvalOptions]):
             found.add("kinds", measure, gap, respondent=who, factor=factor)
         return found
 
+    def limitations(self, estimates: pd.DataFrame, options: SocioEvalOptions) -> Sequence[str]:
+        """What figures are of, where class is told in several ways."""
+        if len(options.markers) > 1:
+            return (
+                "figures that are not by what tells of the class are over all that told of it "
+                "together",
+            )
+        return ()
+
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
         """What the options do to the figures."""
         found = []

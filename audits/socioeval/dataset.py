@@ -229,6 +229,10 @@ class Dataset:
             "lower": classes,
             "higher": classes,
             "marker": {kind: self.kind_name(kind) for kind in self.kinds},
+            "kinds": {
+                f"{first} - {second}": f"{self.kind_name(first)} − {self.kind_name(second)}"
+                for first, second in combinations(reversed(self.kinds), 2)
+            },
         }
 
 
