@@ -321,6 +321,9 @@ class ChartView(_Part):
     scale: tuple[float, float] | None = None
     reference: float | None = None
     is_diverging: bool = False
+    hollow: tuple[str, ...] = Field(
+        default=(), description="columns whose markers are open, such as those of what is not shown"
+    )
     is_ranked: bool = Field(
         default=False, description="the rows furthest from the reference, or from 0, stand first"
     )
