@@ -21,6 +21,7 @@ from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from .groups import COLUMNS, Design, estimate_groups
 from .occupations import income_question, load_occupations, read_occupation
 from .people import Chosen, City, Person, load_people
+from .rulings import estimate_judges, estimate_rulings
 
 if TYPE_CHECKING:
     from ...records.estimates import Estimates
@@ -151,6 +152,10 @@ class SilverSpoonProfessions(Audit[SilverSpoonProfessionsOptions]):
                 by_list = float((decided["by"] == "rule").mean())
                 found.add("answers", "by_list", by_list, respondent=name)
         found.extend(estimate_groups(rows, design, models=answers.targets))
+        known = load_occupations(options.occupations)
+        found.extend(estimate_rulings(rows, known, models=answers.targets))
+        votes = answers.votes("question", "model", "status", "value")
+        found.extend(estimate_judges(votes, known))
         named = rows[rows["occupation"].fillna("") != ""]
         for name in answers.targets:
             mine = named[named["target"] == name]

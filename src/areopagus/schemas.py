@@ -16,7 +16,7 @@ from .audits.samaritan import dataset as samaritan
 from .audits.silverspoon_judgement import dataset as silverspoon
 from .audits.silverspoon_professions.occupations import Occupations
 from .audits.silverspoon_professions.people import People
-from .audits.socioeval.dataset import Classes, Theme
+from .audits.socioeval.dataset import Classes, MarkerKind, Theme
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
@@ -40,6 +40,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "audits/silverspoon_professions/occupations": Occupations,
     "audits/silverspoon_professions/people": People,
     "audits/socioeval/classes": Classes,
+    "audits/socioeval/markers/marker": MarkerKind,
     "audits/socioeval/themes/theme": Theme,
     "reports/result": Result,
 }
