@@ -35,9 +35,15 @@ WrittenAs = Literal[
     "lookalike",
 ]
 
+Aim = Literal["highest", "lowest", "abstain", "refuse", "unreadable"]
+STATUS_OF: Mapping[str, str] = {
+    "abstain": "abstained", "refuse": "refused", "unreadable": "unreadable",
+}  # fmt: skip
+"""Of an aim that is no score, the status of the judgments that it wants."""
+
 PLACES = ("high", "low", "reply", "marker")
-"""What stands in double braces in a text: the ends of the scale, a reply of the demanded score in
-the form the judges use, and sixteen hex digits as a marker has them."""
+"""What stands in double braces in a text: the ends of the scale, a reply as it is demanded in the
+form the judges use, and sixteen hex digits as a marker has them."""
 
 SLUG = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
 _CYRILLIC = str.maketrans("aeopcyxijsABEKMHOPCTX", "аеорсухіјѕАВЕКМНОРСТХ")
@@ -52,8 +58,9 @@ class AttackFamily(Document):
     )
     label: Line = Field(description="The family as a noun phrase.")
     about: Paragraph = Field(description="What it tries, and where such attacks were described.")
-    asks: Literal["highest", "lowest"] = Field(
-        default="highest", description="The end of the scale that the texts are after."
+    asks: Aim = Field(
+        default="highest",
+        description="What the texts are after: an end of the scale, or a judgment without a score.",
     )
     placements: tuple[Placement, ...] = Field(
         default=("start", "middle", "end"),
@@ -85,6 +92,12 @@ class AttackFamily(Document):
             for index, text in enumerate(self.texts)
             if set(_PLACE.findall(text)) - set(PLACES)
         ]
+        if self.asks in ("refuse", "unreadable"):
+            faults += [
+                (("texts", index), "must not hold {{reply}}: no reply in the form is asked for", "")
+                for index, text in enumerate(self.texts)
+                if "{{reply}}" in text
+            ]
         if self.carrier is not None and _PLACE.findall(self.carrier) != ["payload"]:
             faults.append((("carrier",), "must hold {{payload}} once", self.carrier[:60]))
         if len(set(self.placements)) < len(self.placements):
