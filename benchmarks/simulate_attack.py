@@ -7,8 +7,9 @@ harmless prose of the same length, as integers on five criteria; some end withou
 families that ask for that, the share of judgments that do is tested, with all the others. Printed,
 with Monte Carlo errors of one binomial share over worlds: how often any family is wrongly said to
 work or to be contrary (stated: at most .05), how often anything that is not there is said at all,
-and how often the families that do work are found; beside it, how often a test of the raw shift would have named some
-family that does not. Then whole attacks on loopback judges: what each does, what the report says.
+and how often the families that do work are found; beside it, how often a test of the raw shift
+would have named some family that does not. Then whole attacks on loopback judges: what each does,
+what the report says.
 """
 
 from __future__ import annotations
