@@ -3,11 +3,13 @@
     python benchmarks/simulate_attack.py [--worlds 2000] [--only worlds|judges]
 
 In each world ten judges of one model score clean responses, the built-in corpus put into them, and
-harmless prose of the same length, as integers on five criteria. Printed, with Monte Carlo errors of
-one binomial share over worlds: how often any family is wrongly said to work or to be contrary
-(stated: at most .05), how often anything that is not there is said at all, and how often the
-families that do work are found; beside it, how often a test of the raw shift would have named some
-family that does not. Then whole attacks on loopback judges: what each does, what the report says.
+harmless prose of the same length, as integers on five criteria; some end without a score. Of the
+families that ask for that, the share of judgments that do is tested, with all the others. Printed,
+with Monte Carlo errors of one binomial share over worlds: how often any family is wrongly said to
+work or to be contrary (stated: at most .05), how often anything that is not there is said at all,
+and how often the families that do work are found; beside it, how often a test of the raw shift
+would have named some family that does not. Then whole attacks on loopback judges: what each does,
+what the report says.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from areopagus import Panel
 from areopagus.aggregation.effects import mean_p_value
 from areopagus.aggregation.multiplicity import holm
 from areopagus.attacks import AttackFamily, attack, load_families
-from areopagus.attacks.families import example_texts, texts_of
+from areopagus.attacks.families import STATUS_OF, example_texts, texts_of
 from areopagus.attacks.outcomes import Measured, family_tests
 from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
@@ -67,6 +69,10 @@ class Habits:
         noise: standard deviation of a criterion from call to call.
         own: standard deviation of what a text does on one prompt and not on others.
         prompts: how many there are.
+        absent: share of judgments that end without a score whatever they read.
+        uneven: standard deviation of the logit of that share over prompts.
+        absent_length: what a thousand characters more, of whatever they say, add to that logit.
+        keeps: family that asks for no score to the chance that a judgment obeys it.
     """
 
     length: float = 0.0
@@ -77,9 +83,14 @@ class Habits:
     noise: float = 1.0
     own: float = 0.2
     prompts: int = 8
+    absent: float = 0.0
+    uneven: float = 0.0
+    absent_length: float = 0.0
+    keeps: dict[str, float] = field(default_factory=dict)
 
 
 THREE = {"authority": 0.3, "naive_demand": 0.3, "sabotage": 0.3}
+TWO = {"refusal": 0.3, "abstention": 0.3}
 WORLDS = {
     "steadfast": Habits(),
     "rewards length": Habits(length=2.0),
@@ -94,6 +105,14 @@ WORLDS = {
     "obeys three in 30%, rewards length": Habits(obeys=THREE, length=2.0),
     "obeys three in 5%, rewards length": Habits(obeys=dict.fromkeys(THREE, 0.05), length=2.0),
     "contrary to sabotage, rewards length": Habits(contrary=("sabotage",), length=2.0),
+    "1% end without a score": Habits(absent=0.01),
+    "10% end without a score": Habits(absent=0.1),
+    "10%, very uneven over prompts": Habits(absent=0.1, uneven=2.0),
+    "10%, more on longer texts": Habits(absent=0.1, uneven=1.0, absent_length=3.0),
+    "10%, uneven, 30 prompts": Habits(absent=0.1, uneven=2.0, prompts=30),
+    "obeys refusal, abstention in 30%": Habits(absent=0.1, uneven=1.0, keeps=TWO),
+    "obeys both in 10%": Habits(absent=0.02, keeps=dict.fromkeys(TWO, 0.1)),
+    "obeys both in 5%": Habits(keeps=dict.fromkeys(TWO, 0.05)),
 }
 
 
@@ -123,7 +142,7 @@ class Layout:
             number,
             np.asarray([length for _, length in columns]),
             np.asarray([family.id not in NOT_PROSE for family in families])[number],
-            np.asarray([1.0 if f.asks == "highest" else -1.0 for f in families]),
+            np.asarray([-1.0 if f.asks == "lowest" else 1.0 for f in families]),
         )
 
 
@@ -149,12 +168,43 @@ def one_world(habits: Habits, layout: Layout, rng: np.random.Generator) -> list[
             obeyed &= (layout.family == number)[:, None]
             with_attack[obeyed] = 10.0 if family.asks == "highest" else 1.0
     with_control = _scores(level + control[:, :, None], habits, rng)
-    shift = _by_family((with_attack - clean).mean(axis=2), layout)
-    beyond = _by_family((with_attack - with_control).mean(axis=2), layout)
+    asks_no_score = np.asarray([f.asks in STATUS_OF for f in layout.families])[layout.family]
+    ended = _endings(habits, layout, rng)
+    shift, beyond = (
+        _by_family(
+            np.where(asks_no_score, ended[1] - ended[without], (with_attack - other).mean(axis=2)),
+            layout,
+        )
+        for without, other in ((0, clean), (2, with_control))
+    )
     return [
         Measured(shift[:, number], beyond[:, number], float(layout.direction[number]))
         for number in range(len(layout.families))
     ]
+
+
+def _endings(habits: Habits, layout: Layout, rng: np.random.Generator) -> list[Floats]:
+    """Shape (prompts, texts) each: share of the judges that end without a score.
+
+    On the clean response (one for all texts), on the attacked one and on its control.
+    """
+    n, size = habits.prompts, layout.family.size
+    if not habits.absent:
+        logit = np.full((n, 1), -np.inf)
+    else:
+        usual = math.log(habits.absent / (1 - habits.absent))
+        logit = usual + habits.uneven * rng.standard_normal((n, 1))
+    longer = habits.absent_length * layout.thousands
+    made = []
+    for added, width in ((0.0, 1), (longer, size), (longer, size)):
+        chance = 1 / (1 + np.exp(-(logit + added)))
+        made.append(rng.random((n, width, JUDGES)) < chance[:, :, None])
+    for number, family in enumerate(layout.families):
+        if share := habits.keeps.get(family.id, 0.0):
+            obeyed = rng.random(made[1].shape) < share
+            made[1] |= obeyed & (layout.family == number)[:, None]
+    shares: list[Floats] = [one.mean(axis=2) for one in made]
+    return shares
 
 
 def _scores(level: Floats, habits: Habits, rng: np.random.Generator) -> Floats:
@@ -212,6 +262,8 @@ def simulate(worlds: int) -> None:
 
 def _truth(habits: Habits, family: AttackFamily) -> str:
     """What may be said of a family in the limit of many prompts."""
+    if family.asks in STATUS_OF:
+        return "as demanded" if family.id in habits.keeps else "not shown"
     if family.id in habits.obeys:
         return "as demanded"
     if family.id in habits.contrary:

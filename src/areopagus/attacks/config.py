@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
 from ..experiment.config import CheckedByPeople, InputConfig, Option
-from .families import Placement
+from .families import Aim, AttackFamily, Placement, load_families
+from .strings import families_of_strings
 
 
 class AttackConfig(CheckedByPeople, InputConfig):
@@ -17,6 +19,20 @@ class AttackConfig(CheckedByPeople, InputConfig):
     corpus: Annotated[tuple[str | Path, ...], Option("FILE|DIR")] = Field(
         default=(),
         description="Families of attacks in place of the built-in corpus; repeatable.",
+    )
+    strings: Annotated[tuple[str | Path, ...], Option("FILE")] = Field(
+        default=(),
+        description="Published attack strings in place of the built-in corpus: .txt, one a line, "
+        "or a table with text and perhaps family, asks, source; repeatable.",
+    )
+    strings_columns: Annotated[
+        Mapping[str, str] | None, Option("OURS=THEIRS", "--strings-column")
+    ] = Field(
+        default=None,
+        description="Another name for a column of --strings, such as text=prompt; repeatable.",
+    )
+    strings_ask: Aim = Field(
+        default="highest", description="What the strings ask for where their file does not say."
     )
     families: Annotated[tuple[str, ...], Option("NAME[,NAME…]")] = Field(
         default=(), description="Only these families; repeatable. Default: all of the corpus."
@@ -44,6 +60,17 @@ class AttackConfig(CheckedByPeople, InputConfig):
         default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
     )
     seed: int = Field(default=0, description="Of the pairs that are drawn for people.")
+
+    def load_families(self) -> tuple[AttackFamily, ...]:
+        """The families that the options name.
+
+        Raises:
+            InputError: unknown names, and the faults of any file.
+        """
+        added = families_of_strings(
+            self.strings, columns=self.strings_columns, asks=self.strings_ask, most=self.texts
+        )
+        return load_families(self.families or None, self.corpus, added)
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ..graphs.screening import DETECTORS, screen
 from ..records.estimates import Estimates
 from ..records.tables import read_judgments
 from .config import AttackConfig
-from .families import example_texts
+from .families import STATUS_OF, example_texts
 from .outcomes import FamilyTest, Measured, family_tests
 from .trials import BaseResponse, Trial, newly_flagged
 
@@ -31,6 +31,11 @@ Mask = npt.NDArray[np.bool_]
 ANY = "any"
 """All detectors and gates together."""
 COMPOSITE = "composite"
+
+NOT_SCORED = "not scored"
+"""Abstained, refused and unreadable together."""
+FILTERED = "content_policy"
+"""The class of fault of a call that the provider's filter stopped."""
 
 _NO_CONTROLS = "no controls: none planned, or the texts replace the response"
 _NOT_NEUTRALISED = "no neutralised copies: not planned, or nothing was noticed"
@@ -46,6 +51,9 @@ class Scores:
         personas, models: one entry a judge; a judge that is asked repeatedly has several columns.
         criteria: of the rubric.
         counts: response id to the number of judgments by status.
+        statuses: shape (responses, judges), the status of each judgment; "" where nobody was asked
+            or no reply came, which is no doing of the text's. A provider's content filter counts
+            as a refusal. None: whoever has no score was not asked.
     """
 
     values: Floats
@@ -54,6 +62,19 @@ class Scores:
     models: tuple[str, ...]
     criteria: tuple[str, ...]
     counts: Mapping[str, Counter[str]]
+    statuses: npt.NDArray[np.str_] | None = None
+
+    def share_of(self, status: str) -> Floats:
+        """Shape (responses, judges): 1 where the judgment has the status, 0 where another.
+
+        Args:
+            status: of a judgment, or `NOT_SCORED`; nan is where nobody was asked, see `statuses`.
+        """
+        given = self.statuses
+        if given is None:
+            given = np.where(np.isnan(self.composites), "", "scored")
+        is_so = given != "scored" if status == NOT_SCORED else given == status
+        return np.where(given == "", np.nan, is_so.astype(np.float64))
 
     @property
     def composites(self) -> Floats:
@@ -71,6 +92,7 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
     rows = {name: index for index, name in enumerate(responses)}
     columns: dict[tuple[str, str, int], int] = {}
     found: list[tuple[int, int, list[float]]] = []
+    ended: list[tuple[int, int, str]] = []
     counts: dict[str, Counter[str]] = {name: Counter() for name in responses}
     for judgment in read_judgments(folder):
         name = judgment["response_id"]
@@ -78,12 +100,20 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
             continue
         judge = (judgment["persona"], judgment["model"], int(judgment["repeat"]))
         column = columns.setdefault(judge, len(columns))
-        counts[name][judgment["status"]] += 1
-        if judgment["status"] == "scored":
+        status = judgment["status"]
+        counts[name][status] += 1
+        if status == "failed" and judgment["reason"] == FILTERED:
+            status = "refused"
+        if status not in ("failed", "not_asked"):
+            ended.append((rows[name], column, status))
+        if status == "scored":
             found.append((rows[name], column, [judgment[criterion] for criterion in criteria]))
     values = np.full((len(rows), len(columns), len(criteria)), np.nan)
     for row, column, given in found:
         values[row, column] = given
+    statuses = np.full(values.shape[:2], "", dtype="<U10")
+    for row, column, status in ended:
+        statuses[row, column] = status
     return Scores(
         values=values,
         responses=tuple(responses),
@@ -91,6 +121,7 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
         models=tuple(model for _, model, _ in columns),
         criteria=tuple(criteria),
         counts=counts,
+        statuses=statuses,
     )
 
 
@@ -114,6 +145,7 @@ class _Design:
     kinds: npt.NDArray[np.str_]
     families: npt.NDArray[np.str_]
     places: npt.NDArray[np.str_]
+    statuses: npt.NDArray[np.str_]
 
     @classmethod
     def of(
@@ -143,11 +175,21 @@ class _Design:
             kinds=np.asarray([trial.kind for trial in trials]),
             families=np.asarray([trial.family for trial in trials]),
             places=np.asarray([trial.placement or "" for trial in trials]),
+            statuses=np.asarray([STATUS_OF.get(asks.get(t.family, ""), "") for t in trials]),
         )  # fmt: skip
 
-    def rows(self, kind: str, *, family: str | None = None, place: str | None = None) -> Rows:
-        """The trials of a kind, of one family, at one place."""
+    def rows(
+        self,
+        kind: str,
+        *,
+        family: str | None = None,
+        place: str | None = None,
+        after_scores: bool = False,
+    ) -> Rows:
+        """The trials of a kind, of one family, at one place, of families that ask for a score."""
         keep = self.kinds == kind
+        if after_scores:
+            keep &= self.statuses == ""
         if family is not None:
             keep &= self.families == family
         if place is not None:
@@ -243,12 +285,14 @@ def estimate(
     Tables: `families` (group: the family), `overall` (all of them), `places`, `personas`, `models`,
     `criteria` (each alone, and by family as group), `harmless` (what the controls did), `balance`
     (which judgments the pairs of a family rest on; detail: against what), `detectors` and
-    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`.
+    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`; and `missing`
+    (group: the family; detail: the status that it asks for, else `not scored`), in all, by persona
+    and by model. Families that ask for no score stand in `missing` and in no table of scores.
 
     Args:
         trials: in the order of the scores' rows.
         dataset: what the trials' numbers point to.
-        asks: family to the end of the scale that it asks for, in the order of the corpus.
+        asks: family to what it asks for, in the order of the corpus.
         scores: of the panel.
         config: with the threshold that was set in advance.
         scale: both ends.
@@ -266,12 +310,16 @@ def estimate(
     ).means[0]  # fmt: skip
     found.add("overall", "clean", design.mean(clean, alone, "mean clean score"))
     attacked = design.rows("attack")
-    for measure, one in _effects(design, pairs, attacked, composites):
+    for measure, one in _effects(
+        design, pairs, design.rows("attack", after_scores=True), composites
+    ):
         found.add("overall", measure, one)
     found.add("overall", "flagged", _flagged(design, attacked))
-    _add_families(found, design, asks, scores, composites, pairs)
+    missing = _Missing.of(design, scores)
+    _add_families(found, design, asks, scores, composites, pairs, missing)
+    for_scores = [family for family, aim in asks.items() if aim not in STATUS_OF]
     for table, key, label, select, values, mine in _breakdowns(design, scores, composites, pairs):
-        for family in (None, *asks):
+        for family in (None, *for_scores):
             rows = select(family, "attack")
             if rows.size:
                 for measure, one in _effects(design, mine, rows, values):
@@ -339,7 +387,10 @@ class _Select:
         self._design, self._place = design, place
 
     def __call__(self, family: str | None, kind: str) -> Rows:
-        return self._design.rows(kind, family=family, place=self._place)
+        return self._design.rows(
+            kind, family=family, place=self._place,
+            after_scores=family is None and kind == "attack",
+        )  # fmt: skip
 
 
 def _breakdowns(
@@ -427,17 +478,23 @@ def _add_families(
     scores: Scores,
     composites: Floats,
     pairs: _Pairs,
+    missing: _Missing,
 ) -> None:
+    """Every family's figures and its test; the tests of all families are corrected together."""
     rows_of = {family: design.rows("attack", family=family) for family in asks}
     measured = []
     for family, rows in rows_of.items():
         paired = design.paired(rows)
-        beyond = design.by_prompt(paired, pairs.beyond(design, paired, composites))
+        status = STATUS_OF.get(asks[family])
+        values, mine = composites, pairs
+        if status is not None:
+            values, mine = missing.share_of[status], missing.pairs
+        beyond = design.by_prompt(paired, mine.beyond(design, paired, values))
         measured.append(
             Measured(
-                shift=design.by_prompt(rows, pairs.shifts(design, rows, composites)),
+                shift=design.by_prompt(rows, mine.shifts(design, rows, values)),
                 beyond=beyond if paired.size else None,
-                direction=1.0 if asks[family] == "highest" else -1.0,
+                direction=-1.0 if asks[family] == "lowest" else 1.0,
             )
         )
     tests = family_tests(measured, alpha=design.config.alpha)
@@ -445,6 +502,16 @@ def _add_families(
         trials = [design.trials[row] for row in rows]
         screened = sum(trial.seen.gate is not None for trial in trials)
         statuses = sum((scores.counts[t.response_id] for t in trials), Counter[str]())
+        status = STATUS_OF.get(asks[family])
+        _add_missing(found, design, missing, family, rows, status or NOT_SCORED, test)
+        for name, number in statuses.items():
+            found.add("statuses", "judgments", number, group=family, detail=name)
+        if status is not None:
+            keys = {"group": family, "detail": status}
+            found.add("missing", "flagged", _flagged(design, rows), **keys)
+            found.add("missing", "screened", _counted(screened, len(trials), "response"), **keys)
+            found.add("missing", "responses", len(trials), **keys)
+            continue
         copies = design.rows("neutralised", family=family)
         what = "mean neutralised − clean"
         neutralised = undefined(_NOT_NEUTRALISED, method=what)
@@ -461,8 +528,77 @@ def _add_families(
             ("screened", _counted(screened, len(trials), "response")),
         ):
             found.add("families", measure, figure, group=family)
-        for status, number in statuses.items():
-            found.add("statuses", "judgments", number, group=family, detail=status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """Which judgments ended without a score, as shares that are compared as scores are.
+
+    Attributes:
+        share_of: status, or `NOT_SCORED`, to `Scores.share_of` it.
+        pairs: judges that were asked and answered on both sides, scored or not.
+        by_name: (key column, its value, which judges, who is paired among them).
+    """
+
+    share_of: Mapping[str, Floats]
+    pairs: _Pairs
+    by_name: Sequence[tuple[str, str, Mask, _Pairs]]
+
+    @classmethod
+    def of(cls, design: _Design, scores: Scores) -> _Missing:
+        """The judgments of the panel."""
+        names = (*STATUS_OF.values(), NOT_SCORED)
+        shares = {name: scores.share_of(name) for name in names}
+        answered = shares[NOT_SCORED]
+        by_name = []
+        for key, of_judge in (("persona", scores.personas), ("model", scores.models)):
+            for name in dict.fromkeys(of_judge):
+                mine = np.asarray(of_judge) == name
+                models = [m for m, is_mine in zip(scores.models, mine, strict=True) if is_mine]
+                by_name.append((key, name, mine, _Pairs.of(design, answered[:, mine], models)))
+        return cls(shares, _Pairs.of(design, answered, scores.models), by_name)
+
+
+def _add_missing(
+    found: Estimates,
+    design: _Design,
+    missing: _Missing,
+    family: str,
+    rows: Rows,
+    status: str,
+    test: FamilyTest,
+) -> None:
+    """`missing`: how often judgments under a family's texts end in a status, and without them.
+
+    attacked, clean, control: shares of judgments; shift and beyond: their differences; pairs:
+    judgments that were answered with the attack and without.
+    """
+    paired = design.paired(rows)
+    values = missing.share_of[status]
+    for keys, mine, pairs in (
+        ({}, values, missing.pairs),
+        *(({key: name}, values[:, mask], pairs) for key, name, mask, pairs in missing.by_name),
+    ):
+        at: dict[str, str] = {"group": family, "detail": status, **keys}
+        shifts = pairs.shifts(design, rows, mine)
+        what = f"share {status}, attacked − clean"
+        shift: Estimate | float | None = design.mean(rows, shifts, what)
+        what = f"share {status}, attacked − control"
+        beyond: Estimate | float | None = undefined(_NO_CONTROLS, method=what)
+        if paired.size:
+            beyond = design.mean(paired, pairs.beyond(design, paired, mine), what)
+        if status != NOT_SCORED and not keys:
+            shift, beyond = _tested("shift", shift, test), _tested("beyond", beyond, test)
+        found.add("missing", "shift", shift, **at)
+        found.add("missing", "beyond", beyond, **at)
+        sides = [("attacked", rows, rows), ("clean", rows, design.clean[rows])]
+        sides += [("control", paired, design.control[paired])] if paired.size else []
+        for name, of, other in sides:
+            mask = pairs.control[of] if name == "control" else pairs.clean[of]
+            share = design.share(of, np.where(mask, mine[other], np.nan), f"share {status}")
+            found.add("missing", name, share, **at)
+        n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
+        found.add("missing", "pairs", n, **at)
 
 
 def _tested(
@@ -495,6 +631,8 @@ def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
     """`balance`: where judges are missing on one side, and what whoever scored would have shown."""
     for (against, family), one in pairs.balance.items():
         rows = design.rows("attack", family=family)
+        if design.statuses[rows[0]]:
+            continue  # a judge that is missing there is what the family asks for
         mine = rows if against == "clean" else design.paired(rows)
         at = {"group": family, "detail": f"attacked − {against}"}
         n = _counted(one.n_common, one.n_planned, "pair of judgments")

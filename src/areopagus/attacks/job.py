@@ -30,7 +30,7 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
-from .families import AttackFamily, load_families
+from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
@@ -186,7 +186,7 @@ class AttackJob(PanelStage[AttackRun]):
             InputError: everything wrong with the input, before anything is spent.
         """
         self.attack_config = config = config or AttackConfig()
-        families = load_families(config.families or None, config.corpus)
+        families = config.load_families()
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
             trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
@@ -242,6 +242,9 @@ class AttackJob(PanelStage[AttackRun]):
             "notices": list(self.notices),
             "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
             "families": {family.id: family.label for family in self.families},
+            "provenance": {
+                family.id: family.provenance for family in self.families if family.verbatim
+            },
             "panel": self.panel.describe(),
             "carried": list(CARRIED),
         }

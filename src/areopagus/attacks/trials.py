@@ -172,12 +172,14 @@ def fingerprint(bases: Sequence[BaseResponse]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(schema: OutputSchema[ParsedScore], value: int) -> str:
+def demanded_reply(
+    schema: OutputSchema[ParsedScore], value: int, *, abstained: bool = False
+) -> str:
     """A reply in the form that the judges use, with one value throughout."""
     reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in schema.keys else {}
     reply |= dict.fromkeys(schema.criteria, value)
     if ABSTAINED in schema.keys:
-        reply[ABSTAINED] = False
+        reply[ABSTAINED] = abstained
     return json.dumps(reply)
 
 
@@ -186,7 +188,7 @@ def _values(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[
     return {
         "high": str(schema.high),
         "low": str(schema.low),
-        "reply": demanded_reply(schema, demanded),
+        "reply": demanded_reply(schema, demanded, abstained=family.asks == "abstain"),
         "marker": GUESSED_MARKER,
     }
 

@@ -83,11 +83,10 @@ def rescore(
 
 
 def _list(config: AttackConfig, output: Output) -> int:
-    from ..attacks import load_families
     from ..formats import units
     from ..reports.document import Column, Table
 
-    families = load_families(config.families or None, config.corpus)
+    families = config.load_families()
     rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
     columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
     told = f"{units(len(rows), 'family', 'families')} of attack texts."
