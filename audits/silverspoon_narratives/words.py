@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from ...aggregation.effect_size import log_odds_with_prior
@@ -23,19 +23,6 @@ LEAST_Z: Final = 1.0
 """A word below is not called distinctive, whatever else there is."""
 
 _WORD = re.compile(r"[^\W\d_]{3,40}(?:['’][^\W\d_]{1,3})?")
-_LISTED = """
-    the and for was were with that this from they them their there then than but not are had
-    has have his her hers him she its it's into out over under about after before again when
-    where while who whom whose which what why how all any both each few more most other some
-    such only own same too very can will just should now one two would could been being
-    because did does doing down during further here himself herself itself themselves nor
-    off once ours ourselves through until upon yet you your our also even still
-    every across around among between toward towards though although like much many ever
-    never always another those these himself's she'd he'd they'd wasn't
-    didn't couldn't may might must shall
-"""
-_FUNCTION_WORDS = frozenset(_LISTED.split())
-
 
 Place = tuple[str, str, str, str]
 """unit, gender, race, income of the city"""
@@ -62,6 +49,8 @@ def estimate_words(
     vocabulary: Mapping[Place, set[str]],
     genders: Sequence[str],
     races: Sequence[str],
+    *,
+    not_listed: Collection[str] = (),
 ) -> Estimates:
     """The words of every race, gender, income of city, and of the cells between them.
 
@@ -72,6 +61,7 @@ def estimate_words(
         respondent: whose stories.
         vocabulary: words used in the stories of a name in cities of one income.
         genders, races: in the order of the report.
+        not_listed: function words, which are left out of the commonest ones.
     """
     found = Estimates()
     groups: list[tuple[str, str, str]] = [("", race, "") for race in races]
@@ -82,7 +72,7 @@ def estimate_words(
     for group in groups:
         here, there = _split(vocabulary, group)
         if here and there:
-            _contrast(found, respondent, group, here, there)
+            _contrast(found, respondent, group, here, there, frozenset(not_listed))
     return found
 
 
@@ -113,6 +103,7 @@ def _contrast(
     group: tuple[str, str, str],
     here: Sequence[set[str]],
     there: Sequence[set[str]],
+    not_listed: frozenset[str],
 ) -> None:
     """The words that mark a group, by z falling, and its commonest ones."""
     kinds = [kind for kind, value in zip(_KINDS, group, strict=True) if value]
@@ -145,7 +136,7 @@ def _contrast(
     common = [
         (word, count)
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        if word not in _FUNCTION_WORDS
+        if word not in not_listed
     ]
     for word, count in common[:MOST_WORDS]:
         found.add("common_words", "names", count, item=word, **keys)

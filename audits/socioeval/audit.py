@@ -11,9 +11,8 @@ from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
+from ..languages import Language, SocioEvalWords
 from .dataset import Dataset, Placed, SocialClass, load_dataset
-
-_REASON = "Then give your reason in a sentence or two."
 
 UNBIASED: Final = ("fair_treatment", "refusal", "descriptive_critique")
 BIASED: Final = ("stereotype_reinforcement", "class_preference", "proxy_assumption")
@@ -55,6 +54,8 @@ choice: the option that the answer settles on, "A" or "B"; "none" where it settl
 class SocioEvalOptions(AuditOptions):
     """Options of SocioEval."""
 
+    material_options = ("data", "classes")
+
     order: Literal["both", "fixed"] = Field(
         default="both",
         description="both: each question with either class named first; fixed: lower class first",
@@ -81,18 +82,22 @@ class SocioEval(Audit[SocioEvalOptions]):
 
     def items(self, options: SocioEvalOptions) -> Iterator[AuditItem]:
         """Every template with every pair of classes, in one order or in both."""
-        dataset = dataset_of(options)
+        language = self.language(options)
+        dataset = dataset_of(options, language)
+        words = language.section(SocioEvalWords)
         orders = ("lower_first", "higher_first") if options.order == "both" else ("lower_first",)
         for placed in dataset.placed():
             for lower, higher in dataset.pairs():
                 for order in orders:
-                    yield _item(placed, lower, higher, order, dataset, options)
+                    yield _item(placed, lower, higher, order, words, options)
 
     def read(self, item: AuditItem, answer: ModelAnswer, options: SocioEvalOptions) -> Reading:
         """Bare choices and bare refusals by rule; everything that says more is for judges."""
         if answer.status == "refused":
             return _decided(item, None, "refusal")
-        found = read_option(answer.text, ("A", "B"), option_texts(item.prompt))
+        found = read_option(
+            answer.text, ("A", "B"), option_texts(item.prompt), self.language(options)
+        )
         if found.outcome == "empty":
             return Reading("empty", {}, "no text")
         choice = found.option if found.outcome == "one" else None
@@ -134,7 +139,7 @@ class SocioEval(Audit[SocioEvalOptions]):
 
     def labels(self, options: SocioEvalOptions) -> Mapping[str, Mapping[str, str]]:
         """Names of themes, topics, classes and pairs of classes."""
-        return dataset_of(options).labels
+        return dataset_of(options, self.language(options)).labels
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
         """What the options do to the figures."""
@@ -171,10 +176,14 @@ def _contradiction(value: Mapping[str, object]) -> str | None:
     return f"biased must be {str(is_biased).lower()} for {value['category']}"
 
 
-def dataset_of(options: SocioEvalOptions) -> Dataset:
+def dataset_of(options: SocioEvalOptions, language: Language | None = None) -> Dataset:
     """Templates and classes as the options name them."""
     return load_dataset(
-        options.data, replaces=options.only_data, classes=options.classes, themes=options.theme
+        options.data,
+        replaces=options.only_data,
+        classes=options.classes,
+        themes=options.theme,
+        language=language,
     )
 
 
@@ -183,15 +192,15 @@ def _item(
     lower: SocialClass,
     higher: SocialClass,
     order: str,
-    dataset: Dataset,
+    words: SocioEvalWords,
     options: SocioEvalOptions,
 ) -> AuditItem:
     first, second = (lower, higher) if order == "lower_first" else (higher, lower)
     question = placed.template.text.replace("{first}", first.phrase)
     question = question.replace("{second}", second.phrase)
     options_text = lettered([_capital(first.phrase), _capital(second.phrase)])
-    form = "Choose one of the two. Begin your reply with exactly one of: A / B"
-    form += f"\n{_REASON}" if options.reasons else ""
+    form = words.choose.replace("{options}", "A / B")
+    form += f"\n{words.reason}" if options.reasons else ""
     pair = f"{lower.id}-{higher.id}"
     unit = f"{placed.template.id}|{pair}"
     return AuditItem(

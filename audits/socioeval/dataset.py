@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 from ..dataset import (
     DatasetFile,
     FileKind,
+    InLanguage,
     Named,
     Part,
     Slug,
@@ -21,6 +22,7 @@ from ..dataset import (
     one_file,
     refuse_doubles,
 )
+from ..languages import Language
 
 PACKAGE: Final = "areopagus.audits.socioeval"
 Scenario = Literal["positive", "negative"]
@@ -68,7 +70,7 @@ class SocialClass(Named):
     phrase: Text = Field(description="as it stands in a template, with its article")
 
 
-class Classes(Part):
+class Classes(InLanguage):
     """The class identities, from the lowest rank to the highest."""
 
     classes: tuple[SocialClass, ...] = Field(min_length=2)
@@ -135,6 +137,7 @@ def load_dataset(
     replaces: bool = False,
     classes: str | Path | None = None,
     themes: Sequence[str] = (),
+    language: Language | None = None,
 ) -> Dataset:
     """The templates and classes of an audit.
 
@@ -143,13 +146,15 @@ def load_dataset(
         replaces: leave the built-in themes out.
         classes: a file with other class identities.
         themes: only these.
+        language: of all of them; English where none is named.
 
     Raises:
         InputError: with every fault of every file; a template's or topic's id that stands twice;
             an unknown theme.
     """
-    read = THEMES.read(data, replaces=replaces, only=themes)
-    dataset = Dataset(read, one_file(classes, PACKAGE, "classes.yaml", Classes).classes)
+    read = THEMES.read(data, replaces=replaces, only=themes, language=language)
+    own = one_file(classes, PACKAGE, "classes.yaml", Classes, language=language)
+    dataset = Dataset(read, own.classes)
     placed = list(dataset.placed())
     refuse_doubles([(one.template.id, f"{one.theme.id}.{one.topic.id}") for one in placed],
                    "template")  # fmt: skip
