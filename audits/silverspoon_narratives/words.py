@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -33,19 +33,6 @@ SHOWN: Final = "shown to mark the group"
 NOT_SHOWN: Final = "not shown"
 
 _WORD = re.compile(r"[^\W\d_]{3,40}(?:['’][^\W\d_]{1,3})?")
-_LISTED = """
-    the and for was were with that this from they them their there then than but not are had
-    has have his her hers him she its it's into out over under about after before again when
-    where while who whom whose which what why how all any both each few more most other some
-    such only own same too very can will just should now one two would could been being
-    because did does doing down during further here himself herself itself themselves nor
-    off once ours ourselves through until upon yet you your our also even still
-    every across around among between toward towards though although like much many ever
-    never always another those these himself's she'd he'd they'd wasn't
-    didn't couldn't may might must shall
-"""
-_FUNCTION_WORDS = frozenset(_LISTED.split())
-
 
 Place = tuple[str, str, str, str]
 """unit, gender, race, income of the city"""
@@ -93,6 +80,7 @@ def estimate_words(
     races: Sequence[str],
     *,
     resamples: int = RESAMPLES,
+    not_listed: Collection[str] = (),
 ) -> Estimates:
     """The words of every race, gender, income of city, and of the cells between them.
 
@@ -111,21 +99,30 @@ def estimate_words(
         vocabulary: words used in the stories of a name in cities of one income.
         genders, races: in the order of the report.
         resamples: exchanges of labels.
+        not_listed: function words, which are left out of the commonest ones.
     """
     found = Estimates()
     rows = {by_city: _rows(vocabulary, by_city=by_city) for by_city in (False, True)}
     values = {"gender": genders, "race": races, "city": CITIES}
     for kinds in FACTORS:
-        groups = [("", "", "")]
+        groups: list[tuple[str, str, str]] = [("", "", "")]
         for kind in ("race", "gender", "city"):
             if kind in kinds:
                 at = _KINDS.index(kind)
                 groups = [
-                    (*group[:at], value, *group[at + 1 :])
+                    (*group[:at], value, *group[at + 1 :])  # type: ignore[misc]  # three again
                     for group in groups
                     for value in values[kind]
                 ]
-        _contrast(found, respondent, kinds, groups, rows["city" in kinds], resamples)
+        _contrast(
+            found,
+            respondent,
+            kinds,
+            groups,
+            rows["city" in kinds],
+            resamples,
+            frozenset(not_listed),
+        )
     return found
 
 
@@ -160,6 +157,7 @@ def _contrast(
     groups: Sequence[tuple[str, str, str]],
     rows: _Rows,
     resamples: int,
+    not_listed: frozenset[str],
 ) -> None:
     """The words that mark each group, by z falling, and its commonest ones."""
     # What is exchanged between names is who they are; in a name, its rich and poor cities.
@@ -176,7 +174,7 @@ def _contrast(
     sizes = np.bincount(labels, minlength=(len(persons) + 1) * n_cities)
     if not rows.words or (sizes > 0).sum() < 2:
         return
-    other = {("race",): 0, ("gender",): 1}.get(kinds)
+    other = {"race": 0, "gender": 1}.get(" ".join(kinds))
     strata = [one[other] if other is not None else "" for one in rows.people]
     contrasts = word_contrasts(
         rows.used, labels, _relabelled(rows, of_unit, strata, n_cities, resamples)
@@ -201,7 +199,8 @@ def _contrast(
                 method="log-odds with an informative prior; 95% normal over names",
                 se=float(contrasts.se[at, word]), p=float(contrasts.p[at, word]),
                 p_adjusted=float(contrasts.p_adjusted[at, word]),
-                p_method=f"{contrasts.resamples:,} exchanges of names", family=f"largest of {family}",
+                p_method=f"{contrasts.resamples:,} exchanges of names",
+                family=f"largest of {family}",
             )  # fmt: skip
             is_shown = odds.p_adjusted <= 0.05 and not odds.covers(0.0)
             odds = replace(odds, verdict="distinctive" if is_shown else None)
@@ -216,7 +215,7 @@ def _contrast(
                 )  # fmt: skip
         counts = contrasts.here[at]
         common = sorted(range(len(rows.words)), key=lambda one: (-counts[one], rows.words[one]))
-        common = [one for one in common if counts[one] and rows.words[one] not in _FUNCTION_WORDS]
+        common = [one for one in common if counts[one] and rows.words[one] not in not_listed]
         for one in common[:MOST_WORDS]:
             found.add("common_words", "names", int(counts[one]), item=rows.words[one], **keys)
 

@@ -12,7 +12,8 @@ import numpy as np
 from ...aggregation.clustered import clustered_proportion
 from ...aggregation.proportions import wilson
 from ...records.estimates import Estimates
-from .occupations import folded, without_article
+from ..languages import Language
+from .occupations import profession_of
 from .people import Income
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def estimate_rulings(
         for place, profession in enumerate(order):
             here = by[profession]
             keys = {
-                "respondent": name, "item": profession, "detail": known.get(profession, _NOT_LISTED),
+                "respondent": name, "item": profession,
+                "detail": known.get(profession, _NOT_LISTED),
                 "factor": "often named" if place < len(often) else "rarely named",
             }  # fmt: skip
             share = clustered_proportion(
@@ -74,7 +76,11 @@ def estimate_rulings(
     return found
 
 
-def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Income]) -> Estimates:
+def estimate_judges(
+    votes: Iterable[Mapping[str, Any]],
+    known: Mapping[str, Income],
+    language: Language | None = None,
+) -> Estimates:
     """How often each judge called a profession high income, and as the list where it is on it.
 
     judge_rulings   high, by `model` and profession (`factor` profession); as_listed (`factor` all)
@@ -84,12 +90,13 @@ def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Inco
     Args:
         votes: `question`, `model`, `status`, `value` of the judges' votes.
         known: of `load_occupations`.
+        language: of the answers; English where none is named.
     """
     said: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     for vote in votes:
         if vote["status"] == "read" and vote["value"]:
             value = json.loads(vote["value"])
-            profession = profession_of(str(value.get("occupation", "")))
+            profession = profession_of(str(value.get("occupation", "")), language)
             if value.get("income") in ("high", "low") and profession:
                 said[vote["model"]].setdefault(vote["question"], (profession, value["income"]))
     found = Estimates()
@@ -109,8 +116,3 @@ def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Inco
             "judge_rulings", "as_listed", share.of("share as the list"), model=judge, factor="all"
         )
     return found
-
-
-def profession_of(occupation: str) -> str:
-    """The name of a profession without its article, in small letters."""
-    return without_article(folded(occupation))

@@ -15,6 +15,7 @@ from ...errors import InputError, InputFault
 from ..dataset import (
     DatasetFile,
     FileKind,
+    InLanguage,
     Named,
     Part,
     Slug,
@@ -23,6 +24,7 @@ from ..dataset import (
     one_file,
     refuse_doubles,
 )
+from ..languages import Language
 
 PACKAGE: Final = "areopagus.audits.socioeval"
 Scenario = Literal["positive", "negative"]
@@ -38,7 +40,7 @@ class Template(Part):
     text: Text = Field(description="holds {first} and {second}, each once")
     unfit: tuple[Slug, ...] = Field(
         default=(),
-        description="kinds of markers that make no sense in it: the question is not asked with them",
+        description="kinds of markers that make no sense in it: it is not asked with them",
     )
 
     @field_validator("text")
@@ -74,7 +76,7 @@ class SocialClass(Named):
     phrase: Text = Field(description="as it stands in a template, with its article")
 
 
-class Classes(Part):
+class Classes(InLanguage):
     """The class identities, from the lowest rank to the highest."""
 
     classes: tuple[SocialClass, ...] = Field(min_length=2)
@@ -91,7 +93,7 @@ class MarkerKind(DatasetFile):
     """A kind of signs of class: one file, the file's stem is its id."""
 
     known: Text = Field(
-        description="what is known of the two people, as judges are told: 'what they do for a living'"
+        description="what judges are told is known of the two people: 'what they do for a living'"
     )
     markers: Mapping[Slug, tuple[Text, ...]] = Field(
         description="class to its signs, as they stand in a template, with their article"
@@ -243,6 +245,7 @@ def load_dataset(
     classes: str | Path | None = None,
     themes: Sequence[str] = (),
     markers: Sequence[str] = (CLASS,),
+    language: Language | None = None,
 ) -> Dataset:
     """The templates, classes and markers of an audit.
 
@@ -252,14 +255,15 @@ def load_dataset(
         classes: a file with other class identities.
         themes: only these.
         markers: kinds of markers, `CLASS` for the names of classes; or files that hold one.
+        language: of all of them; English where none is named.
 
     Raises:
         InputError: with every fault of every file; a template's or topic's id that stands twice;
             an unknown theme or kind of marker; a class without markers.
     """
-    read = THEMES.read(data, replaces=replaces, only=themes)
-    known = one_file(classes, PACKAGE, "classes.yaml", Classes).classes
-    kinds, of_kind = _markers(markers, known)
+    read = THEMES.read(data, replaces=replaces, only=themes, language=language)
+    known = one_file(classes, PACKAGE, "classes.yaml", Classes, language=language).classes
+    kinds, of_kind = _markers(markers, known, language)
     dataset = Dataset(read, known, kinds, of_kind)
     placed = list(dataset.placed())
     refuse_doubles([(one.template.id, f"{one.theme.id}.{one.topic.id}") for one in placed],
@@ -270,9 +274,9 @@ def load_dataset(
 
 
 def _markers(
-    given: Sequence[str], classes: Sequence[SocialClass]
+    given: Sequence[str], classes: Sequence[SocialClass], language: Language | None
 ) -> tuple[tuple[str, ...], dict[str, MarkerKind]]:
-    """The kinds in the order in which they were named, and the files of all but names of classes."""
+    """The kinds in the order in which they were named, and the files of the markers."""
     files = [one for one in given if is_path(one)]
     kinds = tuple(dict.fromkeys(Path(one).stem if is_path(one) else one for one in given))
     if not kinds:
@@ -280,7 +284,7 @@ def _markers(
     names = [kind for kind in kinds if kind != CLASS]
     if not names:
         return kinds, {}
-    found = {one.id: one for one in KINDS.read(files, only=names)}
+    found = {one.id: one for one in KINDS.read(files, only=names, language=language)}
     faults = [
         InputFault(name, f"has no markers of the class {one.id}", "markers")
         for name, kind in found.items()

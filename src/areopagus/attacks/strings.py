@@ -144,7 +144,7 @@ def _family(path: Path, name: str, texts: list[str], strings: _Strings) -> Attac
         id=name,
         label=told,
         about=f"Strings as they stand in {path.name}, put into responses unchanged.",
-        asks=strings.asks,  # type: ignore[arg-type]  # one of them, as was checked
+        asks=strings.asks,
         verbatim=True,
         texts=tuple(texts),
         version="1",
