@@ -55,6 +55,17 @@ class AttackConfig(CheckedByPeople, InputConfig):
     neutralise: Annotated[bool, Option(flag="--neutralise")] = Field(
         default=False, description="Score neutralised copies of the attacked responses too."
     )
+    try_datamark: Annotated[bool, Option(flag="--try-datamark")] = Field(
+        default=False,
+        description="Score everything once more with datamarking: what it does to clean responses "
+        "and to the attacks.",
+    )
+    margin: Annotated[float, Option("POINTS")] = Field(
+        default=0.25,
+        gt=0,
+        allow_inf_nan=False,
+        description="Points within which datamarking leaves clean scores as they are.",
+    )
     level: float = Field(default=0.95, gt=0, lt=1, description="Coverage of the intervals.")
     alpha: float = Field(
         default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
@@ -75,12 +86,10 @@ class AttackConfig(CheckedByPeople, InputConfig):
     @property
     def plan(self) -> dict[str, Any]:
         """What must not change between two sessions of an attack."""
-        return self.model_dump(
-            mode="json",
-            include={
-                "threshold", "placements", "texts", "controls", "neutralise", "level", "alpha",
-            },
-        )  # fmt: skip
+        names = {"threshold", "placements", "texts", "controls", "neutralise", "level", "alpha"}
+        if self.try_datamark:
+            names |= {"try_datamark", "margin"}
+        return self.model_dump(mode="json", include=names)
 
 
 class RescoreConfig(InputConfig):

@@ -7,6 +7,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
+from .datamarking import MARKED_FOLDER, MARKED_STAGE, add_datamarking
 from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
@@ -186,6 +188,10 @@ class AttackJob(PanelStage[AttackRun]):
             InputError: everything wrong with the input, before anything is spent.
         """
         self.attack_config = config = config or AttackConfig()
+        if config.try_datamark:
+            if panel.judge_prompt.datamark:
+                raise InputError("--try-datamark: leave datamark off, both ways are scored")
+            self.stages = (*self.stages, MARKED_STAGE)
         families = config.load_families()
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
@@ -217,22 +223,58 @@ class AttackJob(PanelStage[AttackRun]):
         """Every response of the attack."""
         return response_rows(self.trials, self.dataset.rows)
 
+    async def dry_run(self) -> DryRun:
+        """Calls, tokens and cost of judging the responses, with datamarking too where it is tried.
+
+        The marks need tokens of their own.
+        """
+        plain = await super().dry_run()
+        if not self.attack_config.try_datamark:
+            return plain
+        marked = estimate_scoring(self._marked_panel, ResponseSource(self.response_rows()))
+        stages = tuple(replace(one, stage=MARKED_STAGE) for one in marked.stages)
+        return plain.followed_by(replace(marked, stages=stages, assumptions=(), notices=()))
+
+    async def run_stages(self, client: Client) -> Estimates:
+        """As of every such job, and the same responses once more with datamarking."""
+        if self.attack_config.try_datamark:
+            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
+            marked = self._marked_panel, self.response_rows(), MARKED_FOLDER
+            await score_within(self, MARKED_STAGE, *marked)
+            doing(ESTIMATING)
+            return self.estimate_scores(self.path / PANEL_FOLDER)
+        return await super().run_stages(client)
+
+    @property
+    def _marked_panel(self) -> PanelSpec:
+        """The panel, with a mark before every word of a response."""
+        wording = replace(self.panel.judge_prompt, datamark=True)
+        judges = self.panel.judges.items()
+        return replace(
+            self.panel, judges={name: replace(one, judge_prompt=wording) for name, one in judges}
+        )
+
     def estimate_scores(self, folder: Path | None) -> Estimates:
         """The figures of the attack."""
         panel = self.panel
         schema = panel.judge_prompt.schema
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
-        return effects.estimate(
-            self.trials,
-            self.dataset.rows,
-            {family.id: family.asks for family in self.families},
-            effects.read_panel_scores(folder, ids, panel.criteria),
-            self.attack_config,
-            scale=(schema.low, schema.high),
-            quorum=panel.quorum,
-            worth=panel_worth(folder),
-        )
+        asks = {family.id: family.asks for family in self.families}
+        scores = effects.read_panel_scores(folder, ids, panel.criteria)
+        found = effects.estimate(
+            self.trials, self.dataset.rows, asks, scores, self.attack_config,
+            scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
+        )  # fmt: skip
+        if self.attack_config.try_datamark:
+            marked = effects.read_panel_scores(
+                self.path / MARKED_FOLDER, ids, panel.criteria, scores.judges
+            )
+            add_datamarking(
+                found, self.trials, self.dataset.rows, asks, scores, marked, self.attack_config,
+                scale=(schema.low, schema.high), quorum=panel.quorum,
+            )  # fmt: skip
+        return found
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an attack."""
