@@ -18,8 +18,7 @@ from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Part, Section
 from ..reports.views import Measure, estimates_table
 from .config import AttackConfig
-from .effects import NOT_SCORED, Design, Floats, Missing, Pairs, Scores
-from .families import STATUS_OF
+from .effects import NOT_SCORED, Design, Floats, Scores, family_effects
 from .trials import BaseResponse, Trial
 
 if TYPE_CHECKING:
@@ -102,25 +101,12 @@ def _benign(
 def _add_families(
     found: Estimates, design: Design, asks: Mapping[str, str], plain: Scores, marked: Scores
 ) -> None:
-    arms = []
-    for scores in (plain, marked):
-        composites = scores.composites
-        pairs = Pairs.of(design, composites, scores.models)
-        arms.append((composites, pairs, Missing.of(design, scores)))
     names, columns, sides = [], [], []
     for family, aim in asks.items():
-        rows = design.rows("attack", family=family)
-        paired = design.paired(rows)
-        shown = []
-        for composites, pairs, missing in arms:
-            status = STATUS_OF.get(aim)
-            values = composites if status is None else missing.share_of[status]
-            mine = pairs if status is None else missing.pairs
-            if paired.size:
-                rows, effects = paired, mine.beyond(design, paired, values)
-            else:
-                effects = mine.shifts(design, rows, values)
-            shown.append(effects * (-1.0 if aim == "lowest" else 1.0))
+        (rows, without), (_, with_marks) = (
+            family_effects(design, family, aim, scores) for scores in (plain, marked)
+        )
+        shown = [without, with_marks]
         is_both = ~np.isnan(shown[0]) & ~np.isnan(shown[1])
         by_prompt = [design.by_prompt(rows, np.where(is_both, one, np.nan)) for one in shown]
         names.append(family)
@@ -130,8 +116,8 @@ def _add_families(
         np.stack(columns, axis=1), of="marked − plain, as demanded", level=design.config.level,
         families=["families of attacks, Holm"] * len(names),
     )  # fmt: skip
-    for family, (without, with_marks), effect in zip(names, sides, effects_of, strict=True):
-        for measure, values in (("plain", without), ("marked", with_marks)):
+    for family, (before, after), effect in zip(names, sides, effects_of, strict=True):
+        for measure, values in (("plain", before), ("marked", after)):
             known = values[~np.isnan(values)]
             one: Estimate = undefined("no prompt was scored both ways", method=measure)
             if known.size:

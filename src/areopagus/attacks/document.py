@@ -29,6 +29,7 @@ from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
 from .datamarking import datamark_section, datamark_told
 from .effects import ANY, NOT_SCORED
+from .search_report import search_section, search_told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +103,7 @@ def attack_document(
                 Section("families", "What moves the panel most", found.most(), "summary"),
                 Section("effects", "By family of attacks", found.families()),
                 Section("cells", "By place, persona, model and criterion", found.breakdowns()),
+                *found.searching(),
                 *found.datamarking(),
                 Section("detectors", "Detectors", found.detectors()),
                 Section("balance", "Judges on both sides", found.balance()),
@@ -210,6 +212,8 @@ class _Attack:
             )
         elif not (controlled or raw or against) and self.by_family:
             yield "No family is shown to move the panel; none has a control."
+        if "search" in self.record:
+            yield from search_told(self.record, self.estimates)
         if self.margin is not None:
             yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
@@ -277,6 +281,8 @@ class _Attack:
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
         told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        if "search" in self.record:
+            told = "texts were searched for on these judges: whoever tries more may find stronger"
         yield "limits", told
 
     def _unbalanced(self) -> str:
@@ -571,6 +577,10 @@ class _Attack:
             left_out=max(0, len(rows) - MOST_ROWS),
             file="estimates.csv",
         )  # fmt: skip
+
+    def searching(self) -> list[Section]:
+        """What a search found, where there was one."""
+        return [search_section(self.record, self.estimates)] if "search" in self.record else []
 
     def datamarking(self) -> list[Section]:
         """What datamarking did, where it was tried."""

@@ -544,6 +544,24 @@ def _add_families(
             found.add("families", measure, figure, group=family)
 
 
+def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tuple[Rows, Floats]:
+    """(rows, effects by judge) of a family's attacks, by its demand: positive is as demanded.
+
+    Beyond harmless prose where there is a control, else against the clean response; in points, of a
+    family that asks for no score as share of judgments. nan where a judge is missing on one side.
+    """
+    status = STATUS_OF.get(aim)
+    values = scores.composites if status is None else scores.share_of(status)
+    answered = values if status is None else scores.share_of(NOT_SCORED)
+    pairs = Pairs.of(design, answered, scores.models)
+    rows = design.rows("attack", family=family)
+    paired = design.paired(rows)
+    found = (
+        pairs.beyond(design, paired, values) if paired.size else pairs.shifts(design, rows, values)
+    )
+    return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """Which judgments ended without a score, as shares that are compared as scores are.

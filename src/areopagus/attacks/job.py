@@ -57,8 +57,9 @@ def attack(
             eight built-in responses when left out.
         panel: who judges; the embedded baseline when left out.
         on_progress: as of `Panel.score_many`.
-        options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
-            neutralise, level, alpha, columns, limit, out, resume, max_cost.
+        options: as in `AttackConfig`: families, corpus, strings, placements, texts, threshold,
+            controls, neutralise, search, search_model, try_datamark, margin, level, alpha, columns,
+            limit, out, resume, max_cost, and others.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -68,7 +69,7 @@ def attack(
     """
     with opened(panel) as spec:
         config = AttackConfig.checked(**options)
-        return run_job(AttackJob(spec, responses, config, on_progress=on_progress))
+        return run_job(attack_job(spec, responses, config, on_progress=on_progress))
 
 
 async def aattack(
@@ -76,7 +77,22 @@ async def aattack(
 ) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
     config = AttackConfig.checked(**options)
-    return await run_async(AttackJob(panel.spec, responses, config, on_progress=on_progress).run())
+    job = attack_job(panel.spec, responses, config, on_progress=on_progress)
+    return await run_async(job.run())
+
+
+def attack_job(
+    panel: PanelSpec, responses: Any, config: AttackConfig, *, on_progress: OnProgress = None
+) -> AttackJob:
+    """The job that the options describe: with a search for texts before it, or without.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+    """
+    from .search import SearchJob
+
+    kind = SearchJob if config.search else AttackJob
+    return kind(panel, responses, config, on_progress=on_progress)
 
 
 def rescore(
@@ -201,6 +217,7 @@ class AttackJob(PanelStage[AttackRun]):
         if not tried:
             raise InputError("no family has a text for the placements chosen")
         self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
+        self.tested_families = self.families
         left_out = [family.id for family in families if family.id not in tried]
         notices = list(self.dataset.notices)
         if left_out:
@@ -214,10 +231,15 @@ class AttackJob(PanelStage[AttackRun]):
                 "responses_sha256": fingerprint(self.dataset.rows),
                 "families": {family.id: family.sha256 for family in families},
                 "plan": config.plan,
+                **self.more_identity(),
             },
             name=name,
             on_progress=on_progress,
         )
+
+    def more_identity(self) -> dict[str, Any]:
+        """What else makes the run this run."""
+        return {}
 
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""
@@ -260,7 +282,7 @@ class AttackJob(PanelStage[AttackRun]):
         schema = panel.judge_prompt.schema
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
-        asks = {family.id: family.asks for family in self.families}
+        asks = {family.id: family.asks for family in self.tested_families}
         scores = effects.read_panel_scores(folder, ids, panel.criteria)
         found = effects.estimate(
             self.trials, self.dataset.rows, asks, scores, self.attack_config,
@@ -283,7 +305,7 @@ class AttackJob(PanelStage[AttackRun]):
             "source": self.dataset.name,
             "notices": list(self.notices),
             "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
-            "families": {family.id: family.label for family in self.families},
+            "families": {family.id: family.label for family in self.tested_families},
             "provenance": {
                 family.id: family.provenance for family in self.families if family.verbatim
             },
