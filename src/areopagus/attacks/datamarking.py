@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ..aggregation.common_judges import common_judges
-from ..aggregation.effects import Effect, mean_effects
-from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.effects import Effect, mean_effects, mean_over_prompts
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import estimate, number, p_value, units
 from ..records.estimates import Estimates, estimates_by, select
@@ -19,6 +17,7 @@ from ..reports.document import Part, Section
 from ..reports.views import Measure, estimates_table
 from .config import AttackConfig
 from .effects import NOT_SCORED, Design, Floats, Scores, family_effects
+from .outcomes import tested_differences
 from .trials import BaseResponse, Trial
 
 if TYPE_CHECKING:
@@ -112,22 +111,16 @@ def _add_families(
         names.append(family)
         sides.append(by_prompt)
         columns.append(by_prompt[1] - by_prompt[0])
-    effects_of = mean_effects(
-        np.stack(columns, axis=1), of="marked − plain, as demanded", level=design.config.level,
-        families=["families of attacks, Holm"] * len(names),
+    config, by_demand = design.config, "as demanded"
+    tested = tested_differences(
+        columns, what=f"marked − plain, {by_demand}", family="families of attacks",
+        alpha=config.alpha, level=config.level,
     )  # fmt: skip
-    for family, (before, after), effect in zip(names, sides, effects_of, strict=True):
+    for family, (before, after), difference in zip(names, sides, tested, strict=True):
         for measure, values in (("plain", before), ("marked", after)):
-            known = values[~np.isnan(values)]
-            one: Estimate = undefined("no prompt was scored both ways", method=measure)
-            if known.size:
-                one = mean_effects(values[:, None], of=measure, tests=("t",))[0].mean
-            found.add("datamark families", measure, _untested(one), group=family)
-        found.add("datamark families", "difference", effect.mean, group=family)
-
-
-def _untested(one: Estimate) -> Estimate:
-    return replace(one, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None)
+            mean = mean_over_prompts(values, level=config.level, what=f"{measure}, {by_demand}")
+            found.add("datamark families", measure, mean, group=family)
+        found.add("datamark families", "difference", difference, group=family)
 
 
 def datamark_told(estimates: pd.DataFrame, margin: float) -> Iterator[str]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..aggregation.effects import mean_effects, mean_over_prompts
+from ..aggregation.effects import mean_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..errors import InputError
@@ -46,6 +46,7 @@ from .config import AttackConfig
 from .effects import Design, family_effects
 from .families import AttackFamily, texts_of
 from .job import AttackJob
+from .outcomes import tested_differences
 from .strings import MOST_CHARACTERS
 from .trials import response_rows, trials, values_of
 
@@ -246,14 +247,14 @@ class SearchJob(AttackJob):
         for turn in range(config.search_rounds + 1):
             if turn:
                 wanted = await self._reworded(client, asked)
-            if client.stopped or self.over_budget:
+            if self._is_cut_short(client):
                 return False
             wanted = {family: texts for family, texts in wanted.items() if texts}
             if not wanted:
                 break
             await self._score(turn, wanted)
             counts.update(self.outcome["search"]["counts"])
-            if client.stopped or self.over_budget:
+            if self._is_cut_short(client):
                 return False
         self.outcome["search"] = {"rounds": config.search_rounds, "counts": dict(counts)}
         found = {
@@ -263,6 +264,9 @@ class SearchJob(AttackJob):
         with replaced(self.path / SEARCH_FILE) as path:
             path.write_text(json.dumps(found, indent=1), encoding="utf-8")
         return True
+
+    def _is_cut_short(self, client: Client) -> bool:
+        return client.stopped or self.over_budget
 
     def _read(self) -> bool:
         """Takes the end of an earlier search from the folder; whether there is one."""
@@ -404,12 +408,11 @@ class SearchJob(AttackJob):
             else np.full(design.n_prompts, np.nan)
             for name in names
         ]
-        tested = mean_effects(
-            np.stack(gains, axis=1) if gains else np.empty((0, 0)),
-            of="text found − text it began with", level=config.level,
-            families=["families searched, Holm"] * len(names),
+        tested = tested_differences(
+            gains, what="text found − text it began with", family="families searched",
+            alpha=config.alpha, level=config.level,
         )  # fmt: skip
-        for name, effect in zip(names, tested, strict=True):
+        for name, gain in zip(names, tested, strict=True):
             _, best = self._ends(name)
             assert best is not None  # noqa: S101  it was tested
             told = "it was chosen by this very figure"
@@ -424,10 +427,11 @@ class SearchJob(AttackJob):
                 values = by_prompt.get(key, by_prompt[name])
                 mean = mean_over_prompts(values, level=config.level, what=f"effect, {measure}")
                 found.add("search", measure, mean, group=name)
-            gain = effect.mean
             if _found_id(name) not in by_prompt:
-                gain = undefined(_NO_BETTER, method=gain.method)
-            found.add("search", "gain", gain, group=name)
+                none = undefined(_NO_BETTER, method=gain.method)
+                found.add("search", "gain", none, group=name)
+            else:
+                found.add("search", "gain", gain, group=name)
 
 
 def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:
