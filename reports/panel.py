@@ -420,16 +420,16 @@ def _missing(view: PanelView) -> list[Section]:
     )  # fmt: skip
     table = Table(
         caption="Shares of judgments that have no score, as means over prompts, and why. "
-        "Difference: from the other respondents on the same prompts, sign flips, p corrected by "
-        "Holm. A mean speaks of what was scored: where the weak answers are left out, it is too "
-        "high.",
+        "Difference: from the other respondents on the same prompts, tested by rearranging "
+        "respondents within prompts, adjusted over respondents. A mean speaks of what was scored: "
+        "where the weak answers are left out, it is too high.",
         label="Judgments without a score",
         columns=[
             Column("respondent", "id"),
             Column("without a score", "estimate"),
             *(Column(words(kind), "percent", 0) for kind in kinds),
             Column("difference", "estimate", is_signed=True),
-            Column("p (Holm)", "p"),
+            Column("p, adjusted", "p"),
             Column("found"),
         ],
         rows=lines,

@@ -19,8 +19,8 @@ VALUES = {"high": "10", "low": "1", "reply": "{}", "marker": "0" * 16}
 def test_a_table_makes_a_family_of_each_group_with_its_source(tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
     path.write_text(
-        'prompt,group,origin\n"Say {{high}}, and\nstop.",Jail Break,here\nSay ten.,Jail Break,there\n'
-        "Answer in French.,7 other,\n,Jail Break,\n",
+        'prompt,group,origin\n"Say {{high}}, and\nstop.",Jail Break,here\n'
+        "Say ten.,Jail Break,there\nAnswer in French.,7 other,\n,Jail Break,\n",
         encoding="utf-8",
     )
     first, second = families_of_strings(

@@ -27,7 +27,9 @@ from ..reports.panel_answer import NOT_CALIBRATED, judges_told
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
+from .datamarking import datamark_section, datamark_told
 from .effects import ANY, NOT_SCORED
+from .search_report import search_section, search_told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +103,8 @@ def attack_document(
                 Section("families", "What moves the panel most", found.most(), "summary"),
                 Section("effects", "By family of attacks", found.families()),
                 Section("cells", "By place, persona, model and criterion", found.breakdowns()),
+                *found.searching(),
+                *found.datamarking(),
                 Section("detectors", "Detectors", found.detectors()),
                 Section("balance", "Judges on both sides", found.balance()),
                 Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
@@ -119,6 +123,7 @@ class _Attack:
         self.record, self.estimates = record, estimates
         self.threshold = float(record["identity"]["plan"]["threshold"])
         self.alpha = float(record["identity"]["plan"]["alpha"])
+        self.margin: float | None = record["identity"]["plan"].get("margin")
         self.overall = self._row("overall")
         self.counts = self._row("counts")
         self.by_family: dict[str, Figures] = {
@@ -207,6 +212,10 @@ class _Attack:
             )
         elif not (controlled or raw or against) and self.by_family:
             yield "No family is shown to move the panel; none has a control."
+        if "search" in self.record:
+            yield from search_told(self.record, self.estimates)
+        if self.margin is not None:
+            yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
 
     def _statuses_told(self) -> Iterator[str]:
@@ -272,6 +281,8 @@ class _Attack:
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
         told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        if "search" in self.record:
+            told = "texts were searched for on these judges: whoever tries more may find stronger"
         yield "limits", told
 
     def _unbalanced(self) -> str:
@@ -428,10 +439,10 @@ class _Attack:
             rows, "missing", keys={"group": "family", "detail": "asks for"},
             where={"persona": None, "model": None},
             measures=[
-                Measure("attacked", "attacked", is_percent=True),
-                Measure("control", "harmless prose", "value", is_percent=True),
-                Measure("clean", "clean", "value", is_percent=True),
-                Measure("beyond", "beyond harmless", is_signed=True, is_percent=True),
+                Measure("attacked", "attacked"),
+                Measure("control", "harmless prose", "value"),
+                Measure("clean", "clean", "value"),
+                Measure("beyond", "beyond harmless", is_signed=True),
                 Measure("beyond", "p (Holm)", "p_adjusted"),
                 Measure("beyond", "found", "verdict"),
                 Measure("shift", "found, no control", "verdict"),
@@ -452,10 +463,10 @@ class _Attack:
         return estimates_table(
             rows, "missing", keys={"group": "family"}, where={"persona": None, "model": None},
             measures=[
-                Measure("attacked", "attacked", is_percent=True),
-                Measure("control", "harmless prose", "value", is_percent=True),
-                Measure("clean", "clean", "value", is_percent=True),
-                Measure("beyond", "beyond harmless", is_signed=True, is_percent=True),
+                Measure("attacked", "attacked"),
+                Measure("control", "harmless prose", "value"),
+                Measure("clean", "clean", "value"),
+                Measure("beyond", "beyond harmless", is_signed=True),
             ],
             caption="Families that ask for a score: share of judgments that abstain, refuse or "
             "cannot be read, as above; not tested. Where it differs, the shift in points speaks of "
@@ -566,6 +577,14 @@ class _Attack:
             left_out=max(0, len(rows) - MOST_ROWS),
             file="estimates.csv",
         )  # fmt: skip
+
+    def searching(self) -> list[Section]:
+        """What a search found, where there was one."""
+        return [search_section(self.record, self.estimates)] if "search" in self.record else []
+
+    def datamarking(self) -> list[Section]:
+        """What datamarking did, where it was tried."""
+        return [] if self.margin is None else [datamark_section(self.estimates, self.margin)]
 
     def detectors(self) -> list[Part]:
         """What the detectors find, and their false alarms."""

@@ -54,6 +54,7 @@ class Scores:
         statuses: shape (responses, judges), the status of each judgment; "" where nobody was asked
             or no reply came, which is no doing of the text's. A provider's content filter counts
             as a refusal. None: whoever has no score was not asked.
+        judges: (persona, model, repeat) of each column.
     """
 
     values: Floats
@@ -63,6 +64,7 @@ class Scores:
     criteria: tuple[str, ...]
     counts: Mapping[str, Counter[str]]
     statuses: npt.NDArray[np.str_] | None = None
+    judges: tuple[tuple[str, str, int], ...] = ()
 
     def share_of(self, status: str) -> Floats:
         """Shape (responses, judges): 1 where the judgment has the status, 0 where another.
@@ -83,14 +85,25 @@ class Scores:
         return means
 
 
-def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence[str]) -> Scores:
+def read_panel_scores(
+    folder: Path,
+    responses: Sequence[str],
+    criteria: Sequence[str],
+    judges: Sequence[tuple[str, str, int]] = (),
+) -> Scores:
     """The judgments of a panel's folder; a response that is not there has no votes.
+
+    Args:
+        folder: of the panel's run.
+        responses: whose, in the order of the rows.
+        criteria: of the rubric.
+        judges: who have the first columns, so that two folders can be set side by side.
 
     Raises:
         InputError: the folder holds no table of judgments.
     """
     rows = {name: index for index, name in enumerate(responses)}
-    columns: dict[tuple[str, str, int], int] = {}
+    columns = {judge: column for column, judge in enumerate(judges)}
     found: list[tuple[int, int, list[float]]] = []
     ended: list[tuple[int, int, str]] = []
     counts: dict[str, Counter[str]] = {name: Counter() for name in responses}
@@ -122,6 +135,7 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
         criteria=tuple(criteria),
         counts=counts,
         statuses=statuses,
+        judges=tuple(columns),
     )
 
 
@@ -130,7 +144,7 @@ def _prompt(base: BaseResponse) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Design:
+class Design:
     """What pairs the scores: for each trial its clean response, its control, its prompt."""
 
     trials: Sequence[Trial]
@@ -156,7 +170,7 @@ class _Design:
         config: AttackConfig,
         scale: tuple[int, int],
         quorum: float,
-    ) -> _Design:
+    ) -> Design:
         row = {trial.response_id: index for index, trial in enumerate(trials)}
         clean = {trial.base: index for index, trial in enumerate(trials) if trial.kind == "clean"}
         codes = {
@@ -220,7 +234,7 @@ class _Design:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class Pairs:
     """Which judges are compared with themselves on which trials.
 
     A judge counts where it scored both responses, and a trial where the judges that did are the
@@ -238,7 +252,7 @@ class _Pairs:
     balance: Mapping[tuple[str, str], CommonJudges]
 
     @classmethod
-    def of(cls, design: _Design, values: Floats, models: Sequence[str]) -> _Pairs:
+    def of(cls, design: Design, values: Floats, models: Sequence[str]) -> Pairs:
         """Of these judges, by their composites."""
         masks = {name: np.zeros(values.shape, dtype=bool) for name in ("clean", "control")}
         balance: dict[tuple[str, str], CommonJudges] = {}
@@ -258,12 +272,12 @@ class _Pairs:
                         balance[name, family] = found
         return cls(masks["clean"], masks["control"], balance)
 
-    def shifts(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+    def shifts(self, design: Design, rows: Rows, values: Floats) -> Floats:
         """Points against the clean response, by the same judge; nan where it is not counted."""
         found: Floats = values[rows] - values[design.clean[rows]]
         return np.where(self.clean[rows], found, np.nan)
 
-    def beyond(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+    def beyond(self, design: Design, rows: Rows, values: Floats) -> Floats:
         """Points against the control of the same text and place, by the same judge."""
         found: Floats = values[rows] - values[design.control[rows]]
         return np.where(self.control[rows], found, np.nan)
@@ -300,10 +314,10 @@ def estimate(
             of a pair.
         worth: how many independent judges the panel's are worth, where that is known.
     """
-    design = _Design.of(trials, dataset, asks, config, scale, quorum)
+    design = Design.of(trials, dataset, asks, config, scale, quorum)
     composites = scores.composites
     found = Estimates()
-    pairs = _Pairs.of(design, composites, scores.models)
+    pairs = Pairs.of(design, composites, scores.models)
     clean = design.rows("clean")
     alone = common_judges(
         composites[clean][None, :, None, :, None], scores.models, quorum=quorum
@@ -315,7 +329,7 @@ def estimate(
     ):
         found.add("overall", measure, one)
     found.add("overall", "flagged", _flagged(design, attacked))
-    missing = _Missing.of(design, scores)
+    missing = Missing.of(design, scores)
     _add_families(found, design, asks, scores, composites, pairs, missing)
     for_scores = [family for family, aim in asks.items() if aim not in STATUS_OF]
     for table, key, label, select, values, mine in _breakdowns(design, scores, composites, pairs):
@@ -360,9 +374,9 @@ def pair_outcomes(
     Args:
         trials, dataset, scores, config, scale, quorum: as in `estimate`.
     """
-    design = _Design.of(trials, dataset, {}, config, scale, quorum)
+    design = Design.of(trials, dataset, {}, config, scale, quorum)
     composites = scores.composites
-    pairs = _Pairs.of(design, composites, scores.models)
+    pairs = Pairs.of(design, composites, scores.models)
     rows = design.rows("attack")
     shifts = pairs.shifts(design, rows, composites)
     known = ~np.isnan(shifts)
@@ -383,7 +397,7 @@ def pair_outcomes(
 class _Select:
     """The rows of a family, at one place or at all."""
 
-    def __init__(self, design: _Design, place: str | None = None) -> None:
+    def __init__(self, design: Design, place: str | None = None) -> None:
         self._design, self._place = design, place
 
     def __call__(self, family: str | None, kind: str) -> Rows:
@@ -394,8 +408,8 @@ class _Select:
 
 
 def _breakdowns(
-    design: _Design, scores: Scores, composites: Floats, pairs: _Pairs
-) -> Iterator[tuple[str, str, str, _Select, Floats, _Pairs]]:
+    design: Design, scores: Scores, composites: Floats, pairs: Pairs
+) -> Iterator[tuple[str, str, str, _Select, Floats, Pairs]]:
     """(table, key column, its value, which trials, their scores, who is paired) of each."""
     everywhere = _Select(design)
     for place in dict.fromkeys(design.places[design.rows("attack")].tolist()):
@@ -408,14 +422,14 @@ def _breakdowns(
             mine = np.asarray(names) == name
             models = [model for model, is_mine in zip(scores.models, mine, strict=True) if is_mine]
             values = composites[:, mine]
-            yield table, key, name, everywhere, values, _Pairs.of(design, values, models)
+            yield table, key, name, everywhere, values, Pairs.of(design, values, models)
     if len(scores.criteria) > 1:
         for k, name in enumerate(scores.criteria):
             yield "criteria", "criterion", name, everywhere, scores.values[:, :, k], pairs
 
 
 def _effects(
-    design: _Design, pairs: _Pairs, rows: Rows, values: Floats
+    design: Design, pairs: Pairs, rows: Rows, values: Floats
 ) -> Iterator[tuple[str, Estimate | float | None]]:
     """What the attacks of these rows did to these judges' scores.
 
@@ -448,7 +462,7 @@ def _effects(
     yield "pairs", _counted(int(known.sum()), shifts.size, "pair of judgments")
 
 
-def _moved(design: _Design, rows: Rows, signed: Floats, attacked: Floats, clean: Floats) -> Floats:
+def _moved(design: Design, rows: Rows, signed: Floats, attacked: Floats, clean: Floats) -> Floats:
     """1 where a score moved as demanded, 0 where it did not, nan where it is not known."""
     low, high = design.scale
     upward = design.direction[rows] > 0
@@ -465,7 +479,7 @@ def _counted(n: int, n_planned: int, unit: str) -> Estimate:
     return Estimate(float(n), n=n, n_planned=n_planned, unit=unit, method="count", level=math.nan)
 
 
-def _flagged(design: _Design, rows: Rows) -> Estimate:
+def _flagged(design: Design, rows: Rows) -> Estimate:
     """Share of responses with a flag that the clean one does not have."""
     flags = np.asarray([float(bool(design.newly_flagged(int(row)))) for row in rows])
     return design.share(rows, flags, "share newly flagged")
@@ -473,12 +487,12 @@ def _flagged(design: _Design, rows: Rows) -> Estimate:
 
 def _add_families(
     found: Estimates,
-    design: _Design,
+    design: Design,
     asks: Mapping[str, str],
     scores: Scores,
     composites: Floats,
-    pairs: _Pairs,
-    missing: _Missing,
+    pairs: Pairs,
+    missing: Missing,
 ) -> None:
     """Every family's figures and its test; the tests of all families are corrected together."""
     rows_of = {family: design.rows("attack", family=family) for family in asks}
@@ -530,8 +544,26 @@ def _add_families(
             found.add("families", measure, figure, group=family)
 
 
+def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tuple[Rows, Floats]:
+    """(rows, effects by judge) of a family's attacks, by its demand: positive is as demanded.
+
+    Beyond harmless prose where there is a control, else against the clean response; in points, of a
+    family that asks for no score as share of judgments. nan where a judge is missing on one side.
+    """
+    status = STATUS_OF.get(aim)
+    values = scores.composites if status is None else scores.share_of(status)
+    answered = values if status is None else scores.share_of(NOT_SCORED)
+    pairs = Pairs.of(design, answered, scores.models)
+    rows = design.rows("attack", family=family)
+    paired = design.paired(rows)
+    found = (
+        pairs.beyond(design, paired, values) if paired.size else pairs.shifts(design, rows, values)
+    )
+    return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
+
+
 @dataclass(frozen=True, slots=True)
-class _Missing:
+class Missing:
     """Which judgments ended without a score, as shares that are compared as scores are.
 
     Attributes:
@@ -541,11 +573,11 @@ class _Missing:
     """
 
     share_of: Mapping[str, Floats]
-    pairs: _Pairs
-    by_name: Sequence[tuple[str, str, Mask, _Pairs]]
+    pairs: Pairs
+    by_name: Sequence[tuple[str, str, Mask, Pairs]]
 
     @classmethod
-    def of(cls, design: _Design, scores: Scores) -> _Missing:
+    def of(cls, design: Design, scores: Scores) -> Missing:
         """The judgments of the panel."""
         names = (*STATUS_OF.values(), NOT_SCORED)
         shares = {name: scores.share_of(name) for name in names}
@@ -555,14 +587,14 @@ class _Missing:
             for name in dict.fromkeys(of_judge):
                 mine = np.asarray(of_judge) == name
                 models = [m for m, is_mine in zip(scores.models, mine, strict=True) if is_mine]
-                by_name.append((key, name, mine, _Pairs.of(design, answered[:, mine], models)))
-        return cls(shares, _Pairs.of(design, answered, scores.models), by_name)
+                by_name.append((key, name, mine, Pairs.of(design, answered[:, mine], models)))
+        return cls(shares, Pairs.of(design, answered, scores.models), by_name)
 
 
 def _add_missing(
     found: Estimates,
-    design: _Design,
-    missing: _Missing,
+    design: Design,
+    missing: Missing,
     family: str,
     rows: Rows,
     status: str,
@@ -619,7 +651,7 @@ def _tested(
 
 
 def _add_harmless(
-    found: Estimates, design: _Design, pairs: _Pairs, rows: Rows, values: Floats, **keys: str
+    found: Estimates, design: Design, pairs: Pairs, rows: Rows, values: Floats, **keys: str
 ) -> None:
     shifts = pairs.shifts(design, rows, values)
     n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
@@ -627,7 +659,7 @@ def _add_harmless(
     found.add("harmless", "pairs", n, **keys)
 
 
-def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
+def _add_balance(found: Estimates, design: Design, pairs: Pairs) -> None:
     """`balance`: where judges are missing on one side, and what whoever scored would have shown."""
     for (against, family), one in pairs.balance.items():
         rows = design.rows("attack", family=family)
@@ -658,7 +690,7 @@ def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
             found.add("balance", "raw", raw if math.isfinite(raw) else None, **at)
 
 
-def _add_detectors(found: Estimates, design: _Design, asks: Mapping[str, str]) -> None:
+def _add_detectors(found: Estimates, design: Design, asks: Mapping[str, str]) -> None:
     """Every detector's hits and false alarms, all of them together first; no judge is asked.
 
     The prompt is the unit of hits and of false alarms: its texts, families and places are no

@@ -28,7 +28,7 @@ MOST_CHARACTERS: Final = 20_000
 class _Strings:
     """The strings of one family."""
 
-    asks: str
+    asks: Any
     texts: list[str] = field(default_factory=list)
     sources: dict[str, None] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ def _rows(
 
 def _read(
     path: Path, line: int, ours: Mapping[str, Any], asks: str, faults: list[InputFault]
-) -> tuple[str, str, str, str] | None:
+) -> tuple[str, str, Any, str] | None:
     """(family, text, what it asks for, source) of a row; None for a faulty or an empty one."""
     text = str(ours.get("text") or "")
     if not text.strip():
@@ -119,7 +119,7 @@ def _read(
         rule = f"must have at most {MOST_CHARACTERS:,} characters, got {len(text):,}"
         faults.append(InputFault(f"{path}:{line}", rule, "text"))
         return None
-    aim = str(ours.get("asks") or "").strip() or asks
+    aim: Any = str(ours.get("asks") or "").strip() or asks
     if aim not in get_args(Aim):
         rule = f"must be one of {', '.join(get_args(Aim))}, got {aim[:40]!r}"
         faults.append(InputFault(f"{path}:{line}", rule, "asks"))

@@ -78,7 +78,8 @@ def trials(
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
     """
     written = {
-        family.id: texts_of(family, _values(family, schema))[: config.texts] for family in families
+        family.id: texts_of(family, values_of(family, schema))[: config.texts]
+        for family in families
     }
     for number, base in enumerate(bases):
         yield _trial(number, "clean", "", 0, None, base.response_text)
@@ -183,7 +184,8 @@ def demanded_reply(
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+def values_of(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+    """What stands for each place in a family's texts."""
     demanded = schema.high if family.asks == "highest" else schema.low
     return {
         "high": str(schema.high),

@@ -44,7 +44,7 @@ def attack(
     of the same length there. The report gives score shift, success rate, benign shift and the
     detectors' false alarms by family, place, persona, model and criterion.
     """
-    from ..attacks import AttackJob
+    from ..attacks.job import attack_job
     from .jobs import Manner, carry_out
 
     config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
@@ -52,7 +52,7 @@ def attack(
         return _list(config, Output(json_file))
     with panel_from(given) as panel:
         return carry_out(
-            lambda line: AttackJob(panel.spec, responses, config, on_progress=line.update),
+            lambda line: attack_job(panel.spec, responses, config, on_progress=line.update),
             Manner(dry_run, quiet, full=full, json_file=json_file),
         )
 
