@@ -224,7 +224,7 @@ def estimate_at(
 ) -> Estimate | None:
     """The one estimate of these keys, of which None has to be null; the first of several."""
     (rows,) = _mask(frame, {"table": table, "measure": measure, **keys}).nonzero()
-    return estimate_of(frame.iloc[int(rows[0])]) if len(rows) else None
+    return estimate_of(frame.iloc[int(rows[0])].to_dict()) if len(rows) else None
 
 
 def estimates_by(
@@ -248,12 +248,17 @@ def estimates_by(
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns in order, with one type each also where all of it is missing."""
-    found = frame.reindex(columns=list(COLUMNS))
-    texts = ["table", *KEYS, "measure", *_TEXTS]
-    found[texts] = found[texts].astype("object").where(found[texts].notna(), None)
-    for name in _WHOLE:
-        found[name] = found[name].astype("Int64")
-    for name in _FIGURES:
-        if name not in (*_WHOLE, *_TEXTS):
-            found[name] = found[name].astype("float64")
-    return found
+    import pandas as pd
+
+    found: dict[str, Any] = {}
+    for name in COLUMNS:
+        given = frame[name] if name in frame.columns else pd.Series(None, frame.index, object)
+        if name in _WHOLE:
+            found[name] = given.astype("Int64")
+        elif name in _FIGURES and name not in _TEXTS:
+            found[name] = given.astype("float64")
+        else:
+            texts = given.to_numpy(object, copy=True)
+            texts[pd.isna(texts)] = None
+            found[name] = pd.Series(texts, frame.index, object)
+    return pd.DataFrame(found, index=frame.index)
