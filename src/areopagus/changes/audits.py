@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,9 +26,9 @@ from ..audits.definition import Contrast, Definition
 from ..audits.estimate import CROSS, columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
-from ..formats import listed, words
+from ..formats import words
 from ..records.estimates import KEYS, estimates_of
-from .figures import ANSWER, Figure
+from .figures import ANSWER, Figure, Paired, models_paired
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,25 +55,6 @@ _TESTS: Final = (
 """Tables of counts, of tests, and of what is not the model's."""
 
 
-@dataclass(frozen=True)
-class Paired:
-    """What two runs have in common, and its figures.
-
-    Attributes:
-        title: of the page.
-        figures: before and after.
-        notices: what a reader must know first.
-        trust: (word, sentence).
-        untested: what is left out of the comparison, and why.
-    """
-
-    title: str
-    figures: Sequence[Figure]
-    notices: Sequence[str]
-    trust: Sequence[tuple[str, str]]
-    untested: Sequence[tuple[str, str]] = ()
-
-
 def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
     """The figures of two runs of one audit.
 
@@ -84,16 +64,19 @@ def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
         InputError: two audits, or no model or no prompt in common.
     """
     runs = before, after
-    definition = after.definition
+    known = after.known_audit
+    # As this version has it: what a change is tested on may not be said in an earlier one's.
+    definition = after.definition if known is None else known[0].defined(known[1])
     if definition.name != before.definition.name:
         fault = f"is the audit {definition.name!r}, {before.path} is {before.definition.name!r}"
         raise InputError([InputFault(str(after.path), fault)])
-    pairs = _pairs(runs)
+    pairs = models_paired([(str(run.path), run.targets) for run in runs])
     figures: list[Figure] = []
     untested: dict[str, str] = {}
     trust: list[tuple[str, str]] = []
     for names in pairs:
-        pair = _Pair(runs, definition, names, whose=f", {names[1]}" if len(pairs) > 1 else "")
+        pair = Pair.read_from(runs, definition, names)
+        pair.whose = f", {names[1]}" if len(pairs) > 1 else ""
         figures += pair.figures()
         untested |= pair.untested
         trust.append(pair.trust())
@@ -104,32 +87,42 @@ def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
     return Paired(title, figures, notices, trust, list(untested.items()))
 
 
-def _pairs(runs: Sequence[AuditRun]) -> list[tuple[str, str]]:
-    one, other = (run.targets for run in runs)
-    same = [(name, name) for name in one if name in other]
-    if same:
-        return same
-    if len(one) == len(other) == 1:
-        return [(one[0], other[0])]
-    fault = f"has {listed(other)}, {runs[0].path} has {listed(one)}: no model in common"
-    raise InputError([InputFault(str(runs[1].path), fault)])
+@dataclass(eq=False)
+class Pair:
+    """One model before and after.
 
+    Attributes:
+        definition: of the audit; what a single run is tested for is not wanted here.
+        known: the audit and its options, where it came with the package.
+        view: of the later run, for what figures are called.
+        replied, read: the answers before and after, of items that both have a reply to, or an
+            answer with a value.
+        n_planned: units planned in either run.
+        n_items: in either run, the same in both, with a reply in both, with a value in both.
+        whose: what stands behind the name of a figure, where there are several models.
+    """
 
-class _Pair:
-    """One model before and after."""
+    definition: Definition
+    known: tuple[Any, Any] | None
+    view: AuditView
+    replied: Sequence[HeldAnswers]
+    read: Sequence[HeldAnswers]
+    n_planned: int
+    n_items: tuple[int, int, int, int] = (0, 0, 0, 0)
+    whose: str = ""
+    untested: dict[str, str] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        runs: Sequence[AuditRun],
-        definition: Definition,
-        names: tuple[str, str],
-        *,
-        whose: str,
-    ) -> None:
-        self.runs, self.whose, self.name = runs, whose, names[1]
-        # What a single run is tested for is not wanted here, and takes its time block by block.
-        self.definition = definition.model_copy(update={"resamples": 0})
-        self.untested: dict[str, str] = {}
+    def __post_init__(self) -> None:
+        self.definition = self.definition.model_copy(update={"resamples": 0})
+        if self.known is not None and hasattr(self.known[1], "resamples"):
+            audit, options = self.known
+            self.known = audit, options.model_copy(update={"resamples": 0})
+
+    @classmethod
+    def read_from(
+        cls, runs: Sequence[AuditRun], definition: Definition, names: tuple[str, str]
+    ) -> Pair:
+        """The model of the first name before, that of the second after."""
         given = [
             HeldAnswers.read(run.path / ANSWERS_FILE, name, names[1])
             for run, name in zip(runs, names, strict=True)
@@ -145,15 +138,24 @@ class _Pair:
             common.intersection(*(set(one["item_id"][is_one(one["status"])]) for one in frames))
             for is_one in (lambda s: ~s.isin(_NO_REPLY), lambda s: s == "classified")
         )
-        self.n_items = len(texts[0].keys() | texts[1].keys()), len(common), len(replied), len(read)
-        self.all, self.read = (
+        kept = [
             [
                 one.only(frame["item_id"].isin(items).to_numpy())
                 for one, frame in zip(given, frames, strict=True)
             ]
             for items in (replied, read)
-        )
-        self.n_planned = len(set().union(*(set(one[definition.unit]) for one in frames)))
+        ]
+        return cls(
+            definition, runs[1].known_audit,
+            AuditView(definition, runs[1].record, runs[1].estimates), kept[0], kept[1],
+            n_planned=len(set().union(*(set(one[definition.unit]) for one in frames))),
+            n_items=(len(texts[0].keys() | texts[1].keys()), len(common), len(replied), len(read)),
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The model's, after."""
+        return self.read[1].targets[0]
 
     def trust(self) -> tuple[str, str]:
         """How many prompts are paired, and what became of the others."""
@@ -177,7 +179,7 @@ class _Pair:
             for one, code in zip(self.read, codes, strict=True)
         ]
         blocks = self._blocks(codes, len(names))
-        view = _Named(AuditView(self.definition, self.runs[1].record, self.runs[1].estimates))
+        view = _Named(self.view, self.definition)
         found: list[Figure] = []
         for place in dict.fromkeys(place for side in sides for place in side):
             before, after = (side.get(place) for side in sides)
@@ -235,25 +237,15 @@ class _Pair:
 
     def _own(self, held: HeldAnswers) -> pd.DataFrame | None:
         """What the audit's class estimates; None where it did not come with the package."""
-        if self._known is None:
+        if self.known is None:
             return None
-        audit, options = self._known
+        audit, options = self.known
         found = audit.own_estimates(held, options)
         return None if found is None else found.frame()
 
-    @cached_property
-    def _known(self) -> tuple[Any, Any] | None:
-        known = self.runs[1].known_audit
-        if known is None:
-            return None
-        audit, options = known
-        if hasattr(options, "resamples"):
-            options = options.model_copy(update={"resamples": 0})
-        return audit, options
-
     def _blocks(self, codes: Sequence[Codes], n: int) -> list[tuple[Values, Values]]:
         """Before and after, what the class estimates without each block of units."""
-        if self._known is None or not self.definition.tables:
+        if self.known is None or not self.definition.tables:
             return []
         size = min(n, BLOCKS)
         found = []
@@ -277,8 +269,8 @@ class _Pair:
 
     def _replies(self) -> Iterator[Figure]:
         """What became of what was asked, of items that both runs have a reply to."""
-        codes, names = _codes(self.all, self.definition.unit)
-        status = [one.frame(["status"])["status"] for one in self.all]
+        codes, names = _codes(self.replied, self.definition.unit)
+        status = [one.frame(["status"])["status"] for one in self.replied]
         for measure, title in _REPLIES.items():
             of = _UNREAD if measure == "unread" else (measure,)
             terms: list[list[Term]] = []
@@ -370,8 +362,8 @@ def _once(figures: Sequence[Figure]) -> Iterator[Figure]:
 class _Named:
     """What the figures of an audit are called, and how they are read."""
 
-    def __init__(self, view: AuditView) -> None:
-        self.view, self.definition = view, view.definition
+    def __init__(self, view: AuditView, definition: Definition) -> None:
+        self.view, self.definition = view, definition
         self.every = view.names(*view.labels)
         self.titles = {
             (table.table, one.name): one.title or words(one.name)

@@ -9,7 +9,7 @@ lie inside the margin (two one-sided tests, Holm over the same figures).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.paired_change import change_of_limits
 from ..audits.decisions import consistent
-from ..formats import units
+from ..errors import InputError, InputFault
+from ..formats import listed, units
 from ..records.estimates import Estimates
 
 Floats = npt.NDArray[np.float64]
@@ -93,6 +94,25 @@ class Figure:
             "null": self.null, "null_name": self.null_name, "digits": self.digits,
             "worse": self.worse, "tested": self.is_rising_of,
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What two runs have in common, and its figures.
+
+    Attributes:
+        title: of the page.
+        figures: before and after.
+        notices: what a reader must know first.
+        trust: (word, sentence).
+        untested: what is left out of the comparison, and why.
+    """
+
+    title: str
+    figures: Sequence[Figure]
+    notices: Sequence[str]
+    trust: Sequence[tuple[str, str]]
+    untested: Sequence[tuple[str, str]] = ()
 
 
 def add_changes(
@@ -180,3 +200,37 @@ def _undefined(one: Figure) -> Estimate:
     value = one.after.value - one.before.value
     found = undefined(reason, unit=one.unit, method="after less before", n=one.n)
     return replace(found, value=value, n_planned=one.n_planned, verdict="undefined")
+
+
+def models_paired(runs: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:
+    """Models by name, or the only ones with each other.
+
+    Args:
+        runs: of both, the folder and its models.
+
+    Raises:
+        InputError: no model in common.
+    """
+    (path, one), (other_path, other) = runs
+    same = [(name, name) for name in one if name in other]
+    if same:
+        return same
+    if len(one) == len(other) == 1:
+        return [(one[0], other[0])]
+    fault = f"has {listed(other)}, {path} has {listed(one)}: no model in common"
+    raise InputError([InputFault(other_path, fault)])
+
+
+def what_differs(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, within: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """(name, before, after) of every field in which two records differ."""
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        where = f"{within}.{name}" if within else name
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from what_differs(old, new, within=where)
+        else:
+            yield where, old, new

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..changes import compare
 from ..errors import InputError, InputFault
 from ..records.run_folder import TEXTS_FILE, replaced, unwritable
-from ..run import compare
 from .index import index_file
 from .listing import ListedRun, Listing
 from .pages import run_document, write_page
