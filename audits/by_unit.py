@@ -39,7 +39,7 @@ def by_unit(
         units: the values of `_unit`, in the order of the arrays.
     """
     at = {name: k for k, name in enumerate(units)}
-    code = answers["_unit"].map(at).to_numpy(dtype=np.int64)
+    code = _codes(answers["_unit"], at)
     found: dict[Place, tuple[Term, ...]] = {}
     for name, outcome in definition.read_outcomes.items():
         values = values_of(outcome, answers)
@@ -62,9 +62,13 @@ def by_unit(
     return found
 
 
+def _codes(units: pd.Series, at: Mapping[str, int]) -> npt.NDArray[np.int64]:
+    return np.asarray(units.map(at).to_numpy(), dtype=np.int64)
+
+
 def _ratio(values: Floats, code: npt.NDArray[np.int64], n: int) -> tuple[Term, ...]:
     known = ~np.isnan(values)
-    sums = np.bincount(code[known], weights=values[known], minlength=n)
+    sums = np.bincount(code[known], weights=values[known], minlength=n).astype(np.float64)
     sizes = np.bincount(code[known], minlength=n).astype(np.float64)
     return ((sums, sizes, 1.0),)
 
@@ -105,8 +109,8 @@ def _changed(change: Change, answers: pd.DataFrame, at: Mapping[str, int]) -> tu
     groups = first.groupby(list(change.within), sort=False)
     whole = groups[change.of].agg(["size", "count", "nunique"]).assign(unit=groups["_unit"].first())
     whole = whole[(whole["size"] == 2) & (whole["count"] == 2)]
-    code = whole["unit"].map(at).to_numpy(dtype=np.int64)
-    return _ratio((whole["nunique"] == 2).to_numpy(dtype=np.float64), code, len(at))
+    is_other = np.asarray((whole["nunique"] == 2).to_numpy(), dtype=np.float64)
+    return _ratio(is_other, _codes(whole["unit"], at), len(at))
 
 
 def _contrast(

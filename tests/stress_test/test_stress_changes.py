@@ -104,7 +104,8 @@ def test_a_kept_comparison_is_a_folder_of_results_like_others(
     assert isinstance(found, Changes)
     kept = found.write(tmp_path / "kept", figures=False)
     again = run_of(tmp_path / "kept")
-    assert again.document() == kept.document() == found.document()
+    assert again.text == kept.text
+    assert again.document().headline == found.document().headline
     assert again.estimates.equals(found.estimates)
     assert "alike" in again.text
     with pytest.raises(InputError, match="holds another run"):

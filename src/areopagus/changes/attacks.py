@@ -101,6 +101,17 @@ class _Common:
             ([one for one, _ in both], [other for _, other in both]),
         )
 
+    def of_families(self, names: set[str]) -> _Common:
+        """The trials of these families alone; those of "" are the clean responses."""
+        kept = [k for k, trial in enumerate(self.trials) if trial.family in names]
+        before, after = ([rows[k] for k in kept] for rows in self.rows)
+        return _Common([self.trials[k] for k in kept], self.dataset, (before, after))
+
+
+def _sorted(names: Sequence[tuple[str, str]]) -> list[int]:
+    """The places of the names, sorted."""
+    return [k for _, k in sorted((name, k) for k, name in enumerate(names))]
+
 
 def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
     """The effects of two attacks on the trials that both have.
@@ -121,11 +132,7 @@ def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
     if not asks:
         fault = f"no attacked response is the same, letter for letter, as in {before.path}"
         raise InputError([InputFault(str(after.path), fault)])
-    kept = [name in ("", *asks) for name in (trial.family for trial in common.trials)]
-    common = _Common(
-        [t for t, keep in zip(common.trials, kept, strict=True) if keep], common.dataset,
-        tuple([r for r, keep in zip(rows, kept, strict=True) if keep] for rows in common.rows),
-    )  # type: ignore[arg-type]  # fmt: skip
+    common = common.of_families({"", *asks})
     scores, same_judges = _scores(attacks, common)
     prompts = list(dict.fromkeys(base.prompt_text or base.prompt_id for base in common.dataset))
     planned = {base.prompt_text or base.prompt_id for attack in attacks for base in attack.dataset}
@@ -163,7 +170,7 @@ def _scores(attacks: Sequence[_Attack], common: _Common) -> tuple[list[Scores], 
     judges = [list(zip(one.personas, one.models, strict=True)) for one in given]
     if Counter(judges[0]) != Counter(judges[1]):
         return given, False
-    order = [sorted(range(len(mine)), key=lambda k, mine=mine: mine[k]) for mine in judges]
+    order = [_sorted(mine) for mine in judges]
     values = [one.values[:, at] for one, at in zip(given, order, strict=True)]
     missing = np.isnan(values[0]) | np.isnan(values[1])
     return [

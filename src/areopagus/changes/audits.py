@@ -134,10 +134,10 @@ class Pair:
         if not common:
             fault = f"no prompt is the same, letter for letter, as in {runs[0].path}"
             raise InputError([InputFault(str(runs[1].path), fault)])
-        replied, read = (
-            common.intersection(*(set(one["item_id"][is_one(one["status"])]) for one in frames))
-            for is_one in (lambda s: ~s.isin(_NO_REPLY), lambda s: s == "classified")
-        )
+        replied, read = set(common), set(common)
+        for one in frames:
+            replied &= set(one["item_id"][~one["status"].isin(_NO_REPLY)])
+            read &= set(one["item_id"][one["status"] == "classified"])
         kept = [
             [
                 one.only(frame["item_id"].isin(items).to_numpy())
@@ -186,8 +186,11 @@ class Pair:
             shown = view.shown(place)
             if shown is None:
                 continue
-            if before is None or after is None or not (before.has_interval or after.has_interval):
+            if before is None or after is None:
                 self._leave_out(place, before or after)
+                continue
+            if not (place in terms[0] or before.has_interval or after.has_interval):
+                self._leave_out(place, after)
                 continue
             table, measure, keys = place
             column, n, more = self._column(place, sides, terms, blocks, view.rises_with(measure))
@@ -199,6 +202,9 @@ class Pair:
                     **{**shown, "label": f"{shown['label']}{self.whose}"}, **more,
                 )
             )  # fmt: skip
+        if self.known is None:
+            own = {one.section: _OWN_CODE for one in self.definition.table_views}
+            self.untested |= own
         # Of a difference that is an outcome too, the sides are named in the table of differences.
         tables = {ANSWER: -1, **dict.fromkeys(self.definition.differences, -2)}
         found.sort(key=lambda one: tables.get(one.table, tables.get(one.family, 0)))
@@ -277,7 +283,7 @@ class Pair:
             shares = []
             for code, mine in zip(codes, status, strict=True):
                 hits = mine.isin(of).to_numpy(dtype=np.float64)
-                sums = np.bincount(code, weights=hits, minlength=len(names))
+                sums = np.bincount(code, weights=hits, minlength=len(names)).astype(np.float64)
                 sizes = np.bincount(code, minlength=len(names)).astype(np.float64)
                 terms.append([(sums, sizes, 1.0)])
                 share = cluster_share(sums, sizes, unit=self.definition.unit_word)
@@ -429,7 +435,8 @@ class _Named:
         self, name: str, contrast: Contrast, table: str, measure: str, keys: Mapping[str, str]
     ) -> dict[str, Any] | None:
         names = self.view.contrast_names(contrast)
-        group = names["group"].get(keys["group"], keys["group"])
+        of = keys.get("group", "")
+        group = names["group"].get(of, of)
         if table == name and measure == "difference":
             return {
                 "label": f"{contrast.title} of {group}", "digits": contrast.digits, "null": 0.0,

@@ -157,9 +157,8 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     small = [one for one in small if one not in alike]
     open_ = [one for one in rest if one not in alike and one not in small]
     if open_:
-        whole = "no figure is" if len(open_) == len(answer) else "not"
-        told = f"{whole} shown to have changed"
-        yield sentence(f"{told}: {_named(open_)}")
+        head = "no figure is" if len(open_) == len(answer) else "not"
+        yield sentence(f"{head} shown to have changed: {_named(open_)}")
     if alike:
         yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
     if small:
