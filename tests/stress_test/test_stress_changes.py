@@ -11,7 +11,7 @@ import pytest
 from stress_world import Bench, StressWorld, read_csv, write_csv
 
 import areopagus
-from areopagus import InputError, StressRun
+from areopagus import InputError, StressRun, gate
 from areopagus.any_report import run_of
 from areopagus.changes import Changes
 from areopagus.records.estimates import estimate_at
@@ -110,3 +110,18 @@ def test_a_kept_comparison_is_a_folder_of_results_like_others(
     assert "alike" in again.text
     with pytest.raises(InputError, match="holds another run"):
         areopagus.compare(*both, margin=0.1).write(tmp_path / "kept")  # type: ignore[union-attr]
+
+
+def test_a_gate_stops_at_a_model_that_gives_way_more_and_lets_a_better_one_pass(
+    both: tuple[StressRun, StressRun],
+) -> None:
+    weak, better = both
+    worse = gate(weak, better, margin=0.5)
+    assert (worse.outcome, worse.exit_code) == ("worse", 5)
+    assert "degradation under emotion agree" in worse.sentence()
+    assert (worse.n_figures, worse.difference.n) == (5, 8)
+    assert gate(better, weak, margin=3.0).outcome == "not worse"
+    undecided = gate(better, weak, margin=0.01)
+    assert (undecided.outcome, undecided.exit_code) == ("undecided", 6)
+    with pytest.raises(InputError, match="says what is worse"):
+        gate(weak, better, criterion="beauty")

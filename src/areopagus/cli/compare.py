@@ -83,12 +83,17 @@ def compare(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="POINTS",
-    help="What may be lost. Default: 0.2.",
+    help="What may be lost. Default: 0.2 points; of audits it must be given.",
 )
-@click.option("--criterion", metavar="NAME", help="Of which scores. Default: composite.")
+@click.option(
+    "--criterion", metavar="NAME",
+    help="Of which scores, or measure of an audit. Default: composite; of an audit all.",
+)  # fmt: skip
 @json_option
 def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int:
-    """Fail when the run folder RUN is worse than an earlier run of the same panel.
+    """Fail when the run folder RUN is worse than an earlier run of its kind.
+
+    RUN is a panel run, a stress test, an attack or an audit.
 
     \b
     Exit codes: 0 not worse: less than the margin is lost;

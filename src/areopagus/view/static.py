@@ -130,7 +130,7 @@ def _pairs(
         found = [known.get(Path(name).as_posix()) for name in names]
         for name, run in zip(names, found, strict=True):
             if run is None or not run.is_comparable:
-                faults.append(InputFault(name, "is no panel run with figures in the list"))
+                faults.append(InputFault(name, "is no run in the list that can be compared"))
         first, second = found
         if first is not None and second is not None:
             pairs.append((first, second))
