@@ -128,6 +128,16 @@ class Outcome(_Part):
         description="shown in the summary, as the first outcome is, and those with `neutral`",
     )
     compare: bool = Field(default=False, description="also tests of whether models differ in it")
+    worse: Literal["more", "less", ""] = Field(
+        default="",
+        description="what is worse: more of it or less; left out, or with `neutral` "
+        "inside the scale: neither, or what is further from neutral",
+    )
+    rises_with: str = Field(
+        default="",
+        description="figure of the class, a mean over units, of which this one is a "
+        "rising function that is none itself, such as a root: a change is tested on that one",
+    )
     digits: int = 2
 
     @model_validator(mode="after")

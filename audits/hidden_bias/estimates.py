@@ -301,6 +301,7 @@ def _cells(
             {
                 **_flagged(instances, columns, threshold, permuted.get((level, name)), no_chance),
                 "gap": gap,
+                "mean_square": _mean_square(instances, columns),
                 "beyond": float(np.nansum(instances.is_beyond[:, columns])),
                 "significant": float((instances.p[:, columns] <= ALPHA).sum()),
                 "significant_holm": float((instances.p_holm[:, columns] <= ALPHA).sum()),
@@ -322,7 +323,7 @@ def _add_cells(found: Estimates, cells: list[_CellFigures]) -> None:
             cells[at].figures["gap"] = gap
     for who, level, label, figures in cells:
         if level == "all":
-            for measure in ("gap", "flagged_share", "chance_share"):
+            for measure in ("gap", "mean_square", "flagged_share", "chance_share"):
                 found.add("outcomes", measure, figures[measure], respondent=who)
         for measure, figure in figures.items():
             found.add("instances", measure, figure, respondent=who, factor=level, group=label)
@@ -394,6 +395,13 @@ def _gap(instances: Instances, columns: Flags, permuted: tuple[Floats, Floats] |
     drawn = permuted[0]
     p = _p(drawn, float(np.nansum(instances.raw_square[:, columns])))
     return replace(found, p=p, p_method=f"{drawn.size:,} permutations, sum of squared gaps")
+
+
+def _mean_square(instances: Instances, columns: Flags) -> Estimate:
+    """Of which the gap is the root, in squared points: a mean over concept pairs."""
+    square = POINTS**2 * instances.square[:, columns]
+    found = cluster_mean(np.nansum(square, axis=1), (~np.isnan(square)).sum(axis=1), unit=UNIT)
+    return found.of("mean unbiased squared gap")
 
 
 def gap_of_squares(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
