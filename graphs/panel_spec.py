@@ -90,7 +90,7 @@ class PanelSpec:
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.judge_prompt.schema.criteria
+        return self.judge_prompt.criteria
 
     @property
     def is_demonstration(self) -> bool:
@@ -120,8 +120,11 @@ class PanelSpec:
             "anchors": judge_prompt.anchors,
             "repeats": self.repeats,
             "template": _identity_of(judge_prompt.template),
-            "criteria": list(judge_prompt.schema.criteria),
+            "criteria": list(judge_prompt.criteria),
             "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
+            # Named where they are set: a folder from before they were there is continued.
+            **({"criterion_order": turn} if (turn := judge_prompt.criterion_order) else {}),
+            **({"calls": judge_prompt.calls} if judge_prompt.calls != "together" else {}),
         }
 
     def describe(self) -> dict[str, Any]:
@@ -222,7 +225,7 @@ class PanelSpec:
         """The step in which composites come; 0 where they are expected values."""
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
-        return 1.0 / max(1, len(self.judge_prompt.schema.criteria))
+        return 1.0 / max(1, len(self.criteria))
 
 
 def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:

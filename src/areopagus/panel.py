@@ -22,7 +22,14 @@ from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend, BackendSpec
 from .judges.offline.models import require_role
-from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require_readable
+from .judges.prompt import (
+    DEFAULT_ORDER,
+    Calls,
+    JudgePrompt,
+    Order,
+    Rationale,
+    require_readable,
+)
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
@@ -60,6 +67,8 @@ class Panel:
         order: Order = DEFAULT_ORDER,
         rationale: Rationale = "none",
         anchors: bool = True,
+        criterion_order: int = 0,
+        calls: Calls = "together",
         template: str | Path | JudgeTemplate = DEFAULT_TEMPLATE,
         repeats: int = 1,
         score_mode: ScoreMode = "integer",
@@ -79,6 +88,9 @@ class Panel:
             order: where the persona stands in the messages.
             rationale: `before` asks each judge for its reasons first.
             anchors: whether judges read the rubric's anchors.
+            criterion_order: by how many places the rubric's criteria are rotated in what a judge
+                reads and writes; results keep the rubric's order.
+            calls: `per_criterion` asks each judge for one criterion a call.
             template: the wording of the judges' messages: a name, a file or an object.
             repeats: askings of each judge, as separate judgments.
             score_mode: `expected` takes the probability-weighted score where a backend gives
@@ -99,6 +111,8 @@ class Panel:
                 order=order,
                 rationale=rationale,
                 anchors=anchors,
+                criterion_order=criterion_order,
+                calls=calls,
                 repeats=repeats,
                 score_mode=score_mode,
                 quorum=quorum,
@@ -124,6 +138,8 @@ class Panel:
             rationale=rationale,
             anchors=anchors,
             template=words,
+            criterion_order=criterion_order,
+            calls=calls,
         )
         whole = load_personas(personas, persona_folders)
         judges = [

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .personas import Persona
 
 _COMPARED = ("rubric", "mode", "order", "rationale", "anchors", "template", "scale")
+_NAMED_WHERE_SET = ("criterion_order", "calls")
 _FEW_LEVELS = 5
 
 
@@ -274,6 +275,7 @@ def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     now, then = panel.identity(), plan.panel
     found = []
     other = [name for name in _COMPARED if name in then and then[name] != now[name]]
+    other += [name for name in _NAMED_WHERE_SET if then.get(name) != now.get(name)]
     if other:
         found.append(
             f"the calibrated panel had another {', '.join(other)}: what the plan expects need not "

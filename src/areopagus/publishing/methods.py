@@ -220,9 +220,12 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
         "response_first": "the persona stood after the response",
         "persona_first": "the persona stood before the response",
     }.get(str(identity.get("order")), "")
+    turn = identity.get("criterion_order", 0)
+    turned = f"the criteria were rotated by {units(turn, 'place')}" if turn else ""
+    alone = "each criterion was asked for in a call of its own" if identity.get("calls") else ""
     template = identity.get("template", {})
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
-    about = "; ".join(filter(None, [rationale, order, named]))
+    about = "; ".join(filter(None, [rationale, order, turned, alone, named]))
     return f"Each judge gave {what}, {anchors} descriptions of score levels. {about}."
 
 
