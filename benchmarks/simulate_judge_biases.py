@@ -1,8 +1,9 @@
-"""Measures what `areopagus judges` finds of planted biases, and how often it finds what is not there.
+"""Measures what `areopagus judges` finds of planted biases, and of what is not there.
 
 A world is a run: prompts of four responses by four respondents, two of them of a judge's family,
 judged twice by three personas on two models, on five criteria, in whole numbers; its probe on one
-response a prompt; and an earlier run. A bias varies from response to response around its mean, but where that would be halo.
+response a prompt; and an earlier run. A bias varies from response to response around its mean, but
+for what would be halo.
 
 Run: python benchmarks/simulate_judge_biases.py [--worlds 2000] [--prompts 26] [--seed 38]
 """

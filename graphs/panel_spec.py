@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -226,6 +227,26 @@ class PanelSpec:
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
         return 1.0 / max(1, len(self.criteria))
+
+
+def drawn_personas(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]:
+    """So many personas, of every axis as evenly as can be, in their own order."""
+    if number == len(personas):
+        return list(personas)
+    chance = random.Random(seed)  # noqa: S311 - nothing secret
+    by_axis: dict[str, list[Persona]] = {}
+    for persona in personas:
+        by_axis.setdefault(persona.axis, []).append(persona)
+    for members in by_axis.values():
+        chance.shuffle(members)
+    axes = list(by_axis)
+    chance.shuffle(axes)
+    taken: set[str] = set()
+    while len(taken) < number:
+        for axis in axes:
+            if by_axis[axis] and len(taken) < number:
+                taken.add(by_axis[axis].pop().id)
+    return [persona for persona in personas if persona.id in taken]
 
 
 def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:

@@ -31,6 +31,7 @@ from .judges.prompt import (
     require_readable,
 )
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
+from .judges.templates import FIRST as FIRST_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
 from .progress import READING, OnProgress, doing, heard
@@ -175,6 +176,51 @@ class Panel:
         settings = read_settings(path)
         arguments: dict[str, Any] = {
             name: getattr(settings, name) for name in PanelSettings.model_fields
+        }
+        return cls(**{**arguments, **overrides})
+
+    @classmethod
+    def of_run(cls, run: Run | str | Path, **overrides: Any) -> Panel:
+        """The panel that judged a run, as its run.json describes it.
+
+        Keys come from the environment by the providers' own names, and personas, rubric and
+        template are looked up by their ids: files of one's own, other keys and prices have to be
+        given. The ledger is the run's, where that is a file here.
+
+        Args:
+            run: the run or its folder.
+            overrides: arguments of `Panel` that replace what the record says.
+
+        Raises:
+            InputError: no run, or a persona, a rubric or a template that is not found.
+        """
+        from .records.run_folder import read_run_file
+
+        record = read_run_file(run, kind="panel") if isinstance(run, str | Path) else run.record
+        said = record["identity"]
+        own = {"max_tokens", "temperature", "top_p", "seed", "reasoning_effort"}
+        models = []
+        for name, one in said["models"].items():
+            given = one["parameters"]
+            models.append(
+                BackendSpec(
+                    model=one["model"], name=name, api_base=one["api_base"],
+                    structured=one["structured"], score_mode=one["score_mode"],
+                    extra={key: value for key, value in given.items() if key not in own},
+                    **{key: value for key, value in given.items() if key in own},
+                )
+            )  # fmt: skip
+        template, place = said["template"], str(record.get("ledger") or "")
+        arguments: dict[str, Any] = {
+            "models": models,
+            "personas": list(said["personas"]),
+            "rubric": said["rubric"]["id"],
+            "template": template["id"] if isinstance(template, dict) else FIRST_TEMPLATE,
+            "quorum": record["panel"]["quorum"],
+            "criterion_order": said.get("criterion_order", 0),
+            "calls": said.get("calls", "together"),
+            "ledger": place if place and Path(place).is_file() else None,
+            **{name: said[name] for name in ("mode", "order", "rationale", "anchors", "repeats")},
         }
         return cls(**{**arguments, **overrides})
 

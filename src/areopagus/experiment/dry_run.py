@@ -76,6 +76,21 @@ class StageCost:
             self.input_tokens += sent
             self.output_tokens = (self.output_tokens or 0) + output
 
+    def plus(self, other: StageCost) -> StageCost:
+        """Both together, under this one's names."""
+        return StageCost(
+            self.stage, self.backend, self.planned + other.planned, self.stored + other.stored,
+            self.calls + other.calls, plus(self.likely_usd, other.likely_usd),
+            plus(self.most_usd, other.most_usd), self.most_calls + other.most_calls,
+            *(
+                None if one is None or two is None else one + two
+                for one, two in (
+                    (self.input_tokens, other.input_tokens),
+                    (self.output_tokens or 0, other.output_tokens),
+                )
+            ),
+        )  # fmt: skip
+
     def add_most(self, calls: int, usd: float | None) -> None:
         """Counts the worst case: so many calls, at so much altogether."""
         self.most_calls += calls

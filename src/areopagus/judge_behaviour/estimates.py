@@ -138,7 +138,7 @@ class Probed:
         is_apart: whether the base asks one call a criterion, and the arm "calls" all in one.
         is_persona_first: whether the base has the persona before the response.
         words: of an arm to its words over those of the response as it is, on average.
-        planned: of an arm, judgments planned.
+        judgments: of an arm, (scored, planned).
         skipped: of an arm, why it was not asked.
     """
 
@@ -148,7 +148,7 @@ class Probed:
     is_apart: bool = False
     is_persona_first: bool = False
     words: Mapping[str, float] = field(default_factory=dict)
-    planned: Mapping[str, int] = field(default_factory=dict)
+    judgments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -437,10 +437,8 @@ def _probes(found: _Figures, probed: Probed | None) -> None:
             found.none(name, NO_PROBE)
         return
     base = probed.base
-    for arm, n in probed.planned.items():
-        values = base.values if arm == "base" else probed.arms[arm]
-        scored = int((~np.isnan(values).any(axis=3)).sum())
-        found.out.add("probes", "judgments", _counted(scored, n, "judgment"), item=arm)
+    for arm, (scored, planned) in probed.judgments.items():
+        found.out.add("probes", "judgments", _counted(scored, planned, "judgment"), item=arm)
         if arm in probed.words:
             found.out.add("probes", "words", probed.words[arm], item=arm)
     for arm, names in (
