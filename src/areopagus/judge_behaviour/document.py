@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import count, estimate, listed, listed_all, number, said, units, words
+from ..formats import UNDEFINED, count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Cell,
@@ -22,17 +22,17 @@ from ..reports.document import (
 )
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
-from .estimates import BIASES, COMPOSITE, OF_ID, Bias
+from .estimates import BIASES, COMPOSITE, OF_ID, Bias, Factor
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FOUND: Final = {
     "differs": "shown",
-    "differs within margin": "shown, inside the margin",
-    "equivalent": "inside the margin",
+    "differs within margin": "shown, in margin",
+    "equivalent": "in margin",
     "undecided": "not shown",
-    "undefined": "–",
+    "undefined": UNDEFINED,
 }
 """Verdict to how it is said: what is not shown may be there."""
 
@@ -46,6 +46,18 @@ _PROBES: Final = {
     "formatting": "the same words in the other form",
 }
 _PROMPTS_TOLD: Final = 10
+_MORE: Final = "areopagus judges RUN --probe 20 --dry-run"
+_NAMES: Final[dict[Factor, str]] = {
+    "probe": "From new calls", "stored": "From stored scores", "two runs": "From two runs",
+}  # fmt: skip
+_CAPTIONS: Final[dict[Factor, str]] = {
+    "probe": "From new calls: one thing is changed, and the same judge is compared with itself on "
+    "the same response. Points, but for the correlation; 95% intervals over prompts.",
+    "stored": "From stored scores: associations, which something else may explain. Points, but for "
+    "halo; 95% intervals over prompts.",
+    "two runs": "From two runs: the same judges on the same texts. Points; 95% intervals over "
+    "prompts.",
+}
 
 
 def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
@@ -61,6 +73,7 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         kind="judges",
         headline=list(found.headline()),
         trust=list(found.trust()),
+        more=[] if "panel" in record else [_MORE],
         notices=[str(notice) for notice in record["notices"]],
         sections=[
             section
@@ -68,7 +81,6 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
                 Section("biases", "Each bias", found.biases(), "summary"),
                 Section("criteria", "Criteria: place and halo", found.criteria()),
                 Section("models", "By model", found.models()),
-                Section("consistency", "Consistency of each judge", found.consistency()),
                 Section("drift", "Drift, judge by judge", found.drift()),
                 Section("how", "How each is estimated", found.how()),
                 Section("probe", "What was asked", found.probe(), "appendix"),
@@ -168,44 +180,16 @@ class _Judges:
         return list(estimates_by(select(self.estimates, "probes"), ["item"]))
 
     def biases(self) -> list[Part]:
-        """The one table, and its picture."""
-        rows = []
-        reasons: dict[str, list[str]] = {}
-        for bias in BIASES:
-            one = self.found[bias.id]
-            if one.reason:
-                reasons.setdefault(said(one.reason), []).append(bias.label)
-            verdict = FOUND.get(one.verdict or "", "")
-            rows.append(
-                [
-                    bias.label,
-                    bias.factor + (", association" if bias.is_association else ""),
-                    Cell(one, is_bold=(one.verdict or "").startswith("differs")),
-                    _n_of(one),
-                    verdict if one.is_defined else "–",
-                ]
-            )
-        inside = "" if self.margin is None else f" Margin ±{self.margin:g} points."
-        table = Table(
-            "Points of the scale, but for correlations; 95% intervals over prompts. Not shown is "
-            f"not absence.{inside}",
-            "Each bias",
-            [
-                Column("what", "id"), Column("from"), Column("effect", "estimate", is_signed=True),
-                Column("prompts"), Column("found"),
-            ],
-            rows,
-            notes=[f"{why}: {listed_all(labels)}." for why, labels in reasons.items()],
-        )  # fmt: skip
-        drawn = [b for b in BIASES if b.unit and self.found[b.id].is_defined]
+        """The picture, and a table for each way of estimating."""
         parts: list[Part] = []
+        drawn = [b for b in BIASES if b.unit and self.found[b.id].is_defined]
         if drawn:
             effects = [self.found[bias.id] for bias in drawn]
             parts.append(
                 Chart(
                     "forest", "biases", "Shift of scores",
-                    "Points that scores shift by, with intervals over prompts. Own family, length "
-                    "and formatting are associations.",
+                    "Points that scores shift by, with intervals over prompts. Own family, words "
+                    "and headings are associations.",
                     [bias.label for bias in drawn],
                     values=[[one.value] for one in effects],
                     low=[[one.low] for one in effects],
@@ -213,7 +197,41 @@ class _Judges:
                     axis="points", reference=0.0,
                 )
             )  # fmt: skip
-        return [*parts, table]
+        nothing: list[tuple[str, str]] = []
+        inside = "" if self.margin is None else f" Margin ±{self.margin:g} points."
+        for factor, caption in _CAPTIONS.items():
+            mine = [bias for bias in BIASES if bias.factor == factor]
+            defined = [bias for bias in mine if self.found[bias.id].is_defined]
+            why = dict.fromkeys(said(self.found[b.id].reason) for b in mine if b not in defined)
+            if not defined and len(why) == 1:
+                nothing.append((f"{_NAMES[factor]}:", f"{next(iter(why))}."))
+                continue
+            parts.append(self._table(mine, f"{caption}{inside}", _NAMES[factor]))
+        if table := self._consistency():
+            parts.append(table)
+        return [*parts, Points(nothing)] if nothing else parts
+
+    def _table(self, biases: Sequence[Bias], caption: str, label: str) -> Table:
+        rows = []
+        reasons: dict[str, list[str]] = {}
+        for bias in biases:
+            one = self.found[bias.id]
+            if one.reason:
+                reasons.setdefault(said(one.reason), []).append(bias.label)
+            rows.append(
+                [
+                    bias.label,
+                    Cell(one, is_bold=(one.verdict or "").startswith("differs")),
+                    _n_of(one) if one.is_defined else UNDEFINED,
+                    FOUND.get(one.verdict or "", ""),
+                ]
+            )
+        columns = [
+            Column("what", "id"), Column("effect", "estimate", is_signed=True),
+            Column("prompts"), Column("found"),
+        ]  # fmt: skip
+        notes = [f"{listed_all(labels)}: {why}." for why, labels in reasons.items()]
+        return Table(caption, label, columns, rows, notes=notes)
 
     def criteria(self) -> list[Part]:
         """What each place adds, and how alike criteria are."""
@@ -259,16 +277,18 @@ class _Judges:
         )  # fmt: skip
         return [table] if table else []
 
-    def consistency(self) -> list[Part]:
+    def _consistency(self) -> Table | None:
         """How far a judge agrees with itself."""
-        table = estimates_table(
+        found = select(self.estimates, "consistency")
+        if not found["value"].notna().any():
+            return None
+        return estimates_table(
             self.estimates, "consistency", keys={"criterion": "score", "factor": "from"},
             measures=[Measure("SD"), Measure("equal"), Measure("SD", "prompts", "n")],
             caption="The same judge asked the same again. SD: between its askings, in points. "
             "Equal: share of pairs of askings with the same score.",
             label="Consistency", named={"criterion": {COMPOSITE: "mean of the criteria"}},
         )  # fmt: skip
-        return [table] if table else []
 
     def drift(self) -> list[Part]:
         """Who scores the same texts otherwise now."""
@@ -289,11 +309,14 @@ class _Judges:
     def how(self) -> list[Part]:
         """The method of each figure."""
         rows = [
-            [bias.label, self.found[bias.id].method, self.found[bias.id].p_method or ""]
+            [bias.label, one.p_adjusted, one.p_method or "", one.method]
             for bias in BIASES
-            if self.found[bias.id].is_defined
+            if (one := self.found[bias.id]).is_defined
         ]
-        columns = [Column("what", "id"), Column("estimator", "wide"), Column("test", "wide")]
+        columns = [
+            Column("what", "id"), Column("p (Holm)", "p"), Column("test", "wide"),
+            Column("estimator", "wide"),
+        ]  # fmt: skip
         return [Table("Estimator and test of each figure.", "Methods", columns, rows)]
 
     def probe(self) -> list[Part]:
@@ -326,6 +349,3 @@ def _answered(told: Mapping[str, Any], which: str) -> tuple[str, str]:
     ]  # fmt: skip
     when = f", {told['started']}" if told["started"] else ""
     return f"The {which} run", f"({told['name']}{when}) was answered by {listed(names, 6)}."
-
-
-__all__ = ["FOUND", "judges_document"]

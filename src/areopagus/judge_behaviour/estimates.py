@@ -65,6 +65,7 @@ class Bias:
         factor: from what it is estimated.
         label: the row of the table, with the direction of the figure.
         shown: the end of a sentence that begins with the figure.
+        estimator: of the value of a prompt, or of the statistic of all.
         unit: "points" or "" for a correlation.
         is_association: whether something else may explain it.
     """
@@ -73,52 +74,71 @@ class Bias:
     factor: Factor
     label: str
     shown: str
+    estimator: str
     unit: Literal["points", ""] = "points"
     is_association: bool = False
 
 
 BIASES: Final = (
     Bias(
-        "order", "probe", "criterion asked last, less asked first",
+        "order", "probe", "asked last, less first",
         "for a criterion asked last instead of first",
+        "slope of turned less plain scores on places moved, from the first place to the last, by "
+        "judge, response and criterion",
     ),
     Bias(
-        "one_call", "probe", "one call a criterion, less all in one",
+        "one_call", "probe", "one call each, less one",
         "where each criterion has a call of its own",
+        "composite of one call a criterion less that of one call for all, by judge and response",
     ),
     Bias(
-        "halo_calls", "probe", "correlation of criteria, in one call less apart",
-        "in the correlation of criteria where one call asks for all of them", "",
+        "halo_calls", "probe", "halo, one call less each",
+        "in the correlation of criteria where one call asks for all of them",
+        "mean correlation among criteria over judgments, in one call less one call each", "",
     ),
     Bias(
-        "persona_first", "probe", "persona before the response, less after",
+        "persona_first", "probe", "persona first, less last",
         "where the persona stands before the response",
+        "composite with the persona before the response less that with it behind, by judge and "
+        "response",
     ),
     Bias(
-        "said_again", "probe", "half of it said again, less as it is",
+        "said_again", "probe", "half of it said again",
         "where a response says half of its sentences again",
+        "composite of the response with every second sentence again at its end less as it is, by "
+        "judge and response",
     ),
     Bias(
-        "markdown", "probe", "with markdown, less the same words plain",
+        "markdown", "probe", "markdown, less plain",
         "for the same words with headings, lists and bold",
+        "composite of the words with headings, lists and bold less that without, by judge and "
+        "response",
     ),
     Bias(
-        "own_family", "stored", "responses of the judge's own family",
-        "for responses of the judge's own family", is_association=True,
-    ),
-    Bias("length", "stored", "twice the words", "for twice the words", is_association=True),
-    Bias(
-        "formatting", "stored", "headings, lists or bold",
-        "for responses with headings, lists or bold", is_association=True,
-    ),
-    Bias(
-        "halo", "stored", "correlation of one judge's criteria, beyond others'",
-        "of correlation among one judge's criteria beyond what others see in the response", "",
+        "own_family", "stored", "own family's responses",
+        "for responses of the judge's own family",
+        "additive fit within the prompt: response + family of judges + own family",
         is_association=True,
     ),
     Bias(
-        "drift", "two runs", "now, less in the earlier run",
+        "length", "stored", "twice the words", "for twice the words",
+        "least squares within prompts, respondent held fixed", is_association=True,
+    ),
+    Bias(
+        "formatting", "stored", "headings, lists or bold",
+        "for responses with headings, lists or bold",
+        "least squares within prompts, respondent held fixed", is_association=True,
+    ),
+    Bias(
+        "halo", "stored", "halo within one judge",
+        "of correlation among one judge's criteria beyond what others see in the response",
+        "mean correlation among criteria, means of judges and of responses taken out", "",
+        is_association=True,
+    ),
+    Bias(
+        "drift", "two runs", "now, less then",
         "on the same texts since the earlier run",
+        "composite now less then, by judge and text",
     ),
 )  # fmt: skip
 """In the order of the page; those of one examination that are tested are one family (Holm)."""
@@ -214,10 +234,11 @@ class _Figures:
         self.out = Estimates()
         self._effects: dict[str, Estimate] = {}
         self._same: dict[str, Estimate] = {}
+        self._of_models: list[tuple[str, str, Estimate]] = []
 
     def by_prompt(self, bias: str, values: Floats) -> None:
         """A bias that is a mean of one value a prompt; nan is a prompt without one."""
-        self._effects[bias], same = self.mean(OF_ID[bias].label, values)
+        self._effects[bias], same = self.mean(OF_ID[bias].estimator, values)
         if same is not None:
             self._same[bias] = same
 
@@ -248,7 +269,7 @@ class _Figures:
 
     def none(self, bias: str, reason: str) -> None:
         """A bias that cannot be estimated."""
-        self._effects[bias] = undefined(reason, method=OF_ID[bias].label)
+        self._effects[bias] = undefined(reason, method=OF_ID[bias].estimator)
 
     def add_biases(self) -> None:
         """Adjusts the tests of all biases together, and adds every bias."""
@@ -270,15 +291,19 @@ class _Figures:
             self.out.add("biases", "effect", told, **keys)
             if name in same:
                 self.out.add("biases", "equivalence", same[name], **keys)
+        order = [one.id for one in BIASES]
+        for name, model, one in sorted(self._of_models, key=lambda row: order.index(row[0])):
+            keys = {"group": name, "factor": OF_ID[name].factor, "model": model}
+            self.out.add("by model", "effect", one, **keys)
 
     def add_model(self, bias: str, model: str, found: Estimate) -> None:
         """The same bias of one model's judges: an interval, and no test."""
-        keys = {"group": bias, "factor": OF_ID[bias].factor, "model": model}
         bare = replace(
             found, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None,
             universe=UNIVERSE,
         )  # fmt: skip
-        self.out.add("by model", "effect", bare, **keys)
+        if bare.is_defined:
+            self._of_models.append((bias, model, bare))
 
 
 def _counted(n: int, n_planned: int, unit: str) -> Estimate:
@@ -334,7 +359,7 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
         rows = np.flatnonzero(is_own | ~np.isin(wrote, families))
         one = is_own[rows, None] & (np.arange(len(families)) == k)[None, :]
         mine = own_family_by_prompt(table[rows], one, stored.prompt[rows], stored.prompts)
-        effect, _ = found.mean(OF_ID["own_family"].label, mine[np.unique(stored.prompt)])
+        effect, _ = found.mean(OF_ID["own_family"].estimator, mine[np.unique(stored.prompt)])
         found.add_model("own_family", name, effect)
 
 
@@ -349,7 +374,7 @@ def _forms(found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None) -
     doublings = np.log2(np.where(words > 0, words, np.nan))
     _, who = np.unique(np.array(stored.respondents, dtype=str), return_inverse=True)
     who = who.reshape(-1).astype(np.int64)
-    of = "points a doubling of words, and with headings, lists or bold, each with the other held"
+    of = "slopes on doublings of words and on headings, lists or bold"
 
     def slopes(score: Floats) -> dict[str, Estimate]:
         level = found.config.level
@@ -362,7 +387,7 @@ def _forms(found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None) -
         return {
             name: form_slopes(
                 score, column[:, None], stored.prompt, who, level=level,
-                of=f"points, {OF_ID[name].label}",
+                of=f"slope on {OF_ID[name].label}",
             )[0]
             for name, column in zip(names, (doublings, is_set), strict=True)
         }  # fmt: skip
@@ -451,7 +476,7 @@ def _probes(found: _Figures, probed: Probed | None) -> None:
         for name in names:
             if arm in probed.skipped:
                 found.none(name, probed.skipped[arm])
-            elif arm != "formatting" and arm not in probed.arms:
+            elif not ({"plain", "formatted"} if arm == "formatting" else {arm}) & set(probed.arms):
                 found.none(name, NO_PROBE)
     if "order" in probed.arms:
         _order(found, probed)
@@ -462,7 +487,7 @@ def _probes(found: _Figures, probed: Probed | None) -> None:
         found.by_prompt(name, _shift(before, after, base))
         for model, places in _by_model(base).items():
             one, _ = found.mean(
-                OF_ID[name].label, _shift(before[:, places], after[:, places], base)
+                OF_ID[name].estimator, _shift(before[:, places], after[:, places], base)
             )
             found.add_model(name, model, one)
 
@@ -514,7 +539,7 @@ def _order(found: _Figures, probed: Probed) -> None:
     found.by_prompt("order", place_slope_by_prompt(plain, turned, *given)[mine])
     for model, places in _by_model(base).items():
         values = place_slope_by_prompt(plain[:, places], turned[:, places], *given)[mine]
-        found.add_model("order", model, found.mean(OF_ID["order"].label, values)[0])
+        found.add_model("order", model, found.mean(OF_ID["order"].estimator, values)[0])
     effects = place_effects(plain, turned, *given, level=found.config.level)
     for place, one in enumerate(effects, start=1):
         told = replace(one, universe=UNIVERSE)
@@ -536,8 +561,9 @@ def _calls(found: _Figures, probed: Probed) -> None:
             criterion_correlation(apart[places])
         )
 
-    method = "mean correlation among criteria, all in one call less one call each"
-    fall = over_prompts(falls, base.prompt, method=method, level=found.config.level)
+    fall = over_prompts(
+        falls, base.prompt, method=OF_ID["halo_calls"].estimator, level=found.config.level
+    )
     found.statistic("halo_calls", fall)
 
 
@@ -579,7 +605,7 @@ def _drift(found: _Figures, earlier: Earlier | None) -> None:
         )
         return values[mine]
 
-    label = OF_ID["drift"].label
+    label = OF_ID["drift"].estimator
     found.by_prompt("drift", change(slice(None)))
     if len(earlier.models) < 2:
         return

@@ -247,8 +247,9 @@ class JudgesJob(Job[JudgesRun]):
         scores: dict[str, JudgeScores] = {}
         for arm in probe.arms:
             folder = await score_within(
-                self, arm.name, arm.panel, arm.rows, f"{PROBE_FOLDER}/{arm.name}"
-            )
+                self, arm.name, arm.panel, arm.rows, f"{PROBE_FOLDER}/{arm.name}",
+                with_results=False,
+            )  # fmt: skip
             assert folder is not None  # noqa: S101  an arm has responses
             (scores[arm.name],) = read_judge_scores([Run(folder)])
         base = scores.pop(BASE)
