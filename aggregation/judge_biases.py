@@ -75,13 +75,13 @@ def place_slope_by_prompt(
     difference = np.asarray(turned, dtype=np.float64) - np.asarray(plain, dtype=np.float64)
     n_criteria = difference.shape[2]
     later = _later(turn, n_criteria)
-    known = ~np.isnan(difference).any(axis=2)
+    known = np.asarray(~np.isnan(difference).any(axis=2), dtype=bool)
     top = (np.where(known[..., None], difference, 0.0) * later[:, None, :]).sum(axis=(1, 2))
     bottom = (later**2).sum(axis=1) * known.sum(axis=1)
     tops = np.bincount(prompt, top, n_prompts)
     bottoms = np.bincount(prompt, bottom, n_prompts)
     slope: Floats = np.divide(tops, bottoms, out=np.full(n_prompts, np.nan), where=bottoms > 0)
-    return slope * (n_criteria - 1)
+    return np.asarray(slope * (n_criteria - 1), dtype=np.float64)
 
 
 def _later(turn: Integers, n_criteria: int) -> Floats:
@@ -149,7 +149,7 @@ def place_effects(
     """
     difference = np.asarray(turned, dtype=np.float64) - np.asarray(plain, dtype=np.float64)
     n_criteria = difference.shape[2]
-    known = ~np.isnan(difference).any(axis=2)
+    known = np.asarray(~np.isnan(difference).any(axis=2), dtype=bool)
     sums = np.where(known[..., None], difference, 0.0).sum(axis=1)
     judges = known.sum(axis=1)
     tops = np.zeros((n_prompts, n_criteria))
@@ -162,7 +162,7 @@ def place_effects(
     tops, grams = tops[is_there], grams[is_there]
     method = "least squares of turned less plain on places"
     if not len(tops):
-        return (undefined("no judge scored both orders", method=method),) * n_criteria
+        return tuple([undefined("no judge scored both orders", method=method)] * n_criteria)
 
     def fit(top: Floats, gram: Floats) -> Floats:
         found: Floats = np.linalg.pinv(gram, hermitian=True) @ top
@@ -223,7 +223,7 @@ def form_slopes(
     method = f"{of}; least squares, {held}"
 
     def none(reason: str) -> tuple[Estimate, ...]:
-        return (undefined(reason, method=method),) * n_forms
+        return tuple([undefined(reason, method=method)] * n_forms)
 
     counts = np.bincount(codes, minlength=len(groups))
     if not (counts > 1).any():
@@ -232,7 +232,7 @@ def form_slopes(
     columns = np.hstack([x, dummies, y[:, None]])
     means = np.zeros((len(groups), columns.shape[1]))
     np.add.at(means, codes, columns)
-    columns = columns - (means / counts[:, None])[codes]
+    columns = np.asarray(columns - (means / counts[:, None])[codes], dtype=np.float64)
     products = np.zeros((len(groups), columns.shape[1], columns.shape[1]))
     np.add.at(products, codes, columns[:, :, None] * columns[:, None, :])
     products = products[counts > 1]
@@ -245,8 +245,7 @@ def form_slopes(
         size = np.sqrt(np.maximum(np.diag(total)[mine], 1e-30))
         if np.linalg.eigvalsh(gram / np.outer(size, size))[0] < _SINGULAR:
             return np.full(n_forms, np.nan)
-        found: Floats = np.linalg.solve(gram, top)
-        return found
+        return np.asarray(np.linalg.solve(gram, top), dtype=np.float64)
 
     total = products.sum(axis=0)
     value = slopes(total)

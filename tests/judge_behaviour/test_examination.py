@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,8 @@ import pytest
 
 from areopagus import InputError, JudgesRun, Panel, Run, examine_judges
 from areopagus.aggregation.estimate import Estimate
-from areopagus.any_report import write_any_report
+from areopagus.any_report import run_of
+from areopagus.judge_behaviour import JudgesConfig, JudgesJob
 from areopagus.records.estimates import estimate_of, select
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply
@@ -127,15 +127,14 @@ def test_habits_over_loopback_are_found_by_a_probe_and_a_rerun_asks_nothing(
         asked = server.counts.total
         assert asked == 60
         # The panel, its address and its ledger are those of run.json.
-        probe: Callable[[], JudgesRun] = lambda: examine_judges(  # noqa: E731
-            tmp_path / "run", probe=10, margin=0.75, out=tmp_path / "judges", on_progress=False
-        )
-        run = probe()
+        options: dict[str, Any] = {"probe": 10, "margin": 0.75, "out": tmp_path / "judges"}
+        run = examine_judges(tmp_path / "run", on_progress=False, **options)
         # 10 responses × 2 judges × (1 repeat, 1 order, 5 calls, persona, length, formatting)
         assert server.counts.total - asked == 200
-        again = probe()
-        assert server.counts.total - asked == 200
-    assert again.estimates.equals(run.estimates)
+        with Panel.of_run(tmp_path / "run") as panel:
+            config = JudgesConfig(**options)
+            again = JudgesJob(Run(tmp_path / "run"), config, panel=panel.spec).estimate()
+        assert (again.calls, again.stages[0].stored) == (0, 20)
     assert (run.state, run.exit_code) == ("complete", 0)
 
     order = bias(run, "order")
@@ -164,8 +163,7 @@ def test_habits_over_loopback_are_found_by_a_probe_and_a_rerun_asks_nothing(
         r"\d of 9 biases shown: −[\d.]+ \[.*?\] points for a criterion asked last", lines
     )
     assert "Inside ±0.75 points" in lines
-    page = write_any_report(tmp_path / "judges")
-    assert "How these judges behave" in page.read_text(encoding="utf-8")
+    assert "How these judges behave" in (run.path / "report.html").read_text(encoding="utf-8")
 
 
 def test_stored_scores_alone_say_what_they_can_and_why_not_the_rest(judged: Path) -> None:
@@ -180,6 +178,7 @@ def test_stored_scores_alone_say_what_they_can_and_why_not_the_rest(judged: Path
     told = found(run, "consistency", "SD", criterion="composite", factor="stored")
     assert "no judge scored a response twice" in str(told.reason)
     assert run.record["sessions"][-1]["calls"]["sent"] == 0
+    assert isinstance(run_of(run.path), JudgesRun)
 
 
 def test_judges_of_one_family_are_not_examined_for_it(judged: Path) -> None:

@@ -17,6 +17,7 @@ from ..reports.document import (
     Paragraph,
     Part,
     Points,
+    Scalar,
     Section,
     Table,
 )
@@ -212,7 +213,7 @@ class _Judges:
         return [*parts, Points(nothing)] if nothing else parts
 
     def _table(self, biases: Sequence[Bias], caption: str, label: str) -> Table:
-        rows = []
+        rows: list[list[Scalar | Cell]] = []
         reasons: dict[str, list[str]] = {}
         for bias in biases:
             one = self.found[bias.id]
@@ -308,7 +309,7 @@ class _Judges:
 
     def how(self) -> list[Part]:
         """The method of each figure."""
-        rows = [
+        rows: list[list[Scalar | Cell]] = [
             [bias.label, one.p_adjusted, one.p_method or "", one.method]
             for bias in BIASES
             if (one := self.found[bias.id]).is_defined
@@ -321,7 +322,7 @@ class _Judges:
 
     def probe(self) -> list[Part]:
         """What each arm asked, and what came of it."""
-        rows = []
+        rows: list[list[Scalar | Cell]] = []
         for at, row in self._probes():
             name, judgments = str(at["item"]), row["judgments"]
             longer = row["words"].value if "words" in row else None

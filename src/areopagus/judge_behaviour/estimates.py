@@ -550,7 +550,7 @@ def _calls(found: _Figures, probed: Probed) -> None:
     """How far criteria are more alike where one call asks for all of them."""
     base = probed.base
     first, other = base.values[:, :, 0], probed.arms["calls"][:, :, 0]
-    both = ~(np.isnan(first).any(axis=2) | np.isnan(other).any(axis=2))
+    both = np.asarray(~np.isnan(first + other).any(axis=2), dtype=bool)
     first, other = (np.where(both[..., None], one, np.nan) for one in (first, other))
     together, apart = (other, first) if probed.is_apart else (first, other)
     for detail, values in (("together", together), ("apart", apart)):

@@ -302,7 +302,8 @@ class ReviewJob(Job[ReviewRun]):
         if given is None:
             from ..panel import Panel
 
-            rubric = {} if self.rubric is None else {"rubric": self.rubric}
+            assert self.run_folder is not None  # noqa: S101  a draft needs the run's texts
+            rubric: dict[str, Any] = {} if self.rubric is None else {"rubric": self.rubric}
             given = self._own_panel = Panel.of_run(
                 self.run_folder, personas=[self.persona], ledger=ledger, **rubric
             )
