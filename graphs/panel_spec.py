@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -90,7 +91,7 @@ class PanelSpec:
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.judge_prompt.schema.criteria
+        return self.judge_prompt.criteria
 
     @property
     def is_demonstration(self) -> bool:
@@ -118,12 +119,14 @@ class PanelSpec:
             "order": judge_prompt.order,
             "rationale": judge_prompt.rationale,
             "anchors": judge_prompt.anchors,
-            # Left out where it is off, so that folders of earlier versions are continued.
-            **({"datamark": True} if judge_prompt.datamark else {}),
             "repeats": self.repeats,
             "template": _identity_of(judge_prompt.template),
-            "criteria": list(judge_prompt.schema.criteria),
+            "criteria": list(judge_prompt.criteria),
             "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
+            # Named where they are set: a folder from before they were there is continued.
+            **({"datamark": True} if judge_prompt.datamark else {}),
+            **({"criterion_order": turn} if (turn := judge_prompt.criterion_order) else {}),
+            **({"calls": judge_prompt.calls} if judge_prompt.calls != "together" else {}),
         }
 
     def describe(self) -> dict[str, Any]:
@@ -224,7 +227,27 @@ class PanelSpec:
         """The step in which composites come; 0 where they are expected values."""
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
-        return 1.0 / max(1, len(self.judge_prompt.schema.criteria))
+        return 1.0 / max(1, len(self.criteria))
+
+
+def drawn_personas(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]:
+    """So many personas, of every axis as evenly as can be, in their own order."""
+    if number == len(personas):
+        return list(personas)
+    chance = random.Random(seed)  # noqa: S311 - nothing secret
+    by_axis: dict[str, list[Persona]] = {}
+    for persona in personas:
+        by_axis.setdefault(persona.axis, []).append(persona)
+    for members in by_axis.values():
+        chance.shuffle(members)
+    axes = list(by_axis)
+    chance.shuffle(axes)
+    taken: set[str] = set()
+    while len(taken) < number:
+        for axis in axes:
+            if by_axis[axis] and len(taken) < number:
+                taken.add(by_axis[axis].pop().id)
+    return [persona for persona in personas if persona.id in taken]
 
 
 def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:
