@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import UNDEFINED, count, estimate, listed, listed_all, number, said, units, words
+from ..formats import UNDEFINED, count, estimate, listed, number, said, units, words
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Cell,
@@ -22,17 +22,17 @@ from ..reports.document import (
     Table,
 )
 from ..reports.run_sections import job_sections
-from ..reports.views import Measure, estimates_chart, estimates_table
-from .estimates import BIASES, COMPOSITE, OF_ID, Bias, Factor
+from ..reports.views import Measure, estimates_table
+from .estimates import BIASES, COMPOSITE, OF_ID, Bias
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FOUND: Final = {
     "differs": "shown",
-    "differs within margin": "shown, in margin",
-    "equivalent": "in margin",
+    "differs within margin": "shown, small",
     "undecided": "not shown",
+    "equivalent": "small",
     "undefined": UNDEFINED,
 }
 """Verdict to how it is said: what is not shown may be there."""
@@ -48,17 +48,6 @@ _PROBES: Final = {
 }
 _PROMPTS_TOLD: Final = 10
 _MORE: Final = "areopagus judges RUN --probe 20 --dry-run"
-_NAMES: Final[dict[Factor, str]] = {
-    "probe": "From new calls", "stored": "From stored scores", "two runs": "From two runs",
-}  # fmt: skip
-_CAPTIONS: Final[dict[Factor, str]] = {
-    "probe": "From new calls: one thing is changed, and the same judge is compared with itself on "
-    "the same response. Points, but for the correlation; 95% intervals over prompts.",
-    "stored": "From stored scores: associations, which something else may explain. Points, but for "
-    "halo; 95% intervals over prompts.",
-    "two runs": "From two runs: the same judges on the same texts. Points; 95% intervals over "
-    "prompts.",
-}
 
 
 def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
@@ -80,6 +69,7 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
             section
             for section in (
                 Section("biases", "Each bias", found.biases(), "summary"),
+                Section("consistency", "Consistency of each judge", found.consistency()),
                 Section("criteria", "Criteria: place and halo", found.criteria()),
                 Section("models", "By model", found.models()),
                 Section("drift", "Drift, judge by judge", found.drift()),
@@ -131,11 +121,12 @@ class _Judges:
             yield f"No bias could be tested: {self._why_none()}."
         inside = [b for b in self._with("equivalent", "differs within margin") if b.unit]
         if inside:
-            labels = listed_all([bias.label for bias in inside])
+            labels = "; ".join(bias.label for bias in inside)
             yield f"Inside ±{self.margin:g} points: {labels}."
         rest = [b for b in self._with("undecided") if b.unit]
         if shown and rest:
-            yield f"Not shown, which is not absence: {listed([b.label for b in rest], 6)}."
+            labels = "; ".join(bias.label for bias in rest)
+            yield f"Not shown, which is not absence: {labels}."
 
     def _widest(self) -> str:
         rows = [(OF_ID[n], one) for n, one in self.found.items() if one.has_interval]
@@ -171,17 +162,15 @@ class _Judges:
         told = f"{units(tested, 'bias', 'biases')} together (Holm), prompts as units; for these"
         yield "tests", f"{told} {judges}"
         if any(self.found[b.id].is_defined for b in BIASES if b.is_association):
-            yield (
-                "association",
-                "what is said of stored scores is no cause: longer responses may be better ones",
-            )
-        yield "people", "a shift is no error: which side people would take is not measured here"
+            stored = [b.label for b in BIASES if b.is_association and self.found[b.id].is_defined]
+            yield "association", f"no cause: {', '.join(stored)}"
+        yield "people", "a shift is no error: whom people side with is not measured"
 
     def _probes(self) -> list[tuple[Mapping[str, Any], dict[str, Estimate]]]:
         return list(estimates_by(select(self.estimates, "probes"), ["item"]))
 
     def biases(self) -> list[Part]:
-        """The picture, and a table for each way of estimating."""
+        """The picture, and the one table."""
         parts: list[Part] = []
         drawn = [b for b in BIASES if b.unit and self.found[b.id].is_defined]
         if drawn:
@@ -198,51 +187,52 @@ class _Judges:
                     axis="points", reference=0.0,
                 )
             )  # fmt: skip
-        nothing: list[tuple[str, str]] = []
-        inside = "" if self.margin is None else f" Margin ±{self.margin:g} points."
-        for factor, caption in _CAPTIONS.items():
-            mine = [bias for bias in BIASES if bias.factor == factor]
-            defined = [bias for bias in mine if self.found[bias.id].is_defined]
-            why = dict.fromkeys(said(self.found[b.id].reason) for b in mine if b not in defined)
-            if not defined and len(why) == 1:
-                nothing.append((f"{_NAMES[factor]}:", f"{next(iter(why))}."))
-                continue
-            parts.append(self._table(mine, f"{caption}{inside}", _NAMES[factor]))
-        if table := self._consistency():
-            parts.append(table)
-        return [*parts, Points(nothing)] if nothing else parts
-
-    def _table(self, biases: Sequence[Bias], caption: str, label: str) -> Table:
+        told = "Points (halo: correlations), 95% intervals over prompts"
+        told += "." if self.margin is None else f"; small: inside ±{self.margin:g}."
         rows: list[list[Scalar | Cell]] = []
         reasons: dict[str, list[str]] = {}
-        for bias in biases:
+        for bias in sorted(BIASES, key=lambda one: _place(self.found[one.id])):
             one = self.found[bias.id]
-            if one.reason:
+            if not one.is_defined:
                 reasons.setdefault(said(one.reason), []).append(bias.label)
+                continue
+            is_shown = (one.verdict or "").startswith("differs")
             rows.append(
                 [
-                    bias.label,
-                    Cell(one, is_bold=(one.verdict or "").startswith("differs")),
-                    _n_of(one) if one.is_defined else UNDEFINED,
+                    bias.label, Cell(one, is_bold=is_shown), _n_of(one),
                     FOUND.get(one.verdict or "", ""),
                 ]
-            )
+            )  # fmt: skip
+            if one.reason:
+                reasons.setdefault(said(one.reason), []).append(bias.label)
+        notes = [f"{'; '.join(labels)}: {why}." for why, labels in reasons.items()]
         columns = [
             Column("what", "id"), Column("effect", "estimate", is_signed=True),
             Column("prompts"), Column("found"),
         ]  # fmt: skip
-        notes = [f"{listed_all(labels)}: {why}." for why, labels in reasons.items()]
-        return Table(caption, label, columns, rows, notes=notes)
+        if rows:
+            parts.append(Table(told, "Each bias", columns, rows, notes=notes))
+        else:
+            parts.append(Points([("None:", note) for note in notes]))
+        return parts
+
+    def consistency(self) -> list[Part]:
+        """How far a judge agrees with itself."""
+        found = select(self.estimates, "consistency")
+        if not found["value"].notna().any():
+            return [Paragraph(f"{said(str(found['reason'].iloc[0]))}.".capitalize(), "quiet")]
+        table = estimates_table(
+            self.estimates, "consistency", keys={"criterion": "score", "factor": "from"},
+            measures=[Measure("SD"), Measure("equal"), Measure("SD", "prompts", "n")],
+            caption="The same judge asked the same again. SD: between its askings, in points. "
+            "Equal: share of pairs of askings with the same score.",
+            label="Consistency", named={"criterion": {COMPOSITE: "mean of the criteria"}},
+        )  # fmt: skip
+        return [table] if table else []
 
     def criteria(self) -> list[Part]:
         """What each place adds, and how alike criteria are."""
         parts: list[Part | None] = [
-            estimates_chart(
-                self.estimates, "places", "forest", measure="effect", rows="item", name="places",
-                title="What each place adds",
-                caption="Points of a criterion at each place, against the mean of all places.",
-                axis="points", reference=0.0,
-            ),
             estimates_table(
                 self.estimates, "places", keys={"item": "place, 1 = asked first"},
                 measures=[Measure("effect", "points", is_signed=True)],
@@ -338,6 +328,12 @@ class _Judges:
                 rows,
             )
         ]
+
+
+def _place(one: Estimate) -> int:
+    """What is shown stands first."""
+    verdicts = list(FOUND)
+    return verdicts.index(one.verdict) if one.verdict in verdicts else len(verdicts)
 
 
 def _n_of(one: Estimate) -> str:

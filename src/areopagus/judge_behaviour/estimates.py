@@ -125,7 +125,7 @@ BIASES: Final = (
         "least squares within prompts, respondent held fixed", is_association=True,
     ),
     Bias(
-        "formatting", "stored", "headings, lists or bold",
+        "formatting", "stored", "formatted responses",
         "for responses with headings, lists or bold",
         "least squares within prompts, respondent held fixed", is_association=True,
     ),
