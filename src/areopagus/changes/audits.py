@@ -205,9 +205,7 @@ class Pair:
         if self.known is None:
             own = {one.section: _OWN_CODE for one in self.definition.table_views}
             self.untested |= own
-        # Of a difference that is an outcome too, the sides are named in the table of differences.
-        tables = {ANSWER: -1, **dict.fromkeys(self.definition.differences, -2)}
-        found.sort(key=lambda one: tables.get(one.table, tables.get(one.family, 0)))
+        found.sort(key=lambda one: one.family != ANSWER)
         return [*_once(found), *self._replies()]
 
     def _column(
@@ -390,6 +388,10 @@ class _Named:
         if measure in {one.rises_with for one in found.outcomes.values()} or table in _TESTS:
             return None
         if table == "outcomes":
+            one = found.outcomes.get(measure)
+            # A difference that is an outcome too stands with its sides in the differences.
+            if one is not None and one.of is None and found.differences and one.scale[0] < 0:
+                return None
             return self._outcome(measure)
         for name, contrast in found.contrasts.items():
             if table == name or table.startswith(f"{name}_by_"):
