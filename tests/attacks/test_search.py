@@ -105,7 +105,7 @@ def test_the_best_rewording_is_found_and_reported_on_prompts_held_out(tmp_path: 
     assert all(not prompts[0] & one for one in prompts[1:])
     headline = " ".join(run.document().headline)
     assert "through 6 texts finds stronger ones, on prompts that it did not see" in headline
-    assert "naive_demand +3.00 instead of 0.00." in headline
+    assert "naive_demand +3.00 points instead of 0.00." in headline
     assert max(map(len, run.text.splitlines())) <= 80
 
 

@@ -60,7 +60,7 @@ class AttackConfig(CheckedByPeople, InputConfig):
         description="Have a model reword the texts, keep what moves the panel most, and report it "
         "on prompts held out.",
     )
-    search_model: Annotated[Any, Option("MODEL")] = Field(
+    search_model: Annotated[Any, Option("MODEL", "--search-model", "--search-model-file")] = Field(
         default=None,
         description="Who rewords; the embedded rewriter, for a first try, if left out.",
     )
@@ -95,7 +95,7 @@ class AttackConfig(CheckedByPeople, InputConfig):
 
     @model_validator(mode="after")
     def _search_is_meant(self) -> Self:
-        if self.search_model is not None and not self.search:
+        if self.search_model and not self.search:
             raise ValueError("search_model: names who rewords the texts of a --search")
         return self
 

@@ -44,7 +44,7 @@ from ..records.run_folder import replaced
 from . import effects
 from .config import AttackConfig
 from .effects import Design, family_effects
-from .families import AttackFamily, texts_of
+from .families import STATUS_OF, AttackFamily, texts_of
 from .job import AttackJob
 from .outcomes import tested_differences
 from .strings import MOST_CHARACTERS
@@ -119,7 +119,10 @@ class SearchJob(AttackJob):
             InputError: everything wrong with the input, before anything is spent.
         """
         config = config or AttackConfig()
-        models = [config.search_model or OFFLINE_REWRITER]
+        named = config.search_model or OFFLINE_REWRITER
+        models = list(named) if isinstance(named, list | tuple) else [named]
+        if len(models) > 1:
+            raise InputError(f"search_model: must name one model, got {len(models)}")
         self.writers = targets_from(models, Protocol(max_tokens=WRITER_TOKENS), "rewriter")
         super().__init__(panel, responses, config, on_progress=on_progress)
         rows = self.dataset.rows
@@ -414,6 +417,8 @@ class SearchJob(AttackJob):
         )  # fmt: skip
         for name, gain in zip(names, tested, strict=True):
             _, best = self._ends(name)
+            status = STATUS_OF.get(asks[name])
+            keys = {"group": name, "detail": "points" if status is None else f"share {status}"}
             assert best is not None  # noqa: S101  it was tested
             told = "it was chosen by this very figure"
             seen = Estimate(
@@ -421,17 +426,17 @@ class SearchJob(AttackJob):
                 n=len({base.prompt_text for base in self.searched_on}), unit="prompt",
                 method="mean over the prompts of the search", reason=told,
             )  # fmt: skip
-            found.add("search", "texts", len(self.searches[name].tried), group=name)
-            found.add("search", "in search", seen, group=name)
+            found.add("search", "texts", len(self.searches[name].tried), **keys)
+            found.add("search", "in search", seen, **keys)
             for measure, key in (("began with", name), ("held out", _found_id(name))):
                 values = by_prompt.get(key, by_prompt[name])
                 mean = mean_over_prompts(values, level=config.level, what=f"effect, {measure}")
-                found.add("search", measure, mean, group=name)
+                found.add("search", measure, mean, **keys)
             if _found_id(name) not in by_prompt:
                 none = undefined(_NO_BETTER, method=gain.method)
-                found.add("search", "gain", none, group=name)
+                found.add("search", "gain", none, **keys)
             else:
-                found.add("search", "gain", gain, group=name)
+                found.add("search", "gain", gain, **keys)
 
 
 def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 def search_told(record: Mapping[str, Any], estimates: pd.DataFrame) -> Iterator[str]:
     """What the search found, on the prompts that it had not seen."""
-    rows = [
-        (str(at["group"]), row) for at, row in estimates_by(select(estimates, "search"), ["group"])
-    ]
+    cells = estimates_by(select(estimates, "search"), ["group", "detail"])
+    rows = [((str(at["group"]), str(at["detail"])), row) for at, row in cells]
     if not rows:
         return
     tried = sum(int(row["texts"].value) for _, row in rows)
@@ -31,9 +30,9 @@ def search_told(record: Mapping[str, Any], estimates: pd.DataFrame) -> Iterator[
         return
     better.sort(key=lambda one: -one[1]["gain"].value)
     shown = [
-        f"{name} {estimate(row['held out'], is_signed=True)} instead of "
+        f"{name} {estimate(row['held out'], is_signed=True)} {unit} instead of "
         f"{number(row['began with'].value, is_signed=True)}"
-        for name, row in better
+        for (name, unit), row in better
     ]
     yield f"{told} finds stronger ones, on prompts that it did not see: {listed(shown, 3)}."
 
@@ -46,7 +45,7 @@ def search_section(record: Mapping[str, Any], estimates: pd.DataFrame) -> Sectio
     """What was tried and what it is worth, and the texts found."""
     prompts = record["search"]["prompts"]
     table = estimates_table(
-        estimates, "search", keys={"group": "family"},
+        estimates, "search", keys={"group": "family", "detail": "in"},
         measures=[
             Measure("texts", field="value", is_count=True),
             Measure("began with", "began with", is_signed=True),
@@ -56,7 +55,7 @@ def search_section(record: Mapping[str, Any], estimates: pd.DataFrame) -> Sectio
             Measure("in search", "in the search", "value", is_signed=True),
         ],
         caption="Effect by the family's demand, beyond harmless prose where there is a control, in "
-        "points or, of families that ask for no score, as share of judgments: of the family's own "
+        "points or, of families that ask for no score, in judgments: of the family's own "
         f"best text and of the text found, on {units(prompts['held_out'], 'prompt')} held out. In "
         f"the search: on the {units(prompts['searched_on'], 'prompt')} that chose the text, which "
         "is too high.",

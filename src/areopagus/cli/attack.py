@@ -10,6 +10,7 @@ from ..attacks.config import AttackConfig, RescoreConfig
 from .display import Command
 from .options import (
     chosen,
+    config_from,
     config_options,
     dry_run_options,
     panel_from,
@@ -47,7 +48,7 @@ def attack(
     from ..attacks.job import attack_job
     from .jobs import Manner, carry_out
 
-    config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
+    config = config_from(given, AttackConfig)
     if only_list:
         return _list(config, Output(json_file))
     with panel_from(given) as panel:
