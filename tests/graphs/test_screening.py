@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from areopagus.attacks import neutralised
 from areopagus.attacks.families import example_texts
-from areopagus.graphs.screening import (
-    DETECTORS,
-    GATES,
-    MAX_RESPONSE_CHARACTERS,
-    find_hits,
-    flags_of,
-    screen,
-    unveiled,
-)
+from areopagus.graphs.detectors import DETECTORS, find_hits, flags_of, unveiled
+from areopagus.graphs.screening import GATES, MAX_RESPONSE_CHARACTERS, screen
 
 
 @pytest.mark.parametrize(

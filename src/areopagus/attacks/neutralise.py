@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..graphs.screening import SENTENCES, Hit, find_hits
+from ..graphs.detectors import SENTENCES, Hit, find_hits
 
 REMOVED = "[…]"
 """Stands for a passage taken out; characters of no width leave nothing behind."""
