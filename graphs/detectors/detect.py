@@ -101,5 +101,5 @@ def _search(view: View, wording: PanelWording | None, prompt: str) -> Iterator[F
     if not view.is_joined:
         yield from find_marks(view.text)
         if wording is not None:
-            yield from wording.find(view.text, prompt)
-    yield from find_phrases(view.text, is_joined=view.is_joined)
+            yield from wording.find(view, prompt)
+    yield from find_phrases(view)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -52,72 +52,141 @@ _JUDGED: Final = (
     r"(?:prompt|response|answer|essay|submission|material|text|input|document|panel|conversation"
     r"|instructions?|context|candidate|assignment)"
 )
-_FORMS: Final[tuple[tuple[str, str, tuple[str, ...], re.Pattern[str]], ...]] = (
-    (
+_EDGE: Final = r"(?:end|begin|start)"
+
+
+class Form(NamedTuple):
+    """A form that is searched for in lower case.
+
+    Attributes:
+        flag, about: as of `Found`.
+        pieces: of each group one piece of text must be there for the form to match.
+        pattern: the form.
+        before: signs that alone may stand before it in its line; None where anything may.
+    """
+
+    flag: str
+    about: str
+    pieces: tuple[tuple[str, ...], ...]
+    pattern: re.Pattern[str]
+    before: frozenset[str] | None = None
+
+
+_BEGINNING: Final = frozenset(" \t>*#[({-\"'")
+
+FORMS: Final = (
+    Form(
         "marker_lookalike",
         "a mark around a text",
-        ("<<", "marker of this", "the marked", "---", "===", "***", "###", "___", "[", "~~~", ">>>"),
+        (("<<",),),
         re.compile(
-            r"<{2,4}\s{0,8}/?\s{0,3}(?:(?:end|begin|start)\s{1,8}(?:of\s{1,8})?)?"
+            rf"<{{2,4}}\s{{0,8}}/?\s{{0,3}}(?:{_EDGE}\s{{1,8}}(?:of\s{{1,8}})?)?"
             rf"{_JUDGED}\b[^>\n]{{0,80}}>{{0,4}}"
-            r"|\bmarker of this message\b[^\n]{0,80}"
+        ),
+    ),
+    Form(
+        "marker_lookalike",
+        "words of the marks around a text",
+        (("marker of this", "the marked "),),
+        re.compile(
+            r"\bmarker of this message\b[^\n]{0,80}"
             r"|\bthe marked (?:material|text) ends\b[^\n]{0,80}"
-            r"|(?:[-=*#_~>]\s?){3,40}\s{0,3}(?:end|begin|start)\s{1,3}(?:of\s{1,3})?(?:the\s{1,3})?"
-            rf"(?:[a-z]{{1,20}}\s{{1,3}})?{_JUDGED}\b[^\n\w]{{0,60}}"
-            r"|\[\s{0,3}/?(?:end|begin|start)[\s_]{1,3}(?:of[\s_]{1,3})?(?:the[\s_]{1,3})?"
+        ),
+    ),
+    Form(
+        "marker_lookalike",
+        "a ruled end or beginning of a text",
+        (("---", "===", "***", "###", "___", "~~~", ">>>", "- -"), ("end", "begin", "start")),
+        re.compile(
+            rf"(?:[-=*#_~>]\s?){{3}}[-=*#_~>\s]{{0,40}}{_EDGE}\s{{1,3}}(?:of\s{{1,3}})?"
+            rf"(?:the\s{{1,3}})?(?:[a-z]{{1,20}}\s{{1,3}})?{_JUDGED}\b[^\n\w]{{0,60}}"
+        ),
+    ),
+    Form(
+        "marker_lookalike",
+        "an end or beginning of a text in brackets",
+        (("[",), ("end", "begin", "start")),
+        re.compile(
+            rf"\[\s{{0,3}}/?{_EDGE}[\s_]{{1,3}}(?:of[\s_]{{1,3}})?(?:the[\s_]{{1,3}})?"
             rf"(?:[a-z]{{1,20}}[\s_]{{1,3}})?{_JUDGED}\s{{0,3}}\]"
         ),
     ),
-    (
+    Form(
         "role_tokens",
         "the beginning of a turn",
-        ("system", "assistant", "human", "###", "gpt4"),
+        (("system", "assistant"), (":",)),
         re.compile(
-            r"^[ \t>*]{0,8}(?:#{1,4} ?)?\[?(?:system|assistant)\]?"
-            r"(?: (?:message|prompt|turn|note|override|notice|update))?[ \t*]{0,4}:"
-            r"|^[ \t]{0,8}#{1,4} ?(?:instructions?|response|input|user|human)[ \t]{0,4}:"
-            r"|(?:^|(?<=\n))\n[ \t]{0,8}human[ \t]{0,4}:|\bgpt4 correct (?:user|assistant):",
-            re.MULTILINE,
+            r"(?:system|assistant)\]?(?: (?:message|prompt|turn|note|override|notice|update))?"
+            r"[ \t*]{0,4}:"
         ),
+        frozenset(" \t>*#["),
     ),
-    (
+    Form(
+        "role_tokens",
+        "the beginning of a turn",
+        (("#",), ("instruction", "response", "input", "user", "human"), (":",)),
+        re.compile(r"#{1,4} ?(?:instructions?|response|input|user|human)[ \t]{0,4}:"),
+        frozenset(" \t"),
+    ),
+    Form(
+        "role_tokens",
+        "the beginning of a turn",
+        (("\nhuman:", "\nhuman :"),),
+        re.compile(r"\n[ \t]{0,8}\nhuman ?:"),
+    ),
+    Form(
+        "role_tokens",
+        "the beginning of a turn",
+        (("gpt4 correct ",),),
+        re.compile(r"gpt4 correct (?:user|assistant):"),
+    ),
+    Form(
         "score_claim",
         "a line that gives a score",
-        ("scor", "grade", "rating", "verdict", "judgement", "judgment"),
+        (("score", "grade", "rating", "verdict", "judgement", "judgment"), (":", "=")),
         re.compile(
-            r"^[ \t*#\-\[({\"'>]{0,8}(?:(?:final|overall|total|my|composite|recommended)\s{1,3})?"
-            r"(?:score|grade|rating|verdict|judge?ment)s?[\]\"']?[ \t*]{0,4}[:=][^\n\d]{0,12}\d",
-            re.MULTILINE,
+            r"(?:(?:final|overall|total|my|composite|recommended)\s{1,3})?"
+            r"(?:score|grade|rating|verdict|judge?ment)s?[\]\"']?[ \t*]{0,4}[:=][^\n\d]{0,12}\d"
         ),
+        _BEGINNING,
     ),
-    (
+    Form(
         "vote_lookalike",
         "a reply of the judge",
-        ("{",),
+        (("{",), (":",)),
         re.compile(
             r"\{\s{0,40}[\"“'][a-z_]{3,40}[\"”']\s{0,8}:\s{0,8}\d{1,3}\s{0,8}(?:\}|,[^{}]{0,400}\}?)"
         ),
     ),
-    (
+    Form(
         "hidden_markup",
-        "markup that hides text",
-        ("<!--", "none", "hidden", "font-size", "[//]:", "color", "opacity"),
+        "a comment that a page does not show",
+        (("<!--", "[//]:"),),
+        re.compile(r"<!--(?:(?!-->)[\s\S]){0,2000}(?:-->)?|^\[//\]:[^\n]{0,2000}", re.MULTILINE),
+    ),
+    Form(
+        "hidden_markup",
+        "a style that hides text",
+        (("display", "visibility", "font-size", "opacity", "color"), (":",)),
         re.compile(
-            r"<!--(?:(?!-->)[\s\S]){0,2000}(?:-->)?"
-            r"|\b(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden"
-            r"|(?:font-size|opacity)\s{0,3}:\s{0,3}0(?:\.0)?(?:px|pt|em|%)?(?![\d.])"
-            r"|style\s{0,3}=\s{0,3}[\"'][^\"'\n]{0,80}\bcolor\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?))\b"
-            r"|^\[//\]:[^\n]{0,2000}",
-            re.MULTILINE,
+            r"display\s{0,3}:\s{0,3}none\b|visibility\s{0,3}:\s{0,3}hidden\b"
+            r"|(?:font-size|opacity)\s{0,3}:\s{0,3}0(?:\.0)?(?:px|pt|em|%)?(?![\w.])"
+            r"|style\s{0,3}=\s{0,3}[\"'][^\"'\n]{0,80}\bcolor\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?)\b"
         ),
     ),
-    (
+    Form(
+        "blank_flood",
+        "a run of blank lines",
+        (("\n\n\n", "\n ", "\n\t", "\n\r"),),
+        re.compile(r"(?:\n[ \t\r]{0,8}){20,}"),
+    ),
+    Form(
         "blank_flood",
         "a run of blanks",
-        ("\n\n", "\n ", "\n\t", "     ", "\t\t", "\u00a0", "\u3000"),
-        re.compile(r"(?:\n[ \t\r]{0,8}){20,}|[ \t\u00a0\u3000]{100,}"),
+        (("          ", "\t\t\t", "\u00a0", "\u3000"),),
+        re.compile(r"[ \t\u00a0\u3000]{100,}"),
     ),
-)  # fmt: skip
+)
 
 _BRACKETS: Final = re.compile(r"<{1,2}[^<>\n]{1,48}>{1,2}|\[[^\[\]\n]{1,40}\]")
 _BARRED: Final = re.compile(r"[<\[]\s{0,3}/?\s{0,3}\|[^|]{2,40}\|\s{0,3}[>\]]")
@@ -153,12 +222,21 @@ def _bare_tokens() -> tuple[str, ...]:
 
 def find_marks(text: str) -> Iterator[Found]:
     """What a reading holds by its form."""
-    for flag, about, pieces, pattern in _FORMS:
-        if any(piece in text for piece in pieces):
-            for match in pattern.finditer(text):
-                yield Found(flag, match.start(), match.end(), about)
+    for form in FORMS:
+        if all(any(piece in text for piece in group) for group in form.pieces):
+            for match in form.pattern.finditer(text):
+                if form.before is None or _begins_line(text, match.start(), form.before):
+                    yield Found(form.flag, match.start(), match.end(), form.about)
     if "<" in text or "[" in text or "]" in text:
         yield from _find_tokens(text)
+
+
+def _begins_line(text: str, start: int, before: frozenset[str]) -> bool:
+    least = max(0, start - 12)
+    at = start
+    while at > least and text[at - 1] in before:
+        at -= 1
+    return at == 0 or text[at - 1] == "\n"
 
 
 def _find_tokens(text: str) -> Iterator[Found]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from typing import Annotated, Final, Literal, NamedTuple
@@ -18,40 +18,45 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import Field, StringConstraints
 
 from ...yaml_files import Document, Line, Paragraph, Version, read_documents
-from .views import folded
+from .views import View, folded
 
 Kind = Literal[
-    "give", "give_last", "text", "pronoun", "top", "best", "score", "of", "numbers", "each", "please",
-    "ignore", "ignore_last", "rules", "rubric", "void", "hail", "judge", "deserves", "role",
+    "give", "give_last", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
+    "please", "ignore", "ignore_last", "rules", "rubric", "void", "hail", "judge", "deserves",
+    "role",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
 
-_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
 class Language(Document):
     """The words of one language.
 
-    In a word `*` stands for up to twelve letters, and a blank for any few signs between words.
-    Letters are compared without case and accents.
+    Several words stand for themselves in a row. `*` at an end of a word stands for any letters,
+    alone for any word. Letters are compared without case and accents.
     """
 
     label: Line
-    signs: tuple[_Words, ...] = Field(
-        description="Pieces of text of which every text to be searched has one; all when empty."
+    has_blanks: bool = Field(
+        default=True, description="Whether blanks part the words, and nothing is joined to them."
     )
-    has_blanks: bool = Field(default=True, description="Whether blanks part the words.")
+    signs: tuple[Words, ...] = Field(
+        default=(),
+        description="Where no blanks part the words: pieces of text of which one is in every text "
+        "that is to be searched.",
+    )
     best_follows: bool = Field(
         default=False, description="Whether `best` may also stand after `score`."
     )
-    words: Mapping[Kind, tuple[_Words, ...]] = Field(
+    words: Mapping[Kind, tuple[Words, ...]] = Field(
         description="give: verbs of giving a score, as a command; give_last: the same at the end "
-        "of the sentence; text: what is judged; pronoun: words that stand for it; top: the end of the scale in one expression; best "
-        "and score: in two words that stand together; of: between two numbers; numbers: such as "
-        "ten; each: on every criterion; please: what may stand before a command; ignore, "
-        "ignore_last: set aside; rules: what is set aside; rubric: what only a judge has; void: "
-        "is not in force; hail: what is said to somebody; judge: who judges; deserves: gets or "
-        "has got; role: another role for the judge, in full."
+        "of the sentence; text: what is judged; pronoun: words that stand for it; top: an end of "
+        "the scale in one expression; best and score: in two that stand together; of: between two "
+        "numbers; numbers: such as ten; each: on every criterion; please: what may stand before a "
+        "command; ignore, ignore_last: set aside; rules: what is set aside; rubric: what only a "
+        "judge has; void: is not in force; hail: what is said to somebody; judge: who judges; "
+        "deserves: gets or has got; role: another role for the judge, in full."
     )
     version: Version
     provenance: Paragraph
@@ -60,9 +65,9 @@ class Language(Document):
 class Rule(NamedTuple):
     """A sentence: kinds of words in their order, the first to the last within so many characters.
 
-    Beside the kinds of the files: `this` (text or pronoun), `highest` (top, or best with score), `mark` (a number with its
-    scale or with score), `number` (the same, or one that ends a clause), `order` (give, where a
-    command begins).
+    Beside the kinds of the files: `this` (text or pronoun), `highest` (top, or best with score),
+    `mark` (an end of a scale as a number, with its scale or with score), `number` (the same, or
+    such a number where a clause ends), `order` (give, where a command begins).
     """
 
     flag: str
@@ -93,67 +98,34 @@ RULES: Final = (
     Rule("score_claim", "says what it deserves", ("text", "deserves", "highest"), 130),
     Rule("score_claim", "says what it deserves", ("text", "deserves", "number"), 110),
     Rule("score_claim", "says what it deserves", ("text", "highest", "deserves"), 110),
-)  # fmt: skip
+)
 
-_RARE: Final = (
-    "role", "ignore_last", "ignore", "rubric", "each", "deserves", "hail", "give_last", "rules",
-    "judge", "void", "highest", "mark", "order", "give", "text", "this", "number",
-)  # fmt: skip
-"""The kinds in the order in which they are looked for: what is seldom there decides first."""
+_MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "this": (("text",), ("pronoun",)),
+    "highest": (("top",), ("best", "score")),
+    "order": (("give",),),
+    "mark": (),
+    "number": (),
+}
+"""What made kinds need: the words of one of these; numbers may be digits and need none."""
 
-Span = tuple[int, int]
+_TOPS: Final = frozenset({0, 1, 10, 20, 100})
+"""Ends of scales; other numbers are too many things."""
 
-_BETWEEN: Final = r"[\s_+*\"'~|/-]{1,4}"
+_GAP: Final = 4
+"""Most characters between the words of an expression."""
+
 _SENTENCE_END: Final = re.compile(r"[.!?।؟…](?=[\s\"')\]*_]|$)|[。！？]|\n\s{0,20}\n")
 _NUMBER: Final = re.compile(r"(?<![\w.,%])\d{1,3}(?![\w%])")
 _LIST_MARK: Final = re.compile(r"^[ \t]{0,8}\(?\d{1,3}[.)]", re.MULTILINE)
-_TOPS: Final = frozenset({0, 1, 10, 20, 100})
+_CLAUSE: Final = re.compile(r"[.!?:;\n。！？,，]")
 
-
-class Words:
-    """The compiled words of one language."""
-
-    def __init__(self, language: Language, *, is_joined: bool) -> None:
-        self.label = language.label
-        self.signs = tuple(folded(sign) for sign in language.signs)
-        self.best_follows = language.best_follows
-        self.is_bounded = language.has_blanks and not is_joined
-        self._is_joined = is_joined
-        self._words = language.words
-        self._patterns: dict[str, re.Pattern[str] | None] = {}
-
-    def pattern(self, kind: str) -> re.Pattern[str] | None:
-        """Compiled when first needed: most texts need few of them."""
-        if kind not in self._patterns:
-            words = self._words.get(kind, ())  # type: ignore[call-overload]
-            self._patterns[kind] = self._compiled(words) if words else None
-        return self._patterns[kind]
-
-    def _compiled(self, words: Iterable[str]) -> re.Pattern[str]:
-        between = r"\W{0,4}" if not self._is_joined else ""
-        gap = _BETWEEN if self.is_bounded else between
-        kinds = sorted({folded(word) for word in words}, key=lambda word: (-len(word), word))
-        written = (
-            gap.join(re.escape(part).replace(r"\*", r"\w{0,12}") for part in word.split())
-            for word in kinds
-        )
-        return re.compile(f"(?:{'|'.join(written)})" + (r"(?!\w)" if self.is_bounded else ""))
-
-
-@cache
-def load_languages(*, is_joined: bool = False) -> tuple[Words, ...]:
-    """Every language, read once a process; English first."""
-    folder = resources.files(__package__) / "languages"
-    paths = sorted(
-        (path for path in folder.iterdir() if path.name.endswith(".yaml")),
-        key=lambda path: (path.name != "en.yaml", path.name),
-    )
-    found = read_documents(paths, Language, kind="language")
-    return tuple(Words(language, is_joined=is_joined) for language in found)
+Span = tuple[int, int]
+Spans = Sequence[Span]
 
 
 class Found(NamedTuple):
-    """A sentence that was found: `text[start:end]` of the reading."""
+    """What was found, in `text[start:end]` of a reading."""
 
     flag: str
     start: int
@@ -161,81 +133,201 @@ class Found(NamedTuple):
     about: str
 
 
-def find_phrases(text: str, *, is_joined: bool = False) -> Iterator[Found]:
+def find_phrases(view: View) -> Iterator[Found]:
     """The demands and claims of a reading, in any language."""
-    for words in load_languages(is_joined=is_joined):
-        if not words.signs or any(sign in text for sign in words.signs):
-            yield from _Sentences(text, words).found()
+    for language in load_languages():
+        is_by_words = language.has_blanks and not view.is_joined
+        if is_by_words or (
+            view.is_joined or any(folded(sign) in view.text for sign in language.signs)
+        ):
+            words = _ByWords(language, view) if is_by_words else _ByPieces(language, view)
+            yield from _Sentences(view.text, language, words).found()
+
+
+@cache
+def load_languages() -> tuple[Language, ...]:
+    """Every language, read once a process."""
+    folder = resources.files(__package__) / "languages"
+    paths = sorted(
+        (path for path in folder.iterdir() if path.name.endswith(".yaml")),
+        key=lambda path: path.name,
+    )
+    return read_documents(paths, Language, kind="language")
+
+
+class _Lexicon:
+    """The expressions of a language, by the words that they are looked up by."""
+
+    def __init__(self, language: Language) -> None:
+        self.exact: dict[str, list[tuple[Kind, tuple[str, ...], int]]] = {}
+        self.stems: dict[str, list[tuple[Kind, tuple[str, ...], int]]] = {}
+        for kind, expressions in language.words.items():
+            for expression in dict.fromkeys(map(folded, expressions)):
+                parts = tuple(re.findall(r"[^\W_]+\*?|\*", expression))
+                # The longest word: it is the rarest.
+                at = max(range(len(parts)), key=lambda i: len(parts[i].rstrip("*")))
+                is_stem = parts[at].endswith("*")
+                table = self.stems if is_stem else self.exact
+                table.setdefault(parts[at][:_STEM] if is_stem else parts[at], []).append(
+                    (kind, parts, at)
+                )
+
+
+_STEM: Final = 3
+"""Letters of a word with `*` by which it is looked up."""
+
+
+@cache
+def _lexicon(name: str) -> _Lexicon:
+    return _Lexicon(next(one for one in load_languages() if one.id == name))
+
+
+class _ByWords:
+    """The expressions of a language in a reading, found by its words."""
+
+    def __init__(self, language: Language, view: View) -> None:
+        self._view = view
+        lexicon = _lexicon(language.id)
+        found = [
+            (word, entry)
+            for word in view.vocabulary & lexicon.exact.keys()
+            for entry in lexicon.exact[word]
+        ]
+        if lexicon.stems:
+            stems = view.stems
+            found += [
+                (word, entry)
+                for stem in stems.keys() & lexicon.stems.keys()
+                for entry in lexicon.stems[stem]
+                for word in stems[stem]
+                if word.startswith(entry[1][entry[2]][:-1])
+            ]
+        self._found = found
+        self.kinds = {kind for _, (kind, _, _) in found}
+
+    def spans(self, kind: str) -> list[Span]:
+        """Where the expressions of a kind stand, in the order of the text."""
+        places = self._view.word_places
+        spans = {
+            span
+            for word, (of, parts, at) in self._found
+            if of == kind
+            for place in places[word]
+            if (span := self._span(place - at, parts)) is not None
+        }
+        return sorted(spans)
+
+    def _span(self, first: int, parts: tuple[str, ...]) -> Span | None:
+        words, spans = self._view.words, self._view.word_spans
+        if first < 0 or first + len(parts) > len(words):
+            return None
+        for at, part in enumerate(parts, first):
+            if at > first and spans[at][0] - spans[at - 1][1] > _GAP:
+                return None
+            word = words[at]
+            if word != part and not (part[-1] == "*" and word.startswith(part[:-1])):
+                return None
+        return spans[first][0], spans[first + len(parts) - 1][1]
+
+
+class _ByPieces:
+    """The same where blanks do not part the words: any piece of the text may be one."""
+
+    def __init__(self, language: Language, view: View) -> None:
+        self._patterns, self._text = _patterns(language.id, view.is_joined), view.text
+        self.kinds = set(self._patterns)
+
+    def spans(self, kind: str) -> list[Span]:
+        """Where the expressions of a kind stand, in the order of the text."""
+        pattern = self._patterns.get(kind)
+        found = [] if pattern is None else [m.span() for m in pattern.finditer(self._text)]
+        if not found:
+            self.kinds.discard(kind)
+        return found
+
+
+@cache
+def _patterns(name: str, is_joined: bool) -> Mapping[str, re.Pattern[str]]:
+    language = next(one for one in load_languages() if one.id == name)
+    gap = "" if is_joined else rf"\W{{0,{_GAP}}}"
+    made = {}
+    for kind, expressions in language.words.items():
+        kinds = sorted({folded(one) for one in expressions}, key=lambda one: (-len(one), one))
+        written = (
+            gap.join(re.escape(part).replace(r"\*", r"\w{0,12}") for part in one.split())
+            for one in kinds
+        )
+        made[kind] = re.compile("|".join(written))
+    return made
 
 
 class _Sentences:
     """A reading searched by one language."""
 
-    def __init__(self, text: str, words: Words) -> None:
-        self._text, self._words = text, words
-        self._spans: dict[str, list[Span]] = {}
+    def __init__(self, text: str, language: Language, words: _ByWords | _ByPieces) -> None:
+        self._text, self._language, self._words = text, language, words
+        self._known: dict[str, list[Span]] = {}
 
     def found(self) -> Iterator[Found]:
         for rule in RULES:
-            for start, end in self._ordered(rule):
-                yield Found(rule.flag, start, end, f"{self._words.label}: {rule.about}")
+            if all(map(self._may_be, rule.order)):
+                for start, end in self._ordered(rule):
+                    yield Found(rule.flag, start, end, f"{self._language.label}: {rule.about}")
+
+    def _may_be(self, kind: str) -> bool:
+        ways = _MADE_OF.get(kind)
+        kinds = self._words.kinds
+        if ways is None:
+            return kind in kinds
+        return not ways or any(kinds.issuperset(way) for way in ways)
 
     def _ordered(self, rule: Rule) -> Iterator[Span]:
-        if not all(self._places(kind) for kind in sorted(rule.order, key=_RARE.index)):
+        places = [self._spans(kind) for kind in rule.order]
+        if not all(places):
             return
-        first, *others = [self._places(kind) for kind in rule.order]
-        starts = [[start for start, _ in spans] for spans in others]
-        for start, end in first:
-            for spans, begins in zip(others, starts, strict=True):
+        starts = [[start for start, _ in spans] for spans in places[1:]]
+        for start, end in places[0]:
+            last = end
+            for spans, begins in zip(places[1:], starts, strict=True):
                 # The next one, which leaves most room for those after it.
-                at = bisect_left(begins, end)
+                at = bisect_left(begins, last)
                 if at == len(spans):
                     return
-                end = spans[at][1]
-            if end - start <= rule.window and not self._is_parted(start, end):
-                yield start, end
+                last = spans[at][1]
+            if last - start <= rule.window and not self._is_parted(start, last):
+                yield start, last
 
     def _is_parted(self, start: int, end: int) -> bool:
-        ends = self._ends
-        at = bisect_right(ends, start)
-        return at < len(ends) and ends[at] < end
+        at = bisect_right(self._ends, start)
+        return at < len(self._ends) and self._ends[at] < end
 
     @cached_property
     def _ends(self) -> list[int]:
         return [match.start() for match in _SENTENCE_END.finditer(self._text)]
 
-    def _places(self, kind: str) -> list[Span]:
-        if kind not in self._spans:
-            made = {
-                "highest": self._highest, "mark": self._marks, "number": self._numbers,
-                "order": self._orders, "this": self._this,
-            }.get(kind)  # fmt: skip
-            self._spans[kind] = made() if made is not None else self._matches(kind)
-        return self._spans[kind]
+    def _spans(self, kind: str) -> list[Span]:
+        if kind not in self._known:
+            make = self._made.get(kind)
+            self._known[kind] = sorted(make()) if make is not None else self._words.spans(kind)
+        return self._known[kind]
 
-    def _matches(self, kind: str) -> list[Span]:
-        pattern, text = self._words.pattern(kind), self._text
-        if pattern is None:
-            return []
-        spans = [match.span() for match in pattern.finditer(text)]
-        if self._words.is_bounded:
-            spans = [span for span in spans if not span[0] or not text[span[0] - 1].isalnum()]
-        return spans
-
-    def _this(self) -> list[Span]:
-        return sorted(self._places("text") + self._places("pronoun"))
+    @cached_property
+    def _made(self) -> Mapping[str, Callable[[], list[Span]]]:
+        return {
+            "this": lambda: self._spans("text") + self._spans("pronoun"),
+            "highest": self._highest,
+            "order": self._orders,
+            "mark": self._marks,
+            "number": self._numbers,
+            "digits": self._digits,
+        }
 
     def _highest(self) -> list[Span]:
-        found = list(self._places("top"))
-        best = self._places("best")
-        if best:
-            score = self._places("score")
-            found += self._near(best, score, 14)
-            if self._words.best_follows:
-                found += self._near(score, best, 10)
-        return sorted(found)
+        best, score = self._spans("best"), self._spans("score")
+        found = self._spans("top") + self._near(best, score, 14)
+        return found + self._near(score, best, 10) if self._language.best_follows else found
 
-    def _near(self, first: Sequence[Span], second: Sequence[Span], gap: int) -> list[Span]:
+    def _near(self, first: Spans, second: Spans, gap: int) -> list[Span]:
         begins = [start for start, _ in second]
         found = []
         for start, end in first:
@@ -245,34 +337,32 @@ class _Sentences:
         return found
 
     def _digits(self) -> list[Span]:
-        if "digits" not in self._spans:
-            found = [match.span() for match in _NUMBER.finditer(self._text)]
-            if found:
-                marks = {match.end() - 1 for match in _LIST_MARK.finditer(self._text)}
-                found = [span for span in found if span[1] not in marks]
-            self._spans["digits"] = sorted(found + self._matches("numbers"))
-        return self._spans["digits"]
+        found = [match.span() for match in _NUMBER.finditer(self._text)]
+        if found:
+            marks = {match.end() - 1 for match in _LIST_MARK.finditer(self._text)}
+            found = [span for span in found if span[1] not in marks]
+        return found + self._spans("numbers")
 
     def _marks(self) -> list[Span]:
         """Ends of a scale: 10/10, 10 out of 10, ten points."""
-        digits, text = self._digits(), self._text
+        digits, text = self._spans("digits"), self._text
         if not digits:
             return []
+        joined = dict(self._spans("of"))
+        scores = self._spans("score")
+        begins = [start for start, _ in scores]
         found = []
-        joiners = self._matches("of")
-        joined = {start: end for start, end in joiners}
-        scores = [start for start, _ in self._places("score")]
         for at, (start, end) in enumerate(digits):
-            rest = end + len(text[end : end + 3]) - len(text[end : end + 3].lstrip())
-            after = rest + 1 if text[rest : rest + 1] == "/" else joined.get(rest, 0)
-            if after and at + 1 < len(digits) and 0 <= digits[at + 1][0] - after <= 3:
-                of = digits[at + 1]
-                if text[start:end] in (text[of[0] : of[1]], "0", "1"):
-                    found.append((start, of[1]))
+            behind = end + len(text[end : end + 3]) - len(text[end : end + 3].lstrip())
+            of = behind + 1 if text[behind : behind + 1] == "/" else joined.get(behind)
+            if of is not None and at + 1 < len(digits) and 0 <= digits[at + 1][0] - of <= 3:
+                scale = digits[at + 1]
+                if text[start:end] in (text[scale[0] : scale[1]], "0", "1"):
+                    found.append((start, scale[1]))
                 continue
-            near = bisect_left(scores, end)
-            if near < len(scores) and scores[near] - end <= 2 and self._is_end_of_scale(start, end):
-                found.append((start, self._places("score")[near][1]))
+            near = bisect_left(begins, end)
+            if near < len(begins) and begins[near] - end <= 2 and self._is_end_of_scale(start, end):
+                found.append((start, scores[near][1]))
         return found
 
     def _is_end_of_scale(self, start: int, end: int) -> bool:
@@ -280,27 +370,27 @@ class _Sentences:
         return not written.isdecimal() or int(written) in _TOPS
 
     def _numbers(self) -> list[Span]:
-        """Numbers that can be scores: with their scale, or at the end of a clause."""
-        text, found = self._text, list(self._places("mark"))
-        each = [start for start, _ in self._places("each")]
-        for start, end in self._digits():
-            rest = text[end : end + 2].lstrip()
+        """Numbers that can be scores: with their scale, or where a clause ends."""
+        text, found = self._text, list(self._spans("mark"))
+        each = [start for start, _ in self._spans("each")]
+        for start, end in self._spans("digits"):
+            behind = text[end : end + 2].lstrip()
             at = bisect_left(each, end)
             is_near = at < len(each) and each[at] - end <= 8
-            if (is_near or not rest or not rest[0].isalnum()) and self._is_end_of_scale(start, end):
+            is_last = is_near or not behind or not behind[0].isalnum()
+            if is_last and self._is_end_of_scale(start, end):
                 found.append((start, end))
-        return sorted(found)
+        return found
 
     def _orders(self) -> list[Span]:
-        """Commands: verbs of giving at the beginning of a sentence or after `please` and its like."""
+        """Verbs of giving at the beginning of a clause, or after `please` and its like."""
         found = []
-        ends = {end for _, end in self._places("please")}
+        ends = {end for _, end in self._spans("please")}
         text = self._text
-        for start, end in self._places("give"):
+        for start, end in self._spans("give"):
             before = start
-            while before and start - before < 4 and not text[before - 1].isalnum():
+            while before and start - before < _GAP and not text[before - 1].isalnum():
                 before -= 1
-            between = text[before:start]
-            if before == 0 or before in ends or re.search(r"[.!?:;\n。！？,，]", between):
+            if before == 0 or before in ends or _CLAUSE.search(text, before, start):
                 found.append((start, end))
         return found

@@ -15,15 +15,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
+
+WORD: Final = re.compile(r"[^\W_]+")
+"""A word, in every script with blanks."""
 
 AS_IT_STANDS: Final = "as it stands"
 _DEEPEST: Final = 3
 """Codes within codes that are read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """One reading of a text.
 
@@ -41,6 +44,37 @@ class View:
     ends: Sequence[int] | None = None
     is_code: bool = False
     is_joined: bool = False
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Its words in their order."""
+        return WORD.findall(self.text)
+
+    @cached_property
+    def word_spans(self) -> list[tuple[int, int]]:
+        """Where its words stand."""
+        return [match.span() for match in WORD.finditer(self.text)]
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """Its words, each once."""
+        return frozenset(self.words)
+
+    @cached_property
+    def word_places(self) -> dict[str, list[int]]:
+        """Each word with its numbers in `words`."""
+        places: dict[str, list[int]] = {}
+        for number, word in enumerate(self.words):
+            places.setdefault(word, []).append(number)
+        return places
+
+    @cached_property
+    def stems(self) -> dict[str, list[str]]:
+        """The first three letters of its words, and the words that begin so."""
+        stems: dict[str, list[str]] = {}
+        for word in self.vocabulary:
+            stems.setdefault(word[:3], []).append(word)
+        return stems
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where in the original the characters from start to end stand."""
@@ -237,8 +271,9 @@ _DASHES: Final = str.maketrans("·•−–—_", "..----")
 
 def _payloads(plain: str) -> Iterator[Payload]:
     """What stands in a code and decodes to readable text."""
-    for match in _BASE64.finditer(plain):
-        yield from _base64(match)
+    if any(len(run) >= 12 and _MIXED.search(run) for run in plain.split()):
+        for match in _BASE64.finditer(plain):
+            yield from _base64(match)
     digits = _DIGIT.search(plain) is not None
     for name, pattern, decode in _CODES if digits else _CODES[:1]:
         for match in pattern.finditer(plain):
@@ -409,7 +444,6 @@ _ROT13: Final = str.maketrans(_ALPHABET, _ALPHABET[13:] + _ALPHABET[:13])
 _OFTEN: Final = ("this", "score", "marks", "ignore", "highest", "response", "answer", "rating")
 _ROT13_SIGNS: Final = tuple(word.translate(_ROT13) for word in _OFTEN)
 _REVERSED_SIGNS: Final = tuple(word[::-1] for word in _OFTEN)
-_WORD: Final = re.compile(r"\w+")
 _LEET_START: Final = re.compile(r"[0134578@$!|](?=[a-z])")
 _LEET_WORD: Final = re.compile(r"[a-z0134578@$!|+]+")
 _LEET: Final = tuple(
@@ -421,7 +455,8 @@ _SPACED: Final = re.compile(
     r"(?<![^\W_])[^\W_](?:(?:[ ]|[ ]?[-._*~|/,+][ ]?)[^\W_]){7,}"
     r"(?:[\s\-._*~|/,+]{2,6}[^\W_](?:(?:[ ]|[ ]?[-._*~|/,+][ ]?)[^\W_])*)*(?![^\W_])"
 )
-_SPACED_SIGNS: Final = tuple(f"{sign}{letter}{sign}" for sign in " -._*~|/," for letter in "eao")
+# Single letters that are no words of their own, nor what an apostrophe leaves.
+_LONE: Final = frozenset(_ALPHABET) - frozenset("aist")
 
 
 def _rewritten(of: View) -> Iterator[View]:
@@ -446,7 +481,7 @@ def _rewritten(of: View) -> Iterator[View]:
         for table in _LEET:
             changed = _LEET_WORD.sub(partial(_with_letters, table), text)
             yield replace(of, text=changed, written="digits for letters", is_code=False)
-    if any(sign in text for sign in _SPACED_SIGNS):
+    if not of.vocabulary.isdisjoint(_LONE):
         places = [
             place
             for match in _SPACED.finditer(text)

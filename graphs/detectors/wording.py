@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from .phrases import Found
-from .views import folded
+from .views import WORD, View, folded
 
 if TYPE_CHECKING:
     from ...judges.prompt import JudgePrompt
@@ -23,7 +23,6 @@ SHORTEST: Final = 8
 _SEED: Final = 4
 """Every so many words a response is looked up, so that any run of `2 * _SEED - 1` is met."""
 
-_WORD: Final = re.compile(r"\w+")
 _PLACE: Final = re.compile(r"\{[a-z_]+\}")
 
 
@@ -39,10 +38,10 @@ class PanelWording:
         """
         self._texts: list[tuple[str, list[str]]] = []
         self._seeds: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-        self._keys = frozenset(key for key in keys if "_" in key)
+        self._keys = tuple(key for key in keys if "_" in key)
         for about, text in texts:
             for piece in _PLACE.split(text):
-                self._add(about, _WORD.findall(folded(piece)))
+                self._add(about, WORD.findall(folded(piece)))
 
     def _add(self, about: str, words: list[str]) -> None:
         if len(words) < SHORTEST:
@@ -55,33 +54,33 @@ class PanelWording:
             if len(places) < 8:
                 places.append((number, at))
 
-    def find(self, text: str, prompt: str = "") -> Iterator[Found]:
+    def find(self, view: View, prompt: str = "") -> Iterator[Found]:
         """Where a reading repeats the wording.
 
         Args:
-            text: the reading.
+            view: the reading.
             prompt: what was asked, whose words do not count.
         """
-        if not self._seeds and not self._keys:
-            return
-        words = _WORD.findall(text)
-        known = self._keys.intersection(words) if self._keys else ()
-        seeds = self._seeds
+        words, seeds = view.words, self._seeds
         runs: list[tuple[int, int, str]] = []
         for at in range(0, len(words) - _SEED + 1, _SEED):
             places = seeds.get(tuple(words[at : at + _SEED]))
             if places is not None and not (runs and at + _SEED <= runs[-1][1]):
-                runs += [run for run in [self._longest(words, at, places)] if run is not None]
-        if not runs and not known:
+                run = self._longest(words, at, places)
+                runs += [run] if run is not None else []
+        keys = [key for key in self._keys if key in view.text]
+        if not runs and not keys:
             return
-        asked = " ".join(_WORD.findall(folded(prompt)))
-        spans = [match.span() for match in _WORD.finditer(text)]
+        asked = folded(prompt)
+        asked_words = f" {' '.join(WORD.findall(asked))} "
         for first, last, about in runs:
-            if not self._is_quoted(words[first:last], asked):
-                yield Found("panel_wording", spans[first][0], spans[last - 1][1], about)
-        for word, (start, end) in zip(words, spans, strict=True) if known else ():
-            if word in known and word not in asked:
-                yield Found("panel_wording", start, end, "a key of the judges' replies")
+            if not self._is_quoted(words[first:last], asked_words):
+                start, end = view.word_spans[first][0], view.word_spans[last - 1][1]
+                yield Found("panel_wording", start, end, about)
+        for key in keys:
+            if key not in asked:
+                for match in re.finditer(re.escape(key), view.text):
+                    yield Found("panel_wording", *match.span(), "a key of the judges' replies")
 
     def _longest(
         self, words: list[str], at: int, places: list[tuple[int, int]]
@@ -103,14 +102,9 @@ class PanelWording:
 
     @staticmethod
     def _is_quoted(run: list[str], asked: str) -> bool:
-        """Whether the prompt holds it, or all of it but too few words to count."""
-        if not asked:
-            return False
-        rest = " ".join(run)
-        if rest in asked:
-            return True
+        """Whether the prompt holds every part of it that is long enough to count."""
         starts = range(len(run) - SHORTEST + 1)
-        return all(" ".join(run[at : at + SHORTEST]) in asked for at in starts)
+        return all(f" {' '.join(run[at : at + SHORTEST])} " in asked for at in starts)
 
 
 def wording_of(judge_prompt: JudgePrompt, personas: Iterable[Persona]) -> PanelWording:
