@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from importlib import resources
-from typing import Annotated, Final, Literal, NamedTuple
+from itertools import product
+from operator import or_
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field, StringConstraints
 
@@ -104,10 +106,22 @@ _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "this": (("text",), ("pronoun",)),
     "highest": (("top",), ("best", "score")),
     "order": (("give",),),
-    "mark": (),
-    "number": (),
+    # Numbers may be digits.
+    "mark": ((),),
+    "number": ((),),
 }
-"""What made kinds need: the words of one of these; numbers may be digits and need none."""
+"""What made kinds need: all of one of these."""
+
+_BITS: Final[Mapping[str, int]] = {kind: 1 << at for at, kind in enumerate(get_args(Kind))}
+
+
+def _needs(rule: Rule) -> list[int]:
+    """Sets of kinds, as bits, without one of which a rule finds nothing."""
+    ways = product(*(_MADE_OF.get(kind, ((kind,),)) for kind in rule.order))
+    return [reduce(or_, (_BITS[k] for kinds in way for k in kinds), 0) for way in ways]
+
+
+_NEEDS: Final = tuple((rule, _needs(rule)) for rule in RULES)
 
 _TOPS: Final = frozenset({0, 1, 10, 20, 100})
 """Ends of scales; other numbers are too many things."""
@@ -135,42 +149,48 @@ class Found(NamedTuple):
 
 def find_phrases(view: View) -> Iterator[Found]:
     """The demands and claims of a reading, in any language."""
-    for language in load_languages():
-        is_by_words = language.has_blanks and not view.is_joined
-        if is_by_words or (
-            view.is_joined or any(folded(sign) in view.text for sign in language.signs)
-        ):
-            words = _ByWords(language, view) if is_by_words else _ByPieces(language, view)
-            yield from _Sentences(view.text, language, words).found()
+    found: dict[str, _ByWords | _ByPieces] = {}
+    if not view.is_joined:
+        found.update(_by_words(view))
+    is_latin = view.text.isascii()
+    for language in load_languages().values():
+        is_searched = view.is_joined or (
+            not language.has_blanks
+            and not is_latin
+            and any(sign in view.text for sign in _signs(language.id))
+        )
+        if is_searched:
+            found[language.id] = _ByPieces(language, view)
+    for name, words in found.items():
+        rules = [rule for rule, masks in _NEEDS if any(m & words.kinds == m for m in masks)]
+        if rules:
+            language = load_languages()[name]
+            yield from _Sentences(view.text, language, words).found(rules)
 
 
 @cache
-def load_languages() -> tuple[Language, ...]:
-    """Every language, read once a process."""
+def load_languages() -> Mapping[str, Language]:
+    """Every language by its name, read once a process."""
     folder = resources.files(__package__) / "languages"
     paths = sorted(
         (path for path in folder.iterdir() if path.name.endswith(".yaml")),
         key=lambda path: path.name,
     )
-    return read_documents(paths, Language, kind="language")
+    return {one.id: one for one in read_documents(paths, Language, kind="language")}
 
 
-class _Lexicon:
-    """The expressions of a language, by the words that they are looked up by."""
+@cache
+def _signs(name: str) -> tuple[str, ...]:
+    return tuple(folded(sign) for sign in load_languages()[name].signs)
 
-    def __init__(self, language: Language) -> None:
-        self.exact: dict[str, list[tuple[Kind, tuple[str, ...], int]]] = {}
-        self.stems: dict[str, list[tuple[Kind, tuple[str, ...], int]]] = {}
-        for kind, expressions in language.words.items():
-            for expression in dict.fromkeys(map(folded, expressions)):
-                parts = tuple(re.findall(r"[^\W_]+\*?|\*", expression))
-                # The longest word: it is the rarest.
-                at = max(range(len(parts)), key=lambda i: len(parts[i].rstrip("*")))
-                is_stem = parts[at].endswith("*")
-                table = self.stems if is_stem else self.exact
-                table.setdefault(parts[at][:_STEM] if is_stem else parts[at], []).append(
-                    (kind, parts, at)
-                )
+
+class _Expression(NamedTuple):
+    """An expression of a language: its words, and the one that it is looked up by."""
+
+    language: str
+    kind: Kind
+    parts: tuple[str, ...]
+    at: int
 
 
 _STEM: Final = 3
@@ -178,54 +198,92 @@ _STEM: Final = 3
 
 
 @cache
-def _lexicon(name: str) -> _Lexicon:
-    return _Lexicon(next(one for one in load_languages() if one.id == name))
+def _lexicon() -> tuple[dict[str, list[_Expression]], dict[str, list[_Expression]]]:
+    """The expressions of all languages with blanks: by a word, and by the beginning of one."""
+    exact: dict[str, list[_Expression]] = {}
+    stems: dict[str, list[_Expression]] = {}
+    for language in load_languages().values():
+        for kind, expressions in language.words.items() if language.has_blanks else ():
+            for expression in dict.fromkeys(map(folded, expressions)):
+                parts = tuple(re.findall(r"[^\W_]+\*?|\*", expression))
+                # The longest word: it is the rarest.
+                at = max(range(len(parts)), key=lambda i: len(parts[i].rstrip("*")))
+                table, key = exact, parts[at]
+                if key.endswith("*"):
+                    table, key = stems, key[:_STEM]
+                table.setdefault(key, []).append(_Expression(language.id, kind, parts, at))
+    return exact, stems
+
+
+def _by_words(view: View) -> dict[str, _ByWords]:
+    """What the words of a reading may be part of, by language."""
+    exact, stems = _lexicon()
+    vocabulary = view.vocabulary
+    met = [(word, one) for word in vocabulary & exact.keys() for one in exact[word]]
+    for word in vocabulary:
+        if word[:_STEM] in stems:
+            met += [
+                (word, one)
+                for one in stems[word[:_STEM]]
+                if word.startswith(one.parts[one.at][:-1])
+            ]
+    places: dict[str, list[int]] = {word: [] for word, _ in met}
+    found: dict[str, _ByWords] = {}
+    for word, one in met:
+        language = found.get(one.language)
+        if language is None:
+            language = found[one.language] = _ByWords(view, places)
+        language.add(word, one)
+    return found
 
 
 class _ByWords:
-    """The expressions of a language in a reading, found by its words."""
+    """The expressions of a language in a reading, found by its words.
 
-    def __init__(self, language: Language, view: View) -> None:
-        self._view = view
-        lexicon = _lexicon(language.id)
-        found = [
-            (word, entry)
-            for word in view.vocabulary & lexicon.exact.keys()
-            for entry in lexicon.exact[word]
-        ]
-        if lexicon.stems:
-            stems = view.stems
-            found += [
-                (word, entry)
-                for stem in stems.keys() & lexicon.stems.keys()
-                for entry in lexicon.stems[stem]
-                for word in stems[stem]
-                if word.startswith(entry[1][entry[2]][:-1])
-            ]
-        self._found = found
-        self.kinds = {kind for _, (kind, _, _) in found}
+    Attributes:
+        kinds: those that may be there, as bits.
+    """
+
+    def __init__(self, view: View, places: dict[str, list[int]]) -> None:
+        self._view, self._places = view, places
+        self._met: list[tuple[str, _Expression]] = []
+        self.kinds = 0
+
+    def add(self, word: str, expression: _Expression) -> None:
+        """Takes in an expression, one word of which is there."""
+        self._met.append((word, expression))
+        self.kinds |= _BITS[expression.kind]
 
     def spans(self, kind: str) -> list[Span]:
         """Where the expressions of a kind stand, in the order of the text."""
-        places = self._view.word_places
         spans = {
             span
-            for word, (of, parts, at) in self._found
-            if of == kind
-            for place in places[word]
-            if (span := self._span(place - at, parts)) is not None
+            for word, one in self._met
+            if one.kind == kind
+            for place in self._numbers(word)
+            if (span := self._span(place - one.at, one.parts)) is not None
         }
         return sorted(spans)
 
+    def _numbers(self, word: str) -> list[int]:
+        places = self._places
+        if places and not any(places.values()):
+            # One pass for all languages, when the first is searched.
+            for number, each in enumerate(self._view.words):
+                if each in places:
+                    places[each].append(number)
+        return places[word]
+
     def _span(self, first: int, parts: tuple[str, ...]) -> Span | None:
-        words, spans = self._view.words, self._view.word_spans
+        words = self._view.words
         if first < 0 or first + len(parts) > len(words):
             return None
         for at, part in enumerate(parts, first):
-            if at > first and spans[at][0] - spans[at - 1][1] > _GAP:
+            if words[at] != part and not (part[-1] == "*" and words[at].startswith(part[:-1])):
                 return None
-            word = words[at]
-            if word != part and not (part[-1] == "*" and word.startswith(part[:-1])):
+        spans = self._view.word_spans
+        for at in range(first + 1, first + len(parts)):
+            if spans[at][0] - spans[at - 1][1] > _GAP:
                 return None
         return spans[first][0], spans[first + len(parts) - 1][1]
 
@@ -235,20 +293,17 @@ class _ByPieces:
 
     def __init__(self, language: Language, view: View) -> None:
         self._patterns, self._text = _patterns(language.id, view.is_joined), view.text
-        self.kinds = set(self._patterns)
+        self.kinds = sum(_BITS[kind] for kind in self._patterns)
 
     def spans(self, kind: str) -> list[Span]:
         """Where the expressions of a kind stand, in the order of the text."""
         pattern = self._patterns.get(kind)
-        found = [] if pattern is None else [m.span() for m in pattern.finditer(self._text)]
-        if not found:
-            self.kinds.discard(kind)
-        return found
+        return [] if pattern is None else [m.span() for m in pattern.finditer(self._text)]
 
 
 @cache
 def _patterns(name: str, is_joined: bool) -> Mapping[str, re.Pattern[str]]:
-    language = next(one for one in load_languages() if one.id == name)
+    language = load_languages()[name]
     gap = "" if is_joined else rf"\W{{0,{_GAP}}}"
     made = {}
     for kind, expressions in language.words.items():
@@ -268,18 +323,11 @@ class _Sentences:
         self._text, self._language, self._words = text, language, words
         self._known: dict[str, list[Span]] = {}
 
-    def found(self) -> Iterator[Found]:
-        for rule in RULES:
-            if all(map(self._may_be, rule.order)):
-                for start, end in self._ordered(rule):
-                    yield Found(rule.flag, start, end, f"{self._language.label}: {rule.about}")
-
-    def _may_be(self, kind: str) -> bool:
-        ways = _MADE_OF.get(kind)
-        kinds = self._words.kinds
-        if ways is None:
-            return kind in kinds
-        return not ways or any(kinds.issuperset(way) for way in ways)
+    def found(self, rules: Sequence[Rule]) -> Iterator[Found]:
+        """What the rules find."""
+        for rule in rules:
+            for start, end in self._ordered(rule):
+                yield Found(rule.flag, start, end, f"{self._language.label}: {rule.about}")
 
     def _ordered(self, rule: Rule) -> Iterator[Span]:
         places = [self._spans(kind) for kind in rule.order]

@@ -60,22 +60,6 @@ class View:
         """Its words, each once."""
         return frozenset(self.words)
 
-    @cached_property
-    def word_places(self) -> dict[str, list[int]]:
-        """Each word with its numbers in `words`."""
-        places: dict[str, list[int]] = {}
-        for number, word in enumerate(self.words):
-            places.setdefault(word, []).append(number)
-        return places
-
-    @cached_property
-    def stems(self) -> dict[str, list[str]]:
-        """The first three letters of its words, and the words that begin so."""
-        stems: dict[str, list[str]] = {}
-        for word in self.vocabulary:
-            stems.setdefault(word[:3], []).append(word)
-        return stems
-
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where in the original the characters from start to end stand."""
         if self.starts is None or self.ends is None:
@@ -271,7 +255,7 @@ _DASHES: Final = str.maketrans("·•−–—_", "..----")
 
 def _payloads(plain: str) -> Iterator[Payload]:
     """What stands in a code and decodes to readable text."""
-    if any(len(run) >= 12 and _MIXED.search(run) for run in plain.split()):
+    if any(map(_MIXED.search, [run for run in plain.split() if len(run) > 11])):
         for match in _BASE64.finditer(plain):
             yield from _base64(match)
     digits = _DIGIT.search(plain) is not None
