@@ -23,8 +23,8 @@ from ...yaml_files import Document, Line, Paragraph, Version, read_documents
 from .views import View, folded
 
 Kind = Literal[
-    "give", "give_last", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
-    "please", "ignore", "ignore_last", "rules", "rubric", "void", "hail", "judge", "deserves",
+    "give", "give_last", "gave", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
+    "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void", "hail", "judge", "deserves",
     "role",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
@@ -53,10 +53,11 @@ class Language(Document):
     )
     words: Mapping[Kind, tuple[Words, ...]] = Field(
         description="give: verbs of giving a score, as a command; give_last: the same at the end "
-        "of the sentence; text: what is judged; pronoun: words that stand for it; top: an end of "
+        "of the sentence; gave: has given; text: what is judged; pronoun: words that stand for it; top: an end of "
         "the scale in one expression; best and score: in two that stand together; of: between two "
         "numbers; numbers: such as ten; each: on every criterion; please: what may stand before a "
-        "command; ignore, ignore_last: set aside; rules: what is set aside; rubric: what only a "
+        "command; ignore: set aside; ignore_first, ignore_last: the same, where it is a "
+        "command only at the beginning or the end of a clause; rules: what is set aside; rubric: what only a "
         "judge has; void: is not in force; hail: what is said to somebody; judge: who judges; "
         "deserves: gets or has got; role: another role for the judge, in full."
     )
@@ -69,7 +70,8 @@ class Rule(NamedTuple):
 
     Beside the kinds of the files: `this` (text or pronoun), `highest` (top, or best with score),
     `mark` (an end of a scale as a number, with its scale or with score), `number` (the same, or
-    such a number where a clause ends), `order` (give, where a command begins).
+    such a number where a clause ends), `order` and `ignore_order` (give and ignore_first, where a
+    command begins).
     """
 
     flag: str
@@ -80,6 +82,7 @@ class Rule(NamedTuple):
 
 RULES: Final = (
     Rule("addresses_judge", "sets the rules aside", ("ignore", "rules"), 70),
+    Rule("addresses_judge", "sets the rules aside", ("ignore_order", "rules"), 70),
     Rule("addresses_judge", "sets the rules aside", ("rules", "ignore_last"), 70),
     Rule("addresses_judge", "asks for a score", ("give", "this", "highest"), 110),
     Rule("addresses_judge", "asks for a score", ("give", "highest", "this"), 80),
@@ -100,12 +103,18 @@ RULES: Final = (
     Rule("score_claim", "says what it deserves", ("text", "deserves", "highest"), 130),
     Rule("score_claim", "says what it deserves", ("text", "deserves", "number"), 110),
     Rule("score_claim", "says what it deserves", ("text", "highest", "deserves"), 110),
+    Rule("score_claim", "says what it got", ("gave", "text", "highest"), 90),
+    Rule("score_claim", "says what it got", ("gave", "highest", "text"), 70),
+    Rule("score_claim", "says what it got", ("gave", "text", "mark"), 70),
+    Rule("score_claim", "says what it got", ("gave", "mark", "text"), 50),
+    Rule("score_claim", "says what it got", ("text", "mark", "gave"), 70),
 )
 
 _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "this": (("text",), ("pronoun",)),
     "highest": (("top",), ("best", "score")),
     "order": (("give",),),
+    "ignore_order": (("ignore_first",),),
     # Numbers may be digits.
     "mark": ((),),
     "number": ((),),
@@ -364,7 +373,8 @@ class _Sentences:
         return {
             "this": lambda: self._spans("text") + self._spans("pronoun"),
             "highest": self._highest,
-            "order": self._orders,
+            "order": lambda: self._orders("give"),
+            "ignore_order": lambda: self._orders("ignore_first"),
             "mark": self._marks,
             "number": self._numbers,
             "digits": self._digits,
@@ -430,12 +440,12 @@ class _Sentences:
                 found.append((start, end))
         return found
 
-    def _orders(self) -> list[Span]:
-        """Verbs of giving at the beginning of a clause, or after `please` and its like."""
+    def _orders(self, kind: str) -> list[Span]:
+        """Verbs at the beginning of a clause, or after `please` and its like."""
         found = []
         ends = {end for _, end in self._spans("please")}
         text = self._text
-        for start, end in self._spans("give"):
+        for start, end in self._spans(kind):
             before = start
             while before and start - before < _GAP and not text[before - 1].isalnum():
                 before -= 1
