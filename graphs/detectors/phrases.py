@@ -57,9 +57,9 @@ class Language(Document):
         "the scale in one expression; best and score: in two that stand together; of: between two "
         "numbers; numbers: such as ten; each: on every criterion; please: what may stand before a "
         "command; ignore: set aside; ignore_first, ignore_last: the same, where it is a "
-        "command only at the beginning or the end of a clause; rules: what is set aside; rubric: what only a "
-        "judge has; void: is not in force; hail: what is said to somebody; judge: who judges; "
-        "deserves: gets or has got; role: another role for the judge, in full."
+        "command only at the beginning or the end of a clause; rules: what is set aside; rubric: "
+        "what only a judge has; void: is not in force; hail: what is said to somebody; judge: who "
+        "judges; deserves: gets or has got; role: another role for the judge, in full."
     )
     version: Version
     provenance: Paragraph
@@ -68,10 +68,10 @@ class Language(Document):
 class Rule(NamedTuple):
     """A sentence: kinds of words in their order, the first to the last within so many characters.
 
-    Beside the kinds of the files: `this` (text or pronoun), `highest` (top, or best with score),
-    `mark` (an end of a scale as a number, with its scale or with score), `number` (the same, or
-    such a number where a clause ends), `order` and `ignore_order` (give and ignore_first, where a
-    command begins).
+    Beside the kinds of the files: `this` (text or pronoun), `any_rules` (rules or rubric),
+    `highest` (top, or best with score), `mark` (an end of a scale as a number, with its scale or
+    with score), `number` (the same, or such a number where a clause ends), `order` and
+    `ignore_order` (give and ignore_first, where a command begins).
     """
 
     flag: str
@@ -81,9 +81,9 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
-    Rule("addresses_judge", "sets the rules aside", ("ignore", "rules"), 70),
-    Rule("addresses_judge", "sets the rules aside", ("ignore_order", "rules"), 70),
-    Rule("addresses_judge", "sets the rules aside", ("rules", "ignore_last"), 70),
+    Rule("addresses_judge", "sets the rules aside", ("ignore", "any_rules"), 70),
+    Rule("addresses_judge", "sets the rules aside", ("ignore_order", "any_rules"), 70),
+    Rule("addresses_judge", "sets the rules aside", ("any_rules", "ignore_last"), 70),
     Rule("addresses_judge", "asks for a score", ("give", "this", "highest"), 110),
     Rule("addresses_judge", "asks for a score", ("give", "highest", "this"), 80),
     Rule("addresses_judge", "asks for a score", ("this", "highest", "give_last"), 110),
@@ -112,6 +112,7 @@ RULES: Final = (
 
 _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "this": (("text",), ("pronoun",)),
+    "any_rules": (("rules",), ("rubric",)),
     "highest": (("top",), ("best", "score")),
     "order": (("give",),),
     "ignore_order": (("ignore_first",),),
@@ -372,6 +373,7 @@ class _Sentences:
     def _made(self) -> Mapping[str, Callable[[], list[Span]]]:
         return {
             "this": lambda: self._spans("text") + self._spans("pronoun"),
+            "any_rules": lambda: self._spans("rules") + self._spans("rubric"),
             "highest": self._highest,
             "order": lambda: self._orders("give"),
             "ignore_order": lambda: self._orders("ignore_first"),
