@@ -20,13 +20,13 @@ from .phrases import Found
 from .views import folded
 
 INVISIBLE: Final = re.compile(
-    "[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2064\u3164\ufeff\uffa0]"
+    "[\u00ad\u115f\u1160\u180e\u200b\u2060-\u2064\u3164\ufeff\uffa0]+"
     # One chooses the shape of the character before it; a run of them carries hidden bytes.
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 )
-BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
-TAGS: Final = re.compile("[\U000e0000-\U000e007f]")
-CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]+")
+TAGS: Final = re.compile("[\U000e0000-\U000e007f]+")
+CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 
 _LOOKALIKE: Final = re.compile(
     # Cyrillic and Greek letters that look Latin, inside a word that has Latin ones; and runs of
@@ -189,7 +189,7 @@ FORMS: Final = (
 )
 
 _BRACKETS: Final = re.compile(r"<{1,2}[^<>\n]{1,48}>{1,2}|\[[^\[\]\n]{1,40}\]")
-_BARRED: Final = re.compile(r"[<\[]\s{0,3}/?\s{0,3}\|[^|]{2,40}\|\s{0,3}[>\]]")
+_BARRED: Final = re.compile(r"[<\[]{1,2}\s{0,3}/?\s{0,3}\|[^|]{2,40}\|\s{0,3}[>\]]{1,2}")
 _LOOSE: Final = re.compile(r"[\s_\-]")
 
 

@@ -136,7 +136,7 @@ _NEEDS: Final = tuple((rule, _needs(rule)) for rule in RULES)
 _TOPS: Final = frozenset({0, 1, 10, 20, 100})
 """Ends of scales; other numbers are too many things."""
 
-_GAP: Final = 4
+_GAP: Final = 6
 """Most characters between the words of an expression."""
 
 _SENTENCE_END: Final = re.compile(r"[.!?।؟…](?=[\s\"')\]*_]|$)|[。！？]|\n\s{0,20}\n")

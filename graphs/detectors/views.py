@@ -234,6 +234,7 @@ _FOLDS: Final = _Folds()
 Payload = tuple[int, int, str, str]
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{12,}(?:={0,2}\s{1,4}[A-Za-z0-9+/_-]{4,})*={0,2}")
+_BASE64_TWICE: Final = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _MIXED: Final = re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,}(?:\s{1,4}[A-Z2-7]{8,})*")
 # The bytes of Latin letters and signs begin with the digits 2 to 7 in hex, with 0 in binary.
@@ -294,7 +295,8 @@ def _decoded_base64(run: str) -> str | None:
     except (binascii.Error, ValueError):
         return None
     content = raw.decode("utf-8", "replace")
-    return content if _is_readable(content) else None
+    # What decodes to the letters of the code once more was encoded twice.
+    return content if _is_readable(content) or _BASE64_TWICE.fullmatch(content) else None
 
 
 def _base32(run: str) -> str | None:
@@ -379,13 +381,17 @@ def _unseen_payloads(text: str) -> Iterator[Payload]:
 _ESCAPE: Final = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|(?:\\x[0-9A-Fa-f]{2})+|(?:=[0-9A-F]{2}){3,}"
     r"|&#\d{2,7};?|&#[xX][0-9A-Fa-f]{2,6};?|&[A-Za-z]{2,8};"
+    r"|<!--[^<>]{0,200}-->|</?(?:b|i|u|em|strong|span|mark|small|sup|sub|font|wbr)\b[^<>\n]{0,80}>"
     r"|\\u[0-9A-Fa-f]{4}|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|\bU\+[0-9A-Fa-f]{4,5}\s?|\\[nrt]"
 )
 
 
 def _unescaped(plain: str) -> tuple[str, list[int], list[int]] | None:
-    """The text with its escapes read, and the places of its characters; None without escapes."""
-    if not ("%" in plain or "&" in plain or "\\" in plain or "U+" in plain or "=" in plain):
+    """The text with its escapes read and without tags inside its sentences; None without any.
+
+    With it the places of its characters, where they start and end.
+    """
+    if not any(sign in plain for sign in ("%", "&", "\\", "U+", "=", "</", "-->")):
         return None
     pieces: list[str] = []
     starts: list[int] = []
@@ -410,6 +416,8 @@ def _unescaped(plain: str) -> tuple[str, list[int], list[int]] | None:
 
 
 def _unescape(run: str) -> str | None:
+    if run[0] == "<":
+        return ""
     if run[0] == "&":
         return html.unescape(run)
     if run[:2] in ("\\n", "\\r", "\\t"):
@@ -425,7 +433,10 @@ def _unescape(run: str) -> str | None:
 
 _ROT13: Final = str.maketrans(_ALPHABET, _ALPHABET[13:] + _ALPHABET[:13])
 # Telling words of each way; ordinary text has none of them, or seldom.
-_OFTEN: Final = ("this", "score", "marks", "ignore", "highest", "response", "answer", "rating")
+_OFTEN: Final = (
+    "this", "score", "marks", "ignore", "highest", "response", "answer", "rating", "grade", "full",
+    "give", "please", "rubric", "instruct", "criteri", "award", "judge",
+)  # fmt: skip
 _ROT13_SIGNS: Final = tuple(word.translate(_ROT13) for word in _OFTEN)
 _REVERSED_SIGNS: Final = tuple(word[::-1] for word in _OFTEN)
 _LEET_START: Final = re.compile(r"[0134578@$!|](?=[a-z])")
@@ -435,10 +446,7 @@ _LEET: Final = tuple(
     str.maketrans("034578@$!|+1", f"oeastbasilt{one}")
     for one in "il"
 )
-_SPACED: Final = re.compile(
-    r"(?<![^\W_])[^\W_](?:(?:[ ]|[ ]?[-._*~|/,+][ ]?)[^\W_]){7,}"
-    r"(?:[\s\-._*~|/,+]{2,6}[^\W_](?:(?:[ ]|[ ]?[-._*~|/,+][ ]?)[^\W_])*)*(?![^\W_])"
-)
+_SPACED: Final = re.compile(r"(?<![^\W_])[^\W_](?:[\s\-._*~|/,+:;!?'\"]{1,4}[^\W_]){7,}(?![^\W_])")
 # Single letters that are no words of their own, nor what an apostrophe leaves.
 _LONE: Final = frozenset(_ALPHABET) - frozenset("aist")
 
