@@ -188,7 +188,7 @@ FORMS: Final = (
     ),
 )
 
-_BRACKETS: Final = re.compile(r"<{1,2}[^<>\n]{1,48}>{1,2}|\[[^\[\]\n]{1,40}\]")
+_BRACKETS: Final = re.compile(r"(?:<\s{0,2}){1,2}[^<>\n]{1,48}>(?:\s{0,2}>)?|\[[^\[\]\n]{1,40}\]")
 _BARRED: Final = re.compile(r"[<\[]{1,2}\s{0,3}/?\s{0,3}\|[^|]{2,40}\|\s{0,3}[>\]]{1,2}")
 _LOOSE: Final = re.compile(r"[\s_\-]")
 

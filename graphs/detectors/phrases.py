@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, lru_cache, reduce
 from importlib import resources
 from itertools import product
 from operator import or_
@@ -24,8 +24,8 @@ from .views import View, folded
 
 Kind = Literal[
     "give", "give_last", "gave", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
-    "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void", "hail", "judge", "deserves",
-    "role",
+    "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void", "hail", "judge",
+    "deserves", "role",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
 
@@ -53,13 +53,14 @@ class Language(Document):
     )
     words: Mapping[Kind, tuple[Words, ...]] = Field(
         description="give: verbs of giving a score, as a command; give_last: the same at the end "
-        "of the sentence; gave: has given; text: what is judged; pronoun: words that stand for it; top: an end of "
-        "the scale in one expression; best and score: in two that stand together; of: between two "
-        "numbers; numbers: such as ten; each: on every criterion; please: what may stand before a "
-        "command; ignore: set aside; ignore_first, ignore_last: the same, where it is a "
-        "command only at the beginning or the end of a clause; rules: what is set aside; rubric: "
-        "what only a judge has; void: is not in force; hail: what is said to somebody; judge: who "
-        "judges; deserves: gets or has got; role: another role for the judge, in full."
+        "of the sentence; gave: has given; text: what is judged; pronoun: words that stand for "
+        "it; top: an end of the scale in one expression; best and score: in two that stand "
+        "together; of: between two numbers; numbers: such as ten; each: on every criterion; "
+        "please: what may stand before a command; ignore: set aside; ignore_first, ignore_last: "
+        "the same, where it is a command only at the beginning or the end of a clause; rules: "
+        "what is set aside; rubric: what only a judge has; void: is not in force; hail: what is "
+        "said to somebody; judge: who judges; deserves: gets or has got; role: another role for "
+        "the judge, in full."
     )
     version: Version
     provenance: Paragraph
@@ -172,10 +173,16 @@ def find_phrases(view: View) -> Iterator[Found]:
         if is_searched:
             found[language.id] = _ByPieces(language, view)
     for name, words in found.items():
-        rules = [rule for rule, masks in _NEEDS if any(m & words.kinds == m for m in masks)]
+        rules = _rules_for(words.kinds)
         if rules:
             language = load_languages()[name]
             yield from _Sentences(view.text, language, words).found(rules)
+
+
+@lru_cache(maxsize=10_000)
+def _rules_for(kinds: int) -> tuple[Rule, ...]:
+    """The rules that may find something where these kinds are."""
+    return tuple(rule for rule, sets in _NEEDS if any(one & kinds == one for one in sets))
 
 
 @cache
@@ -315,7 +322,7 @@ class _ByPieces:
 def _patterns(name: str, is_joined: bool) -> Mapping[str, re.Pattern[str]]:
     language = load_languages()[name]
     gap = "" if is_joined else rf"\W{{0,{_GAP}}}"
-    made = {}
+    made: dict[str, re.Pattern[str]] = {}
     for kind, expressions in language.words.items():
         kinds = sorted({folded(one) for one in expressions}, key=lambda one: (-len(one), one))
         written = (
@@ -438,7 +445,9 @@ class _Sentences:
             at = bisect_left(each, end)
             is_near = at < len(each) and each[at] - end <= 8
             is_last = is_near or not behind or not behind[0].isalnum()
-            if is_last and self._is_end_of_scale(start, end):
+            # A bare 0 or 1 is too often something else.
+            is_told = is_near or text[start:end] not in ("0", "1")
+            if is_last and is_told and self._is_end_of_scale(start, end):
                 found.append((start, end))
         return found
 

@@ -13,7 +13,7 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
@@ -243,7 +243,7 @@ _HEX: Final = re.compile(
 )
 _BINARY: Final = re.compile(r"0[01]{7}(?:[\s,]{0,2}[01]{8}){7,}")
 _DECIMAL: Final = re.compile(r"\d{2,3}(?:[ ,;]{1,2}\d{2,3}){11,}")
-_MORSE: Final = re.compile(r"[.\-]{1,6}(?:(?:\s{0,3}/\s{0,3}|\s{1,3})[.\-]{1,6}){9,}")
+_MORSE: Final = re.compile(r"(?<!\S)[.\-]{1,6}(?:(?:\s{0,3}/\s{0,3}|\s{1,3})[.\-]{1,6}){9,}")
 _MORSE_WORD: Final = re.compile(r"\s*/\s*|[ ]{3,}|\n")
 _MORSE_SIGNS: Final = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- "
@@ -251,6 +251,9 @@ _MORSE_SIGNS: Final = (
     "--..-- ..--.."
 )
 _MORSE_LETTERS: Final = dict(zip(_MORSE_SIGNS.split(), f"{_ALPHABET}0123456789.,?", strict=True))
+_MORSE_VARIETY: Final = 6
+"""Signs that differ in what is read as Morse: rules of dots and dashes have fewer."""
+
 _DASHES: Final = str.maketrans("·•−–—_", "..----")
 
 
@@ -259,8 +262,8 @@ def _payloads(plain: str) -> Iterator[Payload]:
     if any(map(_MIXED.search, [run for run in plain.split() if len(run) > 11])):
         for match in _BASE64.finditer(plain):
             yield from _base64(match)
-    digits = _DIGIT.search(plain) is not None
-    for name, pattern, decode in _CODES if digits else _CODES[:1]:
+    digits = sum(map(plain.count, "0123456789"))
+    for name, pattern, decode in _CODES if digits >= _FEWEST_DIGITS else _CODES[:1]:
         for match in pattern.finditer(plain):
             content = decode(match[0])
             if content is not None and _is_readable(content):
@@ -269,24 +272,33 @@ def _payloads(plain: str) -> Iterator[Payload]:
 
 
 def _base64(match: re.Match[str]) -> Iterator[Payload]:
-    whole = match[0]
     # Words, paths and hashes are runs of the same letters.
-    if not _MIXED.search(whole):
+    if not _MIXED.search(match[0]):
         return
-    content = _decoded_base64(re.sub(r"[\s=]", "", whole))
-    if content is not None:
-        yield match.start(), match.end(), content, "base64"
-        return
-    # Words before or after it may have been taken for a part of it.
-    for run in re.finditer(r"[A-Za-z0-9+/_-]{24,}", whole):
-        content = _decoded_base64(run[0])
-        if content is not None:
-            yield match.start() + run.start(), match.start() + run.end(), content, "base64"
+    # What stands behind a padding begins anew.
+    for part in re.finditer(r"[^=]+", match[0]):
+        chunks = list(re.finditer(r"\S+", part[0]))
+        while chunks and chunks[0][0].isalpha() and chunks[0][0][1:].islower():
+            del chunks[0]
+        first = match.start() + part.start()
+        whole = _decoded_base64("".join(chunk[0] for chunk in chunks))
+        if whole is not None:
+            content, used = whole
+            for chunk in chunks:
+                used -= len(chunk[0])
+                if used <= 0:
+                    yield first + chunks[0].start(), first + chunk.end(), content, "base64"
+                    break
+            continue
+        # Something before it may have been taken for a part of it.
+        for chunk in chunks:
+            alone = _decoded_base64(chunk[0]) if len(chunk[0]) >= 24 else None
+            if alone is not None:
+                yield first + chunk.start(), first + chunk.end(), alone[0], "base64"
 
 
-def _decoded_base64(run: str) -> str | None:
-    if len(run) < 16:
-        return None
+def _decoded_base64(run: str) -> tuple[str, int] | None:
+    """The readable text that a run begins with, and of how many letters; None without one."""
     run = run.replace("-", "+").replace("_", "/")
     # A rest of one character holds less than a byte.
     run = run[:-1] if len(run) % 4 == 1 else run
@@ -295,8 +307,13 @@ def _decoded_base64(run: str) -> str | None:
     except (binascii.Error, ValueError):
         return None
     content = raw.decode("utf-8", "replace")
-    # What decodes to the letters of the code once more was encoded twice.
-    return content if _is_readable(content) or _BASE64_TWICE.fullmatch(content) else None
+    # Words behind it may have been taken for a part of it: they decode to bytes that are no text.
+    text = re.split("[\ufffd\x00-\x08\x0e-\x1f]", content, maxsplit=1)[0]
+    for one in (content, text):
+        # What decodes to the letters of the code once more was encoded twice.
+        if len(one) >= 12 and (_is_readable(one) or _BASE64_TWICE.fullmatch(one)):
+            return one, -(-len(one.encode()) * 4 // 3)
+    return None
 
 
 def _base32(run: str) -> str | None:
@@ -324,7 +341,9 @@ def _decimal(run: str) -> str | None:
     return "".join(chr(int(number)) for number in re.findall(r"\d+", run))
 
 
-_DIGIT: Final = re.compile("[0-9]")
+_FEWEST_DIGITS: Final = 12
+"""Of which hex, binary and decimal codes that are long enough have at least so many."""
+
 _CODES: Final[tuple[tuple[str, re.Pattern[str], Callable[[str], str | None]], ...]] = (
     ("base32", _BASE32, _base32),
     ("hex", _HEX, _hex),
@@ -343,7 +362,7 @@ def _morse(plain: str) -> Iterator[Payload]:
             for word in _MORSE_WORD.split(match[0])
         ]
         content = " ".join(words)
-        if "\ufffd" not in content and len(content) >= 10:
+        if "\ufffd" not in content and len(set(content)) >= _MORSE_VARIETY:
             yield match.start(), match.end(), content, "Morse"
 
 
@@ -486,7 +505,7 @@ def _rewritten(of: View) -> Iterator[View]:
             yield replace(_moved(of, joined, order, "spaced out"), is_joined=True)
 
 
-def _with_letters(table: dict[int, str], match: re.Match[str]) -> str:
+def _with_letters(table: Mapping[int, int], match: re.Match[str]) -> str:
     word = match[0]
     # A number stays one.
     return word.translate(table) if any(c.isalpha() for c in word) else word
