@@ -91,14 +91,14 @@ class OptionWords(_Part):
         description='what makes another option named after a comma no answer: "A, B is worse"'
     )
     cited: Words = Field(description='other ways to name an option: "the former", "option"')
-    letters: tuple[Annotated[str, Field(pattern=r"^[a-z]$")], ...] = Field(
-        default=(), description="letters that are words of the language too: in English a and i"
+    common: tuple[Line, ...] = Field(
+        default=(), description="options that are common words too: in English a and i"
     )
-    before_letter: Words = Field(
-        default=(), description="after these such a letter is an option: option, choose, or"
+    before_common: Words = Field(
+        default=(), description="after these such a word is an option: option, choose, or"
     )
-    after_letter: Words = Field(
-        default=(), description="before these such a letter is an option: or, and, than"
+    after_common: Words = Field(
+        default=(), description="before these such a word is an option: or, and, than"
     )
 
 
@@ -202,6 +202,7 @@ class JudgementWords(_Part):
     head: Literal["last", "first", "none"] = Field(
         description="the word of a role that names it by itself: 'the bank teller', last"
     )
+    role_endings: Words = Field(default=(), description='endings of a role in other cases: "n"')
     p1: Words = Field(description="names of P1")
     other: Words = Field(description="names of the other beside the role")
     not_the_other: Words = Field(default=(), description='no name of the other: "each other"')
@@ -219,6 +220,10 @@ class JudgementWords(_Part):
     surely: Words = Field(description="adverbs before what is wrong: clearly, morally")
     wrong: Words = Field(description='what it is to be blamed: "in the wrong", "at fault"')
     wrong_unless: Words = Field(default=(), description='after it, which takes it back: "for no"')
+    inverted: Words = Field(
+        default=(),
+        description="statements in another order than {who} {be} {wrong}, with these places",
+    )
     clauses: Words = Field(description="what opens a clause: but, because, and")
     hedges_before: Words = Field(description="before a statement, which then counts for nothing")
     hedges_after: Words = Field(description="after a statement, which then counts for nothing")
