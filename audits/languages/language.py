@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
-from ...catalogue import Catalogue, is_path
+from ...catalogue import PLACEHOLDER, STILL_A_SCAFFOLD, Catalogue, is_path
 from ...environment import home
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, Document, Line, Paragraph, Slug, read_document
@@ -288,6 +290,13 @@ class Language(Document):
     silverspoon_professions: ProfessionWords | None = None
     silverspoon_narratives: NarrativeWords | None = None
 
+    @field_validator("provenance")
+    @classmethod
+    def _is_written(cls, value: str) -> str:
+        if PLACEHOLDER in value:
+            raise ValueError(STILL_A_SCAFFOLD)
+        return value
+
     def __hash__(self) -> int:
         """By its id: rules made of a language are kept by language."""
         return hash(self.id)
@@ -341,6 +350,23 @@ def find_language(name: str = ENGLISH) -> Language:
 def known_languages() -> tuple[str, ...]:
     """Codes of the languages that there are rules for, English first."""
     return tuple(entry.name for entry in LANGUAGES.entries())
+
+
+def new_language(code: str, folder: str | Path = ".") -> Path:
+    """Writes `CODE.yaml`, the English file to be translated, and its JSON Schema beside it.
+
+    It is refused until its author has said in `provenance` who wrote it.
+
+    Raises:
+        InputError: the code cannot be one, the file exists, or it cannot be written.
+    """
+    english = resources.files(LANGUAGES.package).joinpath(f"{ENGLISH}.yaml")
+    text = english.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
+    head, _, rest = text.partition("id: en\n")
+    rest = rest[rest.index("\n# ") :]
+    head = head.replace("language.schema.json", "{schema}")
+    scaffold = f"{head}id: {{id}}\nlabel: {{label}}\nprovenance: {{placeholder}}\n{rest}"
+    return replace(LANGUAGES, scaffold=scaffold).write_new(code, folder)
 
 
 def no_rules(code: str, where: str, field: str = "language") -> InputError:
