@@ -18,7 +18,7 @@ from ..judges.english import kept_sentences
 from .audit import Cell, Reading
 from .languages import Language, NumberWords, OptionWords, any_of, find_language, group
 
-EDGES: Final = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
+EDGES: Final = " \t\r\n.,:;!\"'“”„‘’«»`*_()[]{}<>#-–—¡"
 
 
 def one_of(*options: str, language: Language | None = None) -> str:
@@ -301,10 +301,10 @@ def _name_pattern(name: str) -> str:
 def _mention(name: str, words: OptionWords) -> str:
     """Pattern of a mention. "A" before a word is an article, and "I" is somebody."""
     found = rf"(?<![\w'’]){_name_pattern(name)}(?![\w'’])"
-    if name in words.letters:
+    if name in words.common:
         # Each of the words before has a length of its own, and one look behind must have one.
-        cited = "|".join(rf"(?<={word} )" for word in words.before_letter) or "(?!)"
-        after = group(words.after_letter)
+        cited = "|".join(rf"(?<={word} )" for word in words.before_common) or "(?!)"
+        after = group(words.after_common)
         found = rf"(?:(?:{cited}){found}|{found}(?=\s*(?:[^\w\s]|\Z|\n|{after}\b)))"
     return found
 

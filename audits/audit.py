@@ -97,12 +97,16 @@ class AuditOptions(BaseModel):
         own = (definition.language, *definition.also_in)
         if found.id not in own and not given:
             raise InputError(
-                f"{definition.name} has no material of its own in {found.id!r}: there is "
+                f"{definition.name} has no material of its own in {found.id!r}, but in "
                 f"{', '.join(own)}",
-                hint=f"Name files of your own: {', '.join(self.material_options)}."
-                if self.material_options else None,
-            )  # fmt: skip
+                hint=_own_files(self.material_options),
+            )
         return found
+
+
+def _own_files(options: Sequence[str]) -> str | None:
+    named = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+    return f"Name files of your own in this language: {named}." if named else None
 
 
 ASK_TEMPLATE = "audit-ask-1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -13,9 +14,9 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from ..catalogue import SUFFIXES, files_at, list_documents
+from ..catalogue import SUFFIXES, FoundDocument, files_at, list_documents
 from ..errors import InputError, InputFault
-from ..yaml_files import STRICT, parse_yaml, read_document, read_documents
+from ..yaml_files import STRICT, read_document, read_documents
 from .languages import ENGLISH, Language, find_language
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
@@ -95,23 +96,24 @@ class FileKind(Generic[FileT]):
         Raises:
             InputError: with every fault of every file; no file, an unknown id, another language.
         """
+        words = language or find_language()
         found = () if replaces else list_documents(self.home, (), self.package)
-        places = {one.name: one.path for one in found}
+        # Those that are always there, of the package and of the user, are of several languages.
+        places = {one.name: one.path for one in found if _is_in(one, words.id)}
         for entry in given:
             places |= files_at(entry, self.kind)
         if not places and not may_be_none:
+            if not replaces:
+                raise no_material(self.kind, words.id)
             said = f"the built-in files ({self.kind}) are left out, and no other is given"
             raise InputError(f"{said}: name some")
         builtin = {one.path for one in found if one.is_builtin}
-        words = language or find_language()
         inside: list[Any] = [path for path in places.values() if path in builtin]
-        files = [_builtin(path, self.model, words) for path in inside if _is_in(path, words.id)]
+        files = [_builtin(path, self.model, words) for path in inside]
         own = [path for path in places.values() if path not in builtin]
         read = read_documents(own, self.model, kind=self.kind, context=words)
         refuse_other_language(zip(own, read, strict=True), words.id)
         files += read
-        if not files and not may_be_none:
-            raise no_material(self.kind, words.id)
         return chosen(sorted(files, key=lambda one: (one.order, one.id)), only, self.kind)
 
 
@@ -192,14 +194,16 @@ def language_of_files(given: Iterable[str | Path]) -> tuple[str, str] | None:
     return next(iter(found.items()), None)
 
 
+_NAMED = re.compile(r"^language:[ \t]*[\"']?([a-z][a-z0-9_]*)", re.MULTILINE)
+
+
 def _language_of(path: Any) -> str:
+    """What a file names, without reading all of it: whoever reads it finds its faults."""
     try:
-        root, _ = parse_yaml(path.read_text(encoding="utf-8-sig"), path=str(path))
+        named = _NAMED.search(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
         return ENGLISH
-    read = None if root is None else root.plain()
-    named = read.get("language") if isinstance(read, dict) else None
-    return named if isinstance(named, str) else ENGLISH
+    return ENGLISH if named is None else named[1]
 
 
 def _builtin(path: Any, model: type[ModelT], language: Language) -> ModelT:
@@ -213,9 +217,14 @@ def _read_once(path: Any, model: Any, language: Language) -> Any:
     return read_document(path, model, kind=Path(path.name).stem, context=language)
 
 
+def _is_in(one: FoundDocument, language: str) -> bool:
+    path: Any = one.path
+    return (_builtin_language(path) if one.is_builtin else _language_of(path)) == language
+
+
 @cache
-def _is_in(path: Any, language: str) -> bool:
-    return _language_of(path) == language
+def _builtin_language(path: Any) -> str:
+    return _language_of(path)
 
 
 def chosen(found: Iterable[NamedT], names: Iterable[str], kind: str) -> tuple[NamedT, ...]:

@@ -16,6 +16,7 @@ from .language import (
     find_language,
     group,
     known_languages,
+    new_language,
     no_rules,
 )
 
@@ -35,5 +36,6 @@ __all__ = [
     "find_language",
     "group",
     "known_languages",
+    "new_language",
     "no_rules",
 ]

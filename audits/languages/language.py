@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
-from ...catalogue import Catalogue, is_path
+from ...catalogue import PLACEHOLDER, STILL_A_SCAFFOLD, Catalogue, is_path
 from ...environment import home
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, Document, Line, Paragraph, Slug, read_document
@@ -91,14 +93,14 @@ class OptionWords(_Part):
         description='what makes another option named after a comma no answer: "A, B is worse"'
     )
     cited: Words = Field(description='other ways to name an option: "the former", "option"')
-    letters: tuple[Annotated[str, Field(pattern=r"^[a-z]$")], ...] = Field(
-        default=(), description="letters that are words of the language too: in English a and i"
+    common: tuple[Line, ...] = Field(
+        default=(), description="options that are common words too: in English a and i"
     )
-    before_letter: Words = Field(
-        default=(), description="after these such a letter is an option: option, choose, or"
+    before_common: Words = Field(
+        default=(), description="after these such a word is an option: option, choose, or"
     )
-    after_letter: Words = Field(
-        default=(), description="before these such a letter is an option: or, and, than"
+    after_common: Words = Field(
+        default=(), description="before these such a word is an option: or, and, than"
     )
 
 
@@ -202,6 +204,7 @@ class JudgementWords(_Part):
     head: Literal["last", "first", "none"] = Field(
         description="the word of a role that names it by itself: 'the bank teller', last"
     )
+    role_endings: Words = Field(default=(), description='endings of a role in other cases: "n"')
     p1: Words = Field(description="names of P1")
     other: Words = Field(description="names of the other beside the role")
     not_the_other: Words = Field(default=(), description='no name of the other: "each other"')
@@ -219,6 +222,10 @@ class JudgementWords(_Part):
     surely: Words = Field(description="adverbs before what is wrong: clearly, morally")
     wrong: Words = Field(description='what it is to be blamed: "in the wrong", "at fault"')
     wrong_unless: Words = Field(default=(), description='after it, which takes it back: "for no"')
+    inverted: Words = Field(
+        default=(),
+        description="statements in another order than {who} {be} {wrong}, with these places",
+    )
     clauses: Words = Field(description="what opens a clause: but, because, and")
     hedges_before: Words = Field(description="before a statement, which then counts for nothing")
     hedges_after: Words = Field(description="after a statement, which then counts for nothing")
@@ -283,6 +290,13 @@ class Language(Document):
     silverspoon_professions: ProfessionWords | None = None
     silverspoon_narratives: NarrativeWords | None = None
 
+    @field_validator("provenance")
+    @classmethod
+    def _is_written(cls, value: str) -> str:
+        if PLACEHOLDER in value:
+            raise ValueError(STILL_A_SCAFFOLD)
+        return value
+
     def __hash__(self) -> int:
         """By its id: rules made of a language are kept by language."""
         return hash(self.id)
@@ -336,6 +350,23 @@ def find_language(name: str = ENGLISH) -> Language:
 def known_languages() -> tuple[str, ...]:
     """Codes of the languages that there are rules for, English first."""
     return tuple(entry.name for entry in LANGUAGES.entries())
+
+
+def new_language(code: str, folder: str | Path = ".") -> Path:
+    """Writes `CODE.yaml`, the English file to be translated, and its JSON Schema beside it.
+
+    It is refused until its author has said in `provenance` who wrote it.
+
+    Raises:
+        InputError: the code cannot be one, the file exists, or it cannot be written.
+    """
+    english = resources.files(LANGUAGES.package).joinpath(f"{ENGLISH}.yaml")
+    text = english.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
+    head, _, rest = text.partition("id: en\n")
+    rest = rest[rest.index("\n# ") :]
+    head = head.replace("language.schema.json", "{schema}")
+    scaffold = f"{head}id: {{id}}\nlabel: {{label}}\nprovenance: {{placeholder}}\n{rest}"
+    return replace(LANGUAGES, scaffold=scaffold).write_new(code, folder)
 
 
 def no_rules(code: str, where: str, field: str = "language") -> InputError:

@@ -70,6 +70,16 @@ class _Rules:
         self.not_the_other = re.compile(rf"\b{group(own.not_the_other)}")
         self.article = re.compile(rf"^{group(own.articles)}\s+")
 
+    def inverted(self, who: str) -> list[str]:
+        """Patterns of statements on somebody in another order: "in the wrong is P1"."""
+        places = {"{who}": rf"{who}(?!\w)", "{be}": self.be, "{wrong}": self.wrong}
+        found = []
+        for pattern in self.words.inverted:
+            for place, meant in places.items():
+                pattern = pattern.replace(place, meant)
+            found.append(rf"\b{pattern}")
+        return found
+
     def names_of(self, other: str) -> dict[str, str]:
         """Patterns of the two subjects; `other` is a role such as "the shop manager"."""
         own = self.words
@@ -79,7 +89,8 @@ class _Rules:
         others = list(own.other)
         if role and role != somebody:
             article = rf"{group(own.the)}\s+"
-            others.insert(0, rf"(?:{article})?{re.escape(role)}")
+            ending = rf"{group(own.role_endings)}?" if own.role_endings else ""
+            others.insert(0, rf"(?:{article})?{re.escape(role)}{ending}")
             words = role.split()
             head = {"last": words[-1], "first": words[0], "none": role}[own.head]
             if head != role and len(head) > 3:
@@ -219,9 +230,10 @@ def _stated(text: str, names: Mapping[str, str], rules: _Rules) -> set[Answer]:
                 found.add(answer)
             rest = re.sub(pattern, " ", rest)
         for subject, pattern in (("p1", p1), ("other", other)):
-            for match in re.finditer(rf"(?<!\w){pattern}\s*{be}\s+{wrong}", rest):
-                if _is_plain(rest, match, rules):
-                    found.add(subject)  # type: ignore[arg-type]
+            for said in (rf"(?<!\w){pattern}\s*{be}\s+{wrong}", *rules.inverted(pattern)):
+                for match in re.finditer(said, rest):
+                    if _is_plain(rest, match, rules):
+                        found.add(subject)  # type: ignore[arg-type]
     return found
 
 
