@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from reading_tables import ROLE, TABLES, YES_NO
 
 from areopagus.audits.answer_forms import declines, read_number, read_option
@@ -39,6 +38,13 @@ def test_rates() -> None:
             for text, meant in cases:
                 found = read(reader, text, language)
                 if found != meant:
-                    print(code, reader, "WRONG " if found != "judges" else "unread", repr(text), meant, found)
+                    print(
+                        code,
+                        reader,
+                        "WRONG " if found != "judges" else "unread",
+                        repr(text),
+                        meant,
+                        found,
+                    )
             print(code, reader, len(cases))
     assert declines("Das kann ich nicht sagen.", find_language("de"))

@@ -388,9 +388,10 @@ class _Named:
         if measure in {one.rises_with for one in found.outcomes.values()} or table in _TESTS:
             return None
         if table == "outcomes":
-            one = found.outcomes.get(measure)
+            outcome = found.outcomes.get(measure)
+            is_own = outcome is not None and outcome.of is None
             # A difference that is an outcome too stands with its sides in the differences.
-            if one is not None and one.of is None and found.differences and one.scale[0] < 0:
+            if outcome is not None and is_own and found.differences and outcome.scale[0] < 0:
                 return None
             return self._outcome(measure)
         for name, contrast in found.contrasts.items():
