@@ -101,6 +101,7 @@ class PanelSpec:
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
         judge_prompt = self.judge_prompt
+        how = judge_prompt.criterion_calls
         modes = {judge.model: judge.score_mode for judge in self.judges.values()}
         return {
             "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
@@ -125,7 +126,7 @@ class PanelSpec:
             "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
             # Named where they are set: a folder from before they were there is continued.
             **({"criterion_order": turn} if (turn := judge_prompt.criterion_order) else {}),
-            **({"calls": judge_prompt.calls} if judge_prompt.calls != "together" else {}),
+            **({"criterion_calls": how} if how != "together" else {}),
         }
 
     def describe(self) -> dict[str, Any]:

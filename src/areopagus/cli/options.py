@@ -237,8 +237,8 @@ def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
 
 
 _PANEL_FIELDS = (
-    "rubric", "template", "mode", "order", "rationale", "anchors", "criterion_order", "calls",
-    "repeats", "score_mode", "quorum",
+    "rubric", "template", "mode", "order", "rationale", "anchors", "criterion_order",
+    "criterion_calls", "repeats", "score_mode", "quorum",
 )  # fmt: skip
 PANEL_NAMES = (
     "models", "panel_file", "persona_folders", "persona_names", *_PANEL_FIELDS, "ledger",
