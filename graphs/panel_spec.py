@@ -131,6 +131,7 @@ class PanelSpec:
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
         judge_prompt = self.judge_prompt
+        how = judge_prompt.criterion_calls
         modes = {judge.model: judge.score_mode for judge in self.judges.values()}
         return {
             "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
@@ -156,7 +157,7 @@ class PanelSpec:
             # Named where they are set: a folder from before they were there is continued.
             **({"datamark": True} if judge_prompt.datamark else {}),
             **({"criterion_order": turn} if (turn := judge_prompt.criterion_order) else {}),
-            **({"calls": judge_prompt.calls} if judge_prompt.calls != "together" else {}),
+            **({"criterion_calls": how} if how != "together" else {}),
         }
 
     def describe(self) -> dict[str, Any]:

@@ -84,8 +84,8 @@ class Judge:
 
     def goes_first(self, sample: Sample, *, calls: int) -> bool:
         """Whether one of so many calls to this backend is to be answered before the others go."""
-        is_shared = self.judge_prompt.calls == "together"  # else each criterion begins anew
-        if calls < 2 or self.judge_prompt.order != "response_first" or not is_shared:
+        wording = self.judge_prompt
+        if calls < 2 or wording.order != "response_first" or wording.criterion_calls == "apart":
             return False  # with another order the judges of a response share no beginning
         least = one_goes_first_from(self.backend)
         if least is None:

@@ -42,7 +42,7 @@ Rationale = Literal["none", "before"]
 _MARK = "\x00"
 """Stands in a kept system message where the mark of each response goes."""
 
-Calls = Literal["together", "per_criterion"]
+CriterionCalls = Literal["together", "apart"]
 """Whether one call asks for all criteria, or one for each."""
 
 ECHO_CHARACTERS = 1_000
@@ -102,7 +102,7 @@ class JudgePrompt:
     Attributes:
         criterion_order: by how many places the criteria are rotated in the messages and the reply;
             0 is the rubric's order. Results stand in the rubric's order in any case.
-        calls: see `Calls`; `per_criterion` wants the mode `dimensions`.
+        criterion_calls: see `CriterionCalls`; `apart` wants the mode `dimensions`.
     """
 
     rubric: Rubric
@@ -113,7 +113,7 @@ class JudgePrompt:
     template: JudgeTemplate = field(default_factory=load_template)
     datamark: bool = False
     criterion_order: int = 0
-    calls: Calls = "together"
+    criterion_calls: CriterionCalls = "together"
     schema: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -140,9 +140,9 @@ class JudgePrompt:
         if not 0 <= self.criterion_order < n:
             told = f"must be from 0 to {n - 1}: the rubric has {n} criteria"
             found.append(InputFault("criterion_order", f"{told}, got {self.criterion_order}"))
-        if self.calls == "per_criterion" and self.mode != "dimensions":
-            told = f"per_criterion needs the mode dimensions: {self.mode} asks for one score"
-            found.append(InputFault("calls", told))
+        if self.criterion_calls == "apart" and self.mode != "dimensions":
+            told = f"apart needs the mode dimensions: {self.mode} asks for one score"
+            found.append(InputFault("criterion_calls", told))
         return found
 
     @cached_property
@@ -162,14 +162,14 @@ class JudgePrompt:
     @cached_property
     def parts(self) -> tuple[JudgePrompt, ...]:
         """The wording of each call of a judgment: this one, or one for each criterion."""
-        if self.calls == "together":
+        if self.criterion_calls == "together":
             return (self,)
         return tuple(
             replace(
                 self,
                 rubric=self.rubric.model_copy(update={"dimensions": (one,)}),
                 criterion_order=0,
-                calls="together",
+                criterion_calls="together",
             )
             for one in self.asked.dimensions
         )

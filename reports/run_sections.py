@@ -372,7 +372,7 @@ def _asked_rows(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = []
     if turn := identity.get("criterion_order"):
         found.append(("criteria rotated by", units(turn, "place")))
-    if identity.get("calls") == "per_criterion":
+    if identity.get("criterion_calls") == "apart":
         found.append(("calls", "one for each criterion"))
     return found
 

@@ -24,7 +24,7 @@ from .judges.models.backend import Backend, BackendSpec
 from .judges.offline.models import require_role
 from .judges.prompt import (
     DEFAULT_ORDER,
-    Calls,
+    CriterionCalls,
     JudgePrompt,
     Order,
     Rationale,
@@ -69,7 +69,7 @@ class Panel:
         rationale: Rationale = "none",
         anchors: bool = True,
         criterion_order: int = 0,
-        calls: Calls = "together",
+        criterion_calls: CriterionCalls = "together",
         template: str | Path | JudgeTemplate = DEFAULT_TEMPLATE,
         datamark: bool = False,
         repeats: int = 1,
@@ -92,7 +92,7 @@ class Panel:
             anchors: whether judges read the rubric's anchors.
             criterion_order: by how many places the rubric's criteria are rotated in what a judge
                 reads and writes; results keep the rubric's order.
-            calls: `per_criterion` asks each judge for one criterion a call.
+            criterion_calls: `apart` asks each judge for one criterion a call.
             template: the wording of the judges' messages: a name, a file or an object.
             datamark: whether a mark stands before every word of a response that judges read. What
                 is stored stays as it is. `attack` measures what it does to clean responses.
@@ -117,7 +117,7 @@ class Panel:
                 anchors=anchors,
                 datamark=datamark,
                 criterion_order=criterion_order,
-                calls=calls,
+                criterion_calls=criterion_calls,
                 repeats=repeats,
                 score_mode=score_mode,
                 quorum=quorum,
@@ -145,7 +145,7 @@ class Panel:
             template=words,
             datamark=datamark,
             criterion_order=criterion_order,
-            calls=calls,
+            criterion_calls=criterion_calls,
         )
         whole = load_personas(personas, persona_folders)
         judges = [
@@ -223,7 +223,7 @@ class Panel:
             "template": template["id"] if isinstance(template, dict) else FIRST_TEMPLATE,
             "quorum": record["panel"]["quorum"],
             "criterion_order": said.get("criterion_order", 0),
-            "calls": said.get("calls", "together"),
+            "criterion_calls": said.get("criterion_calls", "together"),
             "datamark": said.get("datamark", False),
             "ledger": place if place and Path(place).is_file() else None,
             **{name: said[name] for name in ("mode", "order", "rationale", "anchors", "repeats")},

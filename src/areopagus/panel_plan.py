@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .graphs.panel_spec import PanelSpec
 
 _COMPARED = ("rubric", "mode", "order", "rationale", "anchors", "template", "scale")
-_NAMED_WHERE_SET = ("datamark", "criterion_order", "calls")
+_NAMED_WHERE_SET = ("datamark", "criterion_order", "criterion_calls")
 _FEW_LEVELS = 5
 
 

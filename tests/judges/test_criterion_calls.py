@@ -48,7 +48,7 @@ def test_rotated_criteria_are_read_and_written_in_that_order() -> None:
 
 def test_what_is_not_the_default_is_another_call_and_another_panel() -> None:
     plain = Panel(personas=["historian"]).spec
-    assert not {"criterion_order", "calls"} & set(plain.identity())
+    assert not {"criterion_order", "criterion_calls"} & set(plain.identity())
     secret = b"s" * 32
 
     def keys(spec: object) -> set[str]:
@@ -57,9 +57,9 @@ def test_what_is_not_the_default_is_another_call_and_another_panel() -> None:
         return {one.request(judge.backend, "prompt").key() for one in asked}
 
     turned = Panel(personas=["historian"], criterion_order=1).spec
-    apart = Panel(personas=["historian"], calls="per_criterion").spec
+    apart = Panel(personas=["historian"], criterion_calls="apart").spec
     assert turned.identity() == plain.identity() | {"criterion_order": 1}
-    assert apart.identity() == plain.identity() | {"calls": "per_criterion"}
+    assert apart.identity() == plain.identity() | {"criterion_calls": "apart"}
     assert [len(keys(one)) for one in (plain, turned, apart)] == [1, 1, 5]
     assert len(keys(plain) | keys(turned) | keys(apart)) == 7
     assert apart.criteria == plain.criteria == IDS
@@ -67,7 +67,7 @@ def test_what_is_not_the_default_is_another_call_and_another_panel() -> None:
 
 async def test_one_call_a_criterion_makes_one_judgment(tmp_path: Path) -> None:
     backend = ScriptedBackend(alone(conceptual_clarity=3, argumentative_soundness=9))
-    found = await vote(tmp_path, backend, JudgePrompt(RUBRIC, calls="per_criterion"))
+    found = await vote(tmp_path, backend, JudgePrompt(RUBRIC, criterion_calls="apart"))
     assert found.status == "scored"
     assert found.scores == dict(zip(IDS, (3, 5, 5, 5, 9), strict=True))
     assert found.calls == 5
@@ -78,13 +78,13 @@ async def test_one_call_a_criterion_makes_one_judgment(tmp_path: Path) -> None:
 
 async def test_of_calls_apart_the_first_that_is_not_read_ends_the_judgment(tmp_path: Path) -> None:
     backend = ScriptedBackend([alone()[0], "no", "no", *alone()[2:]])
-    found = await vote(tmp_path, backend, JudgePrompt(RUBRIC, calls="per_criterion"))
+    found = await vote(tmp_path, backend, JudgePrompt(RUBRIC, criterion_calls="apart"))
     assert (found.status, found.scores) == ("unreadable", {})
     assert len(backend.requests) == 3  # the rest is not paid for
 
 
 async def test_of_calls_apart_most_must_say_that_the_response_declined(tmp_path: Path) -> None:
-    wording = JudgePrompt(RUBRIC, calls="per_criterion")
+    wording = JudgePrompt(RUBRIC, criterion_calls="apart")
     two = ScriptedBackend(alone(**dict.fromkeys(IDS[:2], -4)))
     three = ScriptedBackend(alone(**dict.fromkeys(IDS[:3], -4)))
     (tmp_path / "other").mkdir()
@@ -98,7 +98,7 @@ async def test_of_calls_apart_most_must_say_that_the_response_declined(tmp_path:
 def test_every_judge_of_a_run_asked_apart_is_planned_once_and_stored_whole(tmp_path: Path) -> None:
     rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "For three reasons."}]
     one = ["historian"]
-    with Panel(personas=one, calls="per_criterion", ledger=tmp_path / "l") as panel:
+    with Panel(personas=one, criterion_calls="apart", ledger=tmp_path / "l") as panel:
         before = panel.estimate(rows)
         run = panel.score_many(rows, out=tmp_path / "run", on_progress=False)
         after = panel.estimate(rows)
@@ -115,7 +115,7 @@ def test_every_judge_of_a_run_asked_apart_is_planned_once_and_stored_whole(tmp_p
     ("settings", "told"),
     [
         ({"criterion_order": 5}, "from 0 to 4: the rubric has 5 criteria, got 5"),
-        ({"calls": "per_criterion", "mode": "holistic"}, "per_criterion needs the mode dimensions"),
+        ({"criterion_calls": "apart", "mode": "holistic"}, "apart needs the mode dimensions"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(settings: dict[str, object], told: str) -> None:

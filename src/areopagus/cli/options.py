@@ -238,7 +238,7 @@ def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
 
 _PANEL_FIELDS = (
     "rubric", "template", "mode", "order", "rationale", "anchors", "datamark", "criterion_order",
-    "calls", "repeats", "score_mode", "quorum",
+    "criterion_calls", "repeats", "score_mode", "quorum",
 )  # fmt: skip
 PANEL_NAMES = (
     "models", "panel_file", "persona_folders", "persona_names", *_PANEL_FIELDS, "ledger",

@@ -103,7 +103,7 @@ def probe_of(panel: PanelSpec, rows: Rows, config: JudgesConfig) -> Probe:
     if "order" in wanted:
         if n_criteria < 2:
             skipped["order"] = NO_CRITERIA
-        elif wording.calls == "per_criterion":
+        elif wording.criterion_calls == "apart":
             skipped["order"] = "the run asks for each criterion alone: there is no order"
         for turn in range(1, n_criteria) if "order" not in skipped else ():
             mine = rows[turn - 1 :: n_criteria - 1]
@@ -114,8 +114,8 @@ def probe_of(panel: PanelSpec, rows: Rows, config: JudgesConfig) -> Probe:
         if n_criteria < 2:
             skipped["calls"] = NO_CRITERIA
         else:
-            other = "together" if wording.calls == "per_criterion" else "per_criterion"
-            arms.append(Arm("calls", _asked(once, calls=other), rows))
+            other = "together" if wording.criterion_calls == "apart" else "apart"
+            arms.append(Arm("calls", _asked(once, criterion_calls=other), rows))
     if "persona" in wanted:
         first = wording.order == "response_first"
         order_of = "persona_first" if first else "response_first"
@@ -176,7 +176,7 @@ def probed(probe: Probe, base: JudgeScores, scores: Mapping[str, JudgeScores]) -
         arms = {name: values[..., turned] for name, values in arms.items()}
     return Probed(
         base, turn, arms,
-        is_apart=wording.calls == "per_criterion",
+        is_apart=wording.criterion_calls == "apart",
         is_persona_first=wording.order == "persona_first",
         words=probe.words, judgments=counts, skipped=probe.skipped,
     )  # fmt: skip

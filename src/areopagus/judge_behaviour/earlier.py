@@ -15,7 +15,7 @@ from .scores import JudgeScores, texts_of
 
 _SAME: Final = (
     "rubric", "mode", "order", "rationale", "anchors", "template", "scale", "criterion_order",
-    "calls", "datamark",
+    "criterion_calls", "datamark",
 )  # fmt: skip
 """What makes two runs ask the same, beside personas and models."""
 
@@ -66,7 +66,7 @@ def earlier_of(later: Run, now: JudgeScores, before: Run, then: JudgeScores) -> 
         if np.isnan(after).all():
             return none(
                 "nothing was asked anew: both runs read one ledger, and the later one took its "
-                "replies from there; score again with another --ledger"
+                "replies from there; score again with another ledger"
             )
     personas_of, models_of = (
         tuple(one[k] for k in judges) for one in (now.personas, now.models)

@@ -222,7 +222,8 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
     }.get(str(identity.get("order")), "")
     turn = identity.get("criterion_order", 0)
     turned = f"the criteria were rotated by {units(turn, 'place')}" if turn else ""
-    alone = "each criterion was asked for in a call of its own" if identity.get("calls") else ""
+    apart = identity.get("criterion_calls") == "apart"
+    alone = "each criterion was asked for in a call of its own" if apart else ""
     template = identity.get("template", {})
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
     marked = "every word of a response carried a mark" if identity.get("datamark") else ""
