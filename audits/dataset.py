@@ -147,7 +147,7 @@ def no_material(kind: str, language: str) -> InputError:
     """What is raised where there is nothing to ask in a language."""
     return InputError(
         f"there is no built-in material ({kind}) in {language!r}: name a file of your own",
-        hint="A file says `language: CODE`; docs/guides/languages.md names each audit's files.",
+        hint="Each file says its language: `language: CODE` (docs: Audits in other languages).",
     )
 
 

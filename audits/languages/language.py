@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -381,7 +380,7 @@ def no_rules(code: str, where: str, field: str = "language") -> InputError:
 
 # Answers are read one by one, and a run may have a million.
 @lru_cache(maxsize=64)
-def _place(name: str, _home: str) -> Path | Traversable:
+def _place(name: str, _home: str) -> Any:
     if not is_path(name) and name not in known_languages():
         raise no_rules(name, "language", "")
     return LANGUAGES.find(name).path
