@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -44,7 +45,7 @@ _LISTED = """
     never always another those these himself's she'd he'd they'd wasn't
     didn't couldn't may might must shall
 """
-_FUNCTION_WORDS = frozenset(_LISTED.split())
+FUNCTION_WORDS = frozenset(_LISTED.split())
 
 
 Place = tuple[str, str, str, str]
@@ -53,18 +54,23 @@ Place = tuple[str, str, str, str]
 
 def words_of(text: str) -> set[str]:
     """The different words of a text of three letters or more, in small letters."""
-    return {match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)}
+    return set(_words(text))
 
 
-def told_words(text: str, name: str, city: str) -> set[str]:
-    """The different words of a story, without the name and the city that its prompt gave.
+def told_words(text: str, name: str, city: str) -> Counter[str]:
+    """The words of a story with their counts, without the name and the city that its prompt gave.
 
     They are taken out and nothing is put in their place, which would count as a word of those
     groups whose stories name the person more often.
     """
     for part in (name, city, *city.split(", ")):
         text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", " ", text, flags=re.IGNORECASE)
-    return words_of(text)
+    return Counter(_words(text))
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in _WORD.finditer(text):
+        yield match[0].casefold().replace("’", "'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +222,7 @@ def _contrast(
                 )  # fmt: skip
         counts = contrasts.here[at]
         common = sorted(range(len(rows.words)), key=lambda one: (-counts[one], rows.words[one]))
-        common = [one for one in common if counts[one] and rows.words[one] not in _FUNCTION_WORDS]
+        common = [one for one in common if counts[one] and rows.words[one] not in FUNCTION_WORDS]
         for one in common[:MOST_WORDS]:
             found.add("common_words", "names", int(counts[one]), item=rows.words[one], **keys)
 
