@@ -33,7 +33,7 @@ KINDS = ("class", "occupation", "neighbourhood")
 def markers(title: str, world: MarkersWorld, worlds: int) -> Tally:
     """One setting; differences that are planted are power, no alarm."""
     tally, start = Tally(), time.monotonic()
-    prompts = prompts_of("both", KINDS)
+    prompts = prompts_of("fixed", KINDS)
     outcome = AUDIT.definition.outcomes["bias_rate"]
     pairs = [(a, b) for at, a in enumerate(KINDS) for b in KINDS[:at]]
     for number in range(worlds):
@@ -72,7 +72,6 @@ def all_markers(worlds: int) -> None:
     same, apart = dict.fromkeys(KINDS, 0.2), {"class": 0.1, "occupation": 0.3, "neighbourhood": 0.1}
     for title, world in (
         ("Markers: rates .2, all alike", MarkersWorld(same)),
-        ("Markers: rates .2, templates differ", MarkersWorld(same, 0.5, 0.2)),
         ("Markers: rates .2, templates and markers differ", MarkersWorld(same, 0.5, 0.2, 0.4)),
         ("Markers: rates .05, templates and markers differ",
          MarkersWorld(dict.fromkeys(KINDS, 0.05), 0.5, 0.2, 0.4)),
