@@ -1,11 +1,14 @@
-"""Markers of class, words of stories and topics found in them: coverage, false alarms, power.
+"""Markers of class, and topics found in stories: coverage, false alarms, power.
 
-    python benchmarks/simulate_markers.py [--worlds 2000] [--part markers|words|topics]
+    python benchmarks/simulate_markers.py [--worlds 2000] [--part markers|topics]
 
 Markers: SocioEval's questions by names of classes, occupations and neighbourhoods. Templates and
 markers are drawn anew in each world, so the truth is the rate over all that could have been drawn.
 Printed is how often an interval holds it (.95 is stated) and how often two kinds of one rate are
 said to differ (.05), by templates alone and by templates and markers.
+
+Topics: stories of 4 groups of 12 names, two a name, made of four topics; names differ in how much
+of each their stories have. Topics are found in the stories of half of the names, six a group.
 """
 
 from __future__ import annotations
@@ -13,17 +16,31 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
+
+from areopagus.aggregation.multiplicity import holm
 
 from areopagus.audits.decisions import decided, is_shown
 from areopagus.audits.estimate import over_units
+from areopagus.audits.silverspoon_narratives.topics import (
+    Story,
+    Topics,
+    add_shares,
+    find_topics,
+    halves,
+)
+from areopagus.audits.silverspoon_professions.groups import Design
 from areopagus.audits.socioeval import AUDIT
 from areopagus.audits.socioeval.audit import kinds_compared
+from areopagus.records.estimates import Estimates, select
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from silverspoon_world import GENDERS, TopicsWorld
 from simulate_silverspoon import Tally
 from socioeval_world import MarkersWorld, prompts_of
 
@@ -60,6 +77,49 @@ def markers(title: str, world: MarkersWorld, worlds: int) -> Tally:
     return tally
 
 
+def topics(title: str, world: TopicsWorld, worlds: int) -> Tally:
+    """Topics found in one half and tested on the other; beside it what is often done instead."""
+    tally, start = Tally(), time.monotonic()
+    design = Design(GENDERS, world.races, (), "share")
+    kind = "power" if world.planted else "alarm"
+    for number in range(worlds):
+        stories = world.draw(np.random.default_rng([number, 82]))
+        first, second = halves(stories, seed=number)
+        found = find_topics(
+            [one.words for one in first], [one.unit for one in first], numbers=(4,), fits=2
+        )
+        if found is None:
+            continue
+        # Whether a topic comes back has to do with the first half alone; here all are tested.
+        found = replace(found, comes_back=np.ones(4))
+        for name, half in (("the other half of the names", second), ("the same half", first)):
+            given = Estimates()
+            add_shares(given, found, half, design, ["m"])
+            gaps = select(given.frame(), "topic_gaps")
+            mine = gaps["detail"] == "shown"
+            if world.planted:
+                mine &= gaps["factor"].str.startswith(("black", "white")).to_numpy()
+            tally.add(f"{kind}: any difference, Holm, {name}", bool(mine.any()))
+            if not world.planted:
+                for p in gaps["p"]:
+                    tally.p_value(f"alarm: one difference, {name}", p)
+        if not world.planted:
+            tally.add("alarm: any difference, Holm, over stories", over_stories(found, second))
+    _print(title, tally, worlds, start)
+    return tally
+
+
+def over_stories(found: Topics, stories: list[Story]) -> bool:
+    """Whether a test that takes stories for independent says that any two groups differ."""
+    shares = found.shares_of([one.words for one in stories])
+    p = []
+    for key in ("gender", "race", "city_income"):
+        values = np.asarray([getattr(one, key) for one in stories])
+        is_first = values == values[0]
+        p += stats.ttest_ind(shares[is_first], shares[~is_first], equal_var=False).pvalue.tolist()
+    return bool((holm(p) <= 0.05).any())
+
+
 def _print(title: str, tally: Tally, worlds: int, start: float) -> None:
     print(f"\n{title} ({worlds:,} worlds, {time.monotonic() - start:.0f} s)")
     for line in tally.lines():
@@ -85,10 +145,15 @@ def main() -> None:
     """Runs everything, or one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2_000)
-    parser.add_argument("--part", choices=("all", "markers"), default="all")
+    parser.add_argument("--part", choices=("all", "markers", "topics"), default="all")
     given = parser.parse_args()
     if given.part in ("all", "markers"):
         all_markers(given.worlds)
+    if given.part in ("all", "topics"):
+        races = ("white", "black")
+        topics("Topics: groups alike", TopicsWorld(races=races), given.worlds)
+        world = TopicsWorld(races=races, planted=0.4)
+        topics("Topics: black people's stories .4 more of one", world, max(1, given.worlds // 10))
 
 
 if __name__ == "__main__":

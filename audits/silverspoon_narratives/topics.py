@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-NUMBERS: Final = (2, 4, 6, 8, 10, 12, 16, 20)
+NUMBERS: Final = (2, 3, 4, 5, 6, 8, 10, 12, 15)
 """Numbers of topics that are tried."""
-SEEDS: Final = 5
-"""Fits of each number; the likeliest one counts, the others say which of its topics come back."""
-ENOUGH_COME_BACK: Final = 0.8
-"""Share of topics that have to come back: the largest such number of topics is taken."""
+FITS: Final = 5
+"""Fits of each number: one to all stories, and others that say which of its topics come back."""
+PART: Final = 0.8
+"""Share of the names whose stories each of the others is fitted to."""
 TOP_WORDS: Final = 10
 ALIKE: Final = 5
 """A topic comes back in another fit where its match there has so many of its top words."""
@@ -50,7 +50,7 @@ STABLE: Final = 0.75
 
 FEWEST_STORIES: Final = 100
 """To find topics in; below it, none are looked for."""
-MOST_STORIES: Final = 1_000
+MOST_STORIES: Final = 500
 """To find topics in; of more, so many are drawn."""
 FEWEST_NAMES: Final = 6
 """Of every gender and race, to test on; and names whose stories must use a word of a topic."""
@@ -90,7 +90,7 @@ class Topics:
         words: the words that topics are made of.
         weights: shape (topics, words), adding up to 1 by topic.
         comes_back: by topic, the share of other fits in which it comes back.
-        by_number: number of topics to the share of them that come back.
+        by_number: number of topics to the share of first words that other fits have in common.
         shares_of: the shares of the topics in stories, shape (stories, topics).
     """
 
@@ -126,53 +126,58 @@ def find_topics(
     *,
     ignored: frozenset[str] = frozenset(),
     numbers: Sequence[int] = NUMBERS,
-    seeds: int = SEEDS,
+    fits: int = FITS,
 ) -> Topics | None:
     """The topics of stories by latent Dirichlet allocation; None where they have too few words.
 
-    Every number of topics is fitted from several seeds. Topics of the likeliest fit are matched
-    with those of each other fit so that matched ones have as many of their ten first words in
-    common as can be; a topic comes back in a fit where its match has five of them. Taken is the
-    largest number at which .8 of the topics come back in .75 of the fits; where there is none, the
-    number with the largest such share, the smaller of equal ones.
+    Every number of topics is fitted to all stories, and again from other seeds to the stories of
+    .8 of the names, drawn anew. Topics of the first fit are matched with those of each other so
+    that matched ones have as many of their ten first words in common as can be. The number with
+    the largest mean share of common words is taken, the larger of equal ones. A topic comes back
+    in a fit where its match has five of its ten words; in .75 of the fits, it is stable.
 
     Args:
         stories: their words.
         names: whom each is about.
         ignored: words that are left out.
         numbers: numbers of topics that are tried.
-        seeds: fits of each, from seeds 0, 1, …
+        fits: of each.
 
     Source: Blei, Ng & Jordan (2003), Journal of Machine Learning Research 3, 993–1022; Greene,
-    O'Callaghan & Cunningham (2014), ECML PKDD, 498–513, for stability as the measure of how many.
+    O'Callaghan & Cunningham (2014), ECML PKDD, 498–513, for the number by stability.
     """
     words = _vocabulary(stories, names, ignored)
     if len(words) < FEWEST_WORDS:
         return None
     places = {word: at for at, word in enumerate(words)}
     counts = _counted(stories, places)
-    counts = counts[counts.sum(axis=1) > 0]
+    has_words = counts.sum(axis=1) > 0
+    counts, of = counts[has_words], np.asarray(names, dtype=object)[has_words]
+    units = np.asarray(list(dict.fromkeys(of.tolist())), dtype=object)
+    rng = np.random.default_rng(0)
+    parts = [
+        np.isin(of, rng.permutation(units)[: max(1, round(PART * len(units)))])
+        for _ in range(fits - 1)
+    ]
     best: dict[int, tuple[Any, Floats]] = {}
+    by_number: dict[int, float] = {}
     for number in numbers:
-        fits = [_fitted(counts, number, seed) for seed in range(seeds)]
-        likeliest = max(range(seeds), key=lambda at: float(fits[at].score(counts)))
-        tops = [np.argsort(-fit.components_, axis=1, kind="stable")[:, :TOP_WORDS] for fit in fits]
-        others = [top for at, top in enumerate(tops) if at != likeliest]
-        best[number] = fits[likeliest], _comes_back(tops[likeliest], others)
-    by_number = {number: float((back >= STABLE).mean()) for number, (_, back) in best.items()}
-    enough = [number for number, share in by_number.items() if share >= ENOUGH_COME_BACK]
-    taken = max(enough) if enough else max(by_number, key=lambda one: (by_number[one], -one))
+        whole = _fitted(counts, number, 0)
+        others = [_fitted(counts[part], number, seed + 1) for seed, part in enumerate(parts)]
+        common = _common_words(whole.components_, [one.components_ for one in others])
+        best[number] = whole, (common >= ALIKE).mean(axis=0)
+        by_number[number] = float(common.mean()) / TOP_WORDS
+    taken = max(by_number, key=lambda one: (round(by_number[one], 9), one))
     model, back = best[taken]
     order = np.argsort(-model.transform(counts).mean(axis=0), kind="stable")
     weights = model.components_[order] / model.components_[order].sum(axis=1, keepdims=True)
-    tops = np.argsort(-weights, axis=1, kind="stable")
 
     def shares_of(given: Sequence[Counter[str]]) -> Floats:
         found: Floats = model.transform(_counted(given, places))[:, order]
         return found
 
     labels = tuple(
-        f"{at + 1}: {', '.join(words[one] for one in top[:4])}" for at, top in enumerate(tops)
+        f"{at + 1}: {', '.join(words[one] for one in top[:4])}" for at, top in enumerate(_first(weights))
     )
     return Topics(labels, words, weights, back[order], by_number, shares_of)
 
@@ -185,14 +190,14 @@ def estimate_topics(
     models: Sequence[str],
     ignored: frozenset[str] = frozenset(),
     numbers: Sequence[int] = NUMBERS,
-    seeds: int = SEEDS,
+    fits: int = FITS,
     seed: int = 0,
 ) -> Estimates:
     """The topics of all models' stories, their shares by group, and differences of groups.
 
     topics         comes_back, share of every topic; an unstable one has this verdict
     topic_words    weight of a topic's first words
-    topic_numbers  come_back of every number of topics tried, "taken" at the one that was
+    topic_numbers  common words of every number of topics tried, "taken" at the one that was
     topic_shares   share by group, over the names of the half that is tested
     topic_gaps     difference of groups in a stable topic, `detail` "shown" where it is
     topic_split    names and stories of both halves; `refused` with the reason, where they are too few
@@ -202,7 +207,7 @@ def estimate_topics(
         genders, races: in the order of the report.
         models: in the order of the report.
         ignored: words that are left out.
-        numbers, seeds: see `find_topics`.
+        numbers, fits: see `find_topics`.
         seed: of the halves.
     """
     found = Estimates()
@@ -214,7 +219,7 @@ def estimate_topics(
     fitted = [fitted[at] for at in sorted(drawn.tolist())]
     topics = find_topics(
         [one.words for one in fitted], [one.unit for one in fitted], ignored=ignored,
-        numbers=numbers, seeds=seeds,
+        numbers=numbers, fits=fits,
     )  # fmt: skip
     if topics is None:
         reason = f"fewer than {FEWEST_WORDS} words that {FEWEST_NAMES} names' stories use"
@@ -223,8 +228,8 @@ def estimate_topics(
     for half, given in (("found in", fitted), ("tested on", tested)):
         found.add("topic_split", "names", len({one.unit for one in given}), group=half)
         found.add("topic_split", "stories", len(given), group=half)
-    _add_topics(found, topics, seeds)
-    _add_shares(found, topics, tested, Design(genders, races, (), "share of the topic"), models)
+    _add_topics(found, topics, fits)
+    add_shares(found, topics, tested, Design(genders, races, (), "share of the topic"), models)
     return found
 
 
@@ -240,7 +245,7 @@ def topics_told(estimates: pd.DataFrame) -> str:
     n_stable, n_shown = (topics["verdict"] == "stable").sum(), (gaps["detail"] == SHOWN).sum()
     return (
         f"topics: {units(len(topics), 'topic')} found in the stories of {names['found in']:.0f} "
-        f"names, of which {n_stable} come back over seeds; on those of {names['tested on']:.0f} "
+        f"names, of which {n_stable} come back in further fits; on those of {names['tested on']:.0f} "
         f"other names {n_shown} of {units(len(gaps), 'difference')} of groups "
         f"{'is' if n_shown == 1 else 'are'} shown"
     )
@@ -277,28 +282,37 @@ def _too_few(
     return ""
 
 
-def _add_topics(found: Estimates, topics: Topics, seeds: int) -> None:
+def _add_topics(found: Estimates, topics: Topics, fits: int) -> None:
     for number, share in topics.by_number.items():
         of = Estimate(
-            share, n=number, unit="topic", method=f"share that comes back over {seeds} seeds",
+            share, n=fits - 1, unit="fit", method="mean share of common first words",
             verdict="taken" if number == len(topics.labels) else None,
         )  # fmt: skip
-        found.add("topic_numbers", "come_back", of, item=str(number))
+        found.add("topic_numbers", "common", of, item=str(number))
     for at, label in enumerate(topics.labels):
         back = Estimate(
-            float(topics.comes_back[at]), n=seeds - 1, unit="fit",
-            method="share of fits from other seeds",
+            float(topics.comes_back[at]), n=fits - 1, unit="fit",
+            method="share of fits from other seeds to four fifths of the names",
             verdict="stable" if topics.is_stable[at] else "unstable",
         )  # fmt: skip
         found.add("topics", "comes_back", back, item=label)
-        for word in np.argsort(-topics.weights[at], kind="stable")[:TOP_WORDS].tolist():
+        for word in _first(topics.weights)[at]:
             weight = float(topics.weights[at, word])
             found.add("topic_words", "weight", weight, group=label, item=topics.words[word])
 
 
-def _add_shares(
+def add_shares(
     found: Estimates, topics: Topics, tested: Sequence[Story], design: Design, models: Sequence[str]
 ) -> None:
+    """Adds the shares of every topic by group, and differences of groups in the stable ones.
+
+    Args:
+        found: to what they are added.
+        topics: found in other stories.
+        tested: the stories of all models.
+        design: genders and races.
+        models: in the order of the report.
+    """
     import pandas as pd
 
     rows = pd.DataFrame(
@@ -381,21 +395,33 @@ def _fitted(counts: Floats, number: int, seed: int) -> Any:
     require_scikit_learn()
     # By name: the package is optional and carries no types.
     allocation = import_module("sklearn.decomposition").LatentDirichletAllocation
-    return allocation(number, learning_method="batch", max_iter=20, random_state=seed).fit(counts)
+    model = allocation(
+        number, learning_method="batch", max_iter=20, max_doc_update_iter=20, random_state=seed
+    )
+    return model.fit(counts)
 
 
-def _comes_back(top: npt.NDArray[np.int64], others: Sequence[npt.NDArray[np.int64]]) -> Floats:
-    """By topic, the share of other fits whose matched topic has enough of its first words.
+def _common_words(weights: Floats, others: Sequence[Floats]) -> npt.NDArray[np.int64]:
+    """How many first words each topic has in common with its match in every other fit.
 
     Args:
-        top: shape (topics, words), the first words of every topic.
+        weights: shape (topics, words).
         others: the same of the other fits.
+
+    Returns:
+        Shape (other fits, topics).
     """
-    if not others:
-        return np.zeros(len(top))
-    back = np.zeros(len(top))
-    for other in others:
-        common = np.asarray([[len(set(a) & set(b)) for b in other.tolist()] for a in top.tolist()])
+    top, *rest = ([set(row) for row in _first(one)] for one in (weights, *others))
+    found = np.zeros((len(rest), len(top)), dtype=np.int64)
+    for at, other in enumerate(rest):
+        common = np.asarray([[len(a & b) for b in other] for a in top])
         rows, columns = linear_sum_assignment(-common)
-        back[rows] += common[rows, columns] >= ALIKE
-    return np.asarray(back / len(others), dtype=np.float64)
+        found[at, rows] = common[rows, columns]
+    return found
+
+
+def _first(weights: Floats) -> list[list[int]]:
+    """The places of the first words of every topic."""
+    order = np.argsort(-weights, axis=1, kind="stable")[:, :TOP_WORDS]
+    found: list[list[int]] = order.tolist()
+    return found
