@@ -173,9 +173,7 @@ def _spread(values: npt.ArrayLike, ways: Sequence[Way], unit: str) -> _Spread:
     if max(shares) >= 1 - _NO_SPREAD:
         reason = "every observation shares a cluster with every other"
         return _Spread(value, nan, nan, y.size, counted[0], reason)
-    variance = max(
-        one / (total * (1 - share)) for one, share in zip(sums, shares, strict=True)
-    )
+    variance = max(one / (total * (1 - share)) for one, share in zip(sums, shares, strict=True))
     degrees = min(1 / share for share in shares[:-1]) - 1
     return _Spread(value, variance, degrees, y.size, counted[0], None)
 

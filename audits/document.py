@@ -19,8 +19,8 @@ from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
 from .decisions import DIFFERS
 from .definition import (
-    ChartView,
     Change,
+    ChartView,
     Contrast,
     Definition,
     Differences,

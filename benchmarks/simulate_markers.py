@@ -23,7 +23,6 @@ import numpy as np
 from scipy import stats
 
 from areopagus.aggregation.multiplicity import holm
-
 from areopagus.audits.decisions import decided, is_shown
 from areopagus.audits.estimate import over_units
 from areopagus.audits.silverspoon_narratives.topics import (

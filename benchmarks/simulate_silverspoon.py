@@ -269,8 +269,8 @@ def words(
             if rng.random() < (here if place[2] == "black" else there):
                 told.add("market")
             if bundled:
-                told -= bundle
-                told |= bundle if has[place[0]] else set()
+                told.difference_update(bundle)
+                told.update(bundle if has[place[0]] else ())
         # (1 + k) / 100 has the same level as more exchanges, in a tenth of the time.
         found = estimate_words("m", vocabulary, GENDERS, RACES, resamples=99).frame()
         found = found[(found["table"] == "words") & (found["measure"] == "log_odds")]

@@ -177,7 +177,8 @@ def find_topics(
         return found
 
     labels = tuple(
-        f"{at + 1}: {', '.join(words[one] for one in top[:4])}" for at, top in enumerate(_first(weights))
+        f"{at + 1}: {', '.join(words[one] for one in top[:4])}"
+        for at, top in enumerate(_first(weights))
     )
     return Topics(labels, words, weights, back[order], by_number, shares_of)
 
@@ -200,7 +201,7 @@ def estimate_topics(
     topic_numbers  common words of every number of topics tried, "taken" at the one that was
     topic_shares   share by group, over the names of the half that is tested
     topic_gaps     difference of groups in a stable topic, `detail` "shown" where it is
-    topic_split    names and stories of both halves; `refused` with the reason, where they are too few
+    topic_split    names and stories of both halves; `refused`, with the reason, if too few
 
     Args:
         stories: of all models.
@@ -243,10 +244,11 @@ def topics_told(estimates: pd.DataFrame) -> str:
     topics = select(estimates, "topics")
     gaps = select(estimates, "topic_gaps")
     n_stable, n_shown = (topics["verdict"] == "stable").sum(), (gaps["detail"] == SHOWN).sum()
+    of = units(len(gaps), "difference")
     return (
         f"topics: {units(len(topics), 'topic')} found in the stories of {names['found in']:.0f} "
-        f"names, of which {n_stable} come back in further fits; on those of {names['tested on']:.0f} "
-        f"other names {n_shown} of {units(len(gaps), 'difference')} of groups "
+        f"names, {n_stable} of which come back in further fits; in those of "
+        f"{names['tested on']:.0f} other names {n_shown} of {of} of groups "
         f"{'is' if n_shown == 1 else 'are'} shown"
     )
 

@@ -207,7 +207,8 @@ def _contrast(
                 method="log-odds with an informative prior; 95% normal over names",
                 se=float(contrasts.se[at, word]), p=float(contrasts.p[at, word]),
                 p_adjusted=float(contrasts.p_adjusted[at, word]),
-                p_method=f"{contrasts.resamples:,} exchanges of names", family=f"largest of {family}",
+                p_method=f"{contrasts.resamples:,} exchanges of names",
+                family=f"largest of {family}",
             )  # fmt: skip
             is_shown = odds.p_adjusted <= 0.05 and not odds.covers(0.0)
             odds = replace(odds, verdict="distinctive" if is_shown else None)

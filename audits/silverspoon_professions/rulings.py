@@ -53,7 +53,8 @@ def estimate_rulings(
         for place, profession in enumerate(order):
             here = by[profession]
             keys = {
-                "respondent": name, "item": profession, "detail": known.get(profession, _NOT_LISTED),
+                "respondent": name, "item": profession,
+                "detail": known.get(profession, _NOT_LISTED),
                 "factor": "often named" if place < len(often) else "rarely named",
             }  # fmt: skip
             share = clustered_proportion(

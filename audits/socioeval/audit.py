@@ -91,8 +91,8 @@ class SocioEvalOptions(AuditOptions):
     classes: str | None = Field(default=None, description="file with other class identities")
     markers: Annotated[tuple[str, ...], Option("KIND[,KIND]")] = Field(
         default=(CLASS,),
-        description="what tells of the class: class (its name), occupation, neighbourhood, or a file "
-        "with markers of another kind; repeatable",
+        description="what tells of the class: class (its name), occupation, neighbourhood, or a "
+        "file with markers of another kind; repeatable",
     )
     resamples: int = Field(
         default=9_999, ge=0, le=1_000_000, description="permutations of the tests over templates"
@@ -206,10 +206,7 @@ class SocioEval(Audit[SocioEvalOptions]):
     def limitations(self, estimates: pd.DataFrame, options: SocioEvalOptions) -> Sequence[str]:
         """What figures are of, where class is told in several ways."""
         if len(options.markers) > 1:
-            return (
-                "figures that are not by what tells of the class are over all that told of it "
-                "together",
-            )
+            return ("figures that are not by what tells of the class are over all of it together",)
         return ()
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
@@ -252,9 +249,12 @@ def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) ->
     both = [key for key in told[first] if key in told[second]]
     gaps = [float(np.mean(told[first][key]) - np.mean(told[second][key])) for key in both]
     ways: list[list[list[str | None]]] = [[[key[0] for key in both]]]
-    for kind in (first, second):
-        if kind != CLASS:  # the names of classes are all that there are, and no draw of many
-            ways.append([[signs[kind, *key][at] for key in both] for at in (0, 1)])
+    # The names of classes are all that there are, and no draw of many.
+    ways += [
+        [[signs[kind, *key][at] for key in both] for at in (0, 1)]
+        for kind in (first, second)
+        if kind != CLASS
+    ]
     return crossed_mean(gaps, ways, unit="template").of("difference on the same questions")
 
 
