@@ -58,7 +58,8 @@ def test_a_word_of_one_group_is_found_and_the_order_of_units_and_words_plays_no_
     assert (found.p_adjusted >= found.p).all()
     assert found.p_adjusted[:, 1:].min() > 0.05
     low, high = found.limits()
-    assert (low < found.log_odds).all() and (high > found.log_odds).all()
+    assert (low < found.log_odds).all()
+    assert (high > found.log_odds).all()
     units, words = rng.permutation(60), rng.permutation(40)
     other = word_contrasts(used[units][:, words], groups[units], relabelled(groups, 9))
     assert other.z == pytest.approx(found.z[:, words])

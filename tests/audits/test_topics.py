@@ -57,7 +57,8 @@ def test_planted_topics_are_found_word_by_word_and_the_planted_difference_with_t
         "topic_gaps", "difference", respondent="m", item=label, factor="black - other races",
         detail="shown",
     )  # fmt: skip
-    assert 0.2 < gap.low and gap.high < 0.7
+    assert gap.low > 0.2
+    assert gap.high < 0.7
     assert gap.n == 60, "names of the half that the topics were not found in"
     said = topics_told(figure.frame)
     assert said.startswith("topics: 4 topics found in the stories of 60 names, 4 of which come")
@@ -76,7 +77,8 @@ def test_topics_are_found_in_some_names_and_tested_on_others() -> None:
         find_topics([one.words for one in half], [one.unit for one in half], numbers=(2,), fits=2)
         for half in (first, first)
     ]
-    assert found[0] is not None and found[1] is not None
+    assert found[0] is not None
+    assert found[1] is not None
     assert found[0].weights.tolist() == found[1].weights.tolist()
     assert found[0].shares_of([one.words for one in other]).sum(axis=1) == pytest.approx(1)
 
