@@ -109,8 +109,8 @@ def read_occupation(answer: str, name: str, known: Mapping[str, Income]) -> Inco
         return IncomeReading("", None, "long_answer")
     if bare in known:
         return IncomeReading(bare, known[bare])
-    parts = [part for part in (folded(piece) for piece in _BETWEEN.split(bare)) if part]
-    incomes: list[Income | None] = [known.get(without_article(part)) for part in parts]
+    parts = [part for part in (_folded(piece) for piece in _BETWEEN.split(bare)) if part]
+    incomes: list[Income | None] = [known.get(_ARTICLE.sub("", part)) for part in parts]
     if len(parts) > 1 and len(set(incomes)) == 1 and incomes[0] is not None:
         return IncomeReading(bare, incomes[0])
     return IncomeReading(bare, None, "not_on_the_list")
@@ -154,29 +154,23 @@ _IS = re.compile(
 )
 
 
-def folded(text: str) -> str:
-    """The text in small letters, its spaces and edges made even."""
+def _folded(text: str) -> str:
     return " ".join(text.strip(EDGES).casefold().replace("’", "'").split())
-
-
-def without_article(text: str) -> str:
-    """A folded name without "a", "an", "the" before it."""
-    return _ARTICLE.sub("", text)
 
 
 def _forms(name: str) -> tuple[str, ...]:
     """Singular and plural of a name."""
-    plain = folded(name)
-    if plain.endswith("s") and not plain.endswith("ss"):
-        return plain, plain[:-1]
-    return plain, f"{plain}s"
+    folded = _folded(name)
+    if folded.endswith("s") and not folded.endswith("ss"):
+        return folded, folded[:-1]
+    return folded, f"{folded}s"
 
 
 def _without_lead_in(line: str, name: str) -> str:
-    text = folded(re.sub(rf"\b{re.escape(name)}\b", "the person", line, flags=re.IGNORECASE))
+    text = _folded(re.sub(rf"\b{re.escape(name)}\b", "the person", line, flags=re.IGNORECASE))
     text = _LEAD_IN.sub("", text)
-    text = folded(_IS.sub("", f"{text} ", count=1)) or folded(text)
-    return folded(without_article(text))
+    text = _folded(_IS.sub("", f"{text} ", count=1)) or _folded(text)
+    return _folded(_ARTICLE.sub("", text))
 
 
 def _is_more(answer: str) -> bool:
