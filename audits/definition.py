@@ -26,7 +26,8 @@ from pydantic import (
 )
 
 from .answers_table import ColumnKind
-from .dataset import Text
+from .dataset import Code, Text
+from .languages import ENGLISH
 
 DEFINITION_FILE = "audit.yaml"
 
@@ -379,6 +380,13 @@ class Definition(_Part):
     source: str = Field(default="", description="the paper it follows")
     warning: str = Field(
         default="", description="a sentence about offensive content, shown before and in results"
+    )
+    language: Code = Field(
+        default=ENGLISH,
+        description="code of the language of its material, whose rules read the answers: de",
+    )
+    also_in: tuple[Code, ...] = Field(
+        default=(), description="other languages in which some of its own material exists"
     )
     asked_together: str = Field(
         default="prompt",

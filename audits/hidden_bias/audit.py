@@ -18,6 +18,7 @@ from ...records.spreadsheets import writable
 from ..answer_forms import option_texts, read_option
 from ..answers_table import AnswersTable
 from ..audit import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
+from ..languages import Language
 from .dataset import ConceptPair, Dataset, load_descriptors, load_pairs
 from .questions import FORWARD, choice_items, design_counts, perplexity_items
 
@@ -41,6 +42,8 @@ in points; `p_value`: of the instance's own exact test, uncorrected."""
 
 class HiddenBiasOptions(AuditOptions):
     """Options of the hidden-bias audit."""
+
+    material_options = ("concepts", "descriptors")
 
     answers: int = Field(
         default=10, ge=1, le=1_000, description="how often each question is asked, orders included"
@@ -82,10 +85,12 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def items(self, options: HiddenBiasOptions) -> Iterator[AuditItem]:
         """Every concept pair with every descriptor, in both orders of its options."""
-        dataset = dataset_of(options)
+        language = self.language(options)
+        dataset = dataset_of(options, language)
         if options.semi_generation:
-            return perplexity_items(dataset)
-        return choice_items(dataset, answers=options.answers, orders=options.order == "both")
+            return perplexity_items(dataset, language)
+        both = options.order == "both"
+        return choice_items(dataset, answers=options.answers, orders=both, language=language)
 
     def targets(
         self, backends: tuple[Backend, ...], options: HiddenBiasOptions
@@ -107,13 +112,13 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             return Reading("refused", {}, "declined")
         if options.semi_generation:
             return read_scored(answer.text)
-        return read_choice(item, answer.text)
+        return read_choice(item, answer.text, self.language(options))
 
     def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
         """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
         from .estimates import estimate
 
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         again: set[str] = set()
         found = estimate(
             self._responses(answers, options, again),
@@ -169,7 +174,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         write_instances(
             table.folder / INSTANCES_FILE,
             self._responses(table, options),
-            pairs={pair.id: pair for pair in dataset_of(options).pairs},
+            pairs={pair.id: pair for pair in dataset_of(options, self.language(options)).pairs},
         )
 
     def _responses(
@@ -178,13 +183,15 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         from .responses import COLUMNS, gather
 
         frames = distinct_pairs(
-            answers.frames(*COLUMNS), dataset_of(options).pairs, set() if again is None else again
+            answers.frames(*COLUMNS),
+            dataset_of(options, self.language(options)).pairs,
+            set() if again is None else again,
         )
         return gather(frames, answers.targets, normalised=options.normalise)
 
     def notices(self, options: HiddenBiasOptions) -> Sequence[str]:
         """What the options do to the figures, and how large the whole job is."""
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         n = options.answers
         counts = design_counts(dataset.categories, len(dataset.pairs), n)
         size = (
@@ -199,11 +206,11 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         return tuple(found)
 
 
-def dataset_of(options: HiddenBiasOptions) -> Dataset:
+def dataset_of(options: HiddenBiasOptions, language: Language | None = None) -> Dataset:
     """Descriptors and concept pairs as the options name them."""
     return Dataset(
-        load_descriptors(options.descriptors, options.category),
-        load_pairs(options.concepts, replaces=options.only_concepts),
+        load_descriptors(options.descriptors, options.category, language),
+        load_pairs(options.concepts, replaces=options.only_concepts, language=language),
     )
 
 
@@ -230,7 +237,7 @@ def distinct_pairs(
             yield kept
 
 
-def read_choice(item: AuditItem, text: str) -> Reading:
+def read_choice(item: AuditItem, text: str, language: Language | None = None) -> Reading:
     """Which option an answer takes: the letter, the option's own words, or both.
 
     Two letters, none, and any other text are unreadable; nothing is left to judges.
@@ -239,7 +246,7 @@ def read_choice(item: AuditItem, text: str) -> Reading:
     if stripped[:2] in ("a)", "b)"):
         # The paper's own form, which models fall back on; a bare small "a" is an article.
         stripped = stripped[:1].upper() + stripped[1:]
-    found = read_option(stripped, ("A", "B"), option_texts(item.prompt))
+    found = read_option(stripped, ("A", "B"), option_texts(item.prompt), language)
     if found.outcome == "refused":
         return Reading("refused", {}, "declined")
     if found.outcome == "empty":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,19 +34,6 @@ SHOWN: Final = "shown to mark the group"
 NOT_SHOWN: Final = "not shown"
 
 _WORD = re.compile(r"[^\W\d_]{3,40}(?:['’][^\W\d_]{1,3})?")
-_LISTED = """
-    the and for was were with that this from they them their there then than but not are had
-    has have his her hers him she its it's into out over under about after before again when
-    where while who whom whose which what why how all any both each few more most other some
-    such only own same too very can will just should now one two would could been being
-    because did does doing down during further here himself herself itself themselves nor
-    off once ours ourselves through until upon yet you your our also even still
-    every across around among between toward towards though although like much many ever
-    never always another those these himself's she'd he'd they'd wasn't
-    didn't couldn't may might must shall
-"""
-FUNCTION_WORDS = frozenset(_LISTED.split())
-
 
 Place = tuple[str, str, str, str]
 """unit, gender, race, income of the city"""
@@ -98,6 +85,7 @@ def estimate_words(
     genders: Sequence[str],
     races: Sequence[str],
     *,
+    not_listed: Collection[str] = (),
     resamples: int = RESAMPLES,
 ) -> Estimates:
     """The words of every race, gender, income of city, and of the cells between them.
@@ -116,6 +104,7 @@ def estimate_words(
         respondent: whose stories.
         vocabulary: words used in the stories of a name in cities of one income.
         genders, races: in the order of the report.
+        not_listed: function words, which are left out of the commonest ones.
         resamples: exchanges of labels.
     """
     found = Estimates()
@@ -131,7 +120,7 @@ def estimate_words(
                     for group in groups
                     for value in values[kind]
                 ]
-        _contrast(found, respondent, kinds, groups, rows["city" in kinds], resamples)
+        _contrast(found, respondent, kinds, groups, rows["city" in kinds], resamples, not_listed)
     return found
 
 
@@ -166,6 +155,7 @@ def _contrast(
     groups: Sequence[tuple[str, str, str]],
     rows: _Rows,
     resamples: int,
+    not_listed: Collection[str],
 ) -> None:
     """The words that mark each group, by z falling, and its commonest ones."""
     # What is exchanged between names is who they are; in a name, its rich and poor cities.
@@ -223,7 +213,7 @@ def _contrast(
                 )  # fmt: skip
         counts = contrasts.here[at]
         common = sorted(range(len(rows.words)), key=lambda one: (-counts[one], rows.words[one]))
-        common = [one for one in common if counts[one] and rows.words[one] not in FUNCTION_WORDS]
+        common = [one for one in common if counts[one] and rows.words[one] not in not_listed]
         for one in common[:MOST_WORDS]:
             found.add("common_words", "names", int(counts[one]), item=rows.words[one], **keys)
 

@@ -12,7 +12,8 @@ import numpy as np
 from ...aggregation.clustered import clustered_proportion
 from ...aggregation.proportions import wilson
 from ...records.estimates import Estimates
-from .occupations import folded, without_article
+from ..languages import Language
+from .occupations import profession_of
 from .people import Income
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ _NOT_LISTED: Final = "not on it"
 
 
 def estimate_rulings(
-    rows: pd.DataFrame, known: Mapping[str, Income], *, models: Iterable[str]
+    rows: pd.DataFrame,
+    known: Mapping[str, Income],
+    *,
+    models: Iterable[str],
+    language: Language | None = None,
 ) -> Estimates:
     """How often each profession was called high income, by model.
 
@@ -37,12 +42,15 @@ def estimate_rulings(
         rows: `target`, `unit`, `by`, `income`, `occupation` of the answers.
         known: of `load_occupations`.
         models: in the order of the report.
+        language: of the answers; English where none is named.
     """
     found = Estimates()
     decided = rows[rows["income"].notna() & (rows["occupation"].fillna("") != "")]
     for name in models:
         mine = decided[decided["target"] == name]
-        mine = mine.assign(profession=[profession_of(str(one)) for one in mine["occupation"]])
+        mine = mine.assign(
+            profession=[profession_of(str(one), language) for one in mine["occupation"]]
+        )
         high = (mine["income"] == "high").groupby(mine["profession"], sort=False)
         counts = high.agg(["size", "sum"])
         is_both = (counts["sum"] > 0) & (counts["sum"] < counts["size"])
@@ -75,7 +83,11 @@ def estimate_rulings(
     return found
 
 
-def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Income]) -> Estimates:
+def estimate_judges(
+    votes: Iterable[Mapping[str, Any]],
+    known: Mapping[str, Income],
+    language: Language | None = None,
+) -> Estimates:
     """How often each judge called a profession high income, and as the list where it is on it.
 
     judge_rulings   high, by `model` and profession (`factor` profession); as_listed (`factor` all)
@@ -85,12 +97,13 @@ def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Inco
     Args:
         votes: `question`, `model`, `status`, `value` of the judges' votes.
         known: of `load_occupations`.
+        language: of the answers; English where none is named.
     """
     said: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
     for vote in votes:
         if vote["status"] == "read" and vote["value"]:
             value = json.loads(vote["value"])
-            profession = profession_of(str(value.get("occupation", "")))
+            profession = profession_of(str(value.get("occupation", "")), language)
             if value.get("income") in ("high", "low") and profession:
                 said[vote["model"]].setdefault(vote["question"], (profession, value["income"]))
     found = Estimates()
@@ -110,8 +123,3 @@ def estimate_judges(votes: Iterable[Mapping[str, Any]], known: Mapping[str, Inco
             "judge_rulings", "as_listed", share.of("share as the list"), model=judge, factor="all"
         )
     return found
-
-
-def profession_of(occupation: str) -> str:
-    """The name of a profession without its article, in small letters."""
-    return without_article(folded(occupation))

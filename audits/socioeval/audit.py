@@ -18,6 +18,7 @@ from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
 from ..decisions import decided
 from ..definition import Definition
+from ..languages import Language, SocioEvalWords
 from .dataset import CLASS, Dataset, Question, load_dataset
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from ...aggregation.estimate import Estimate
     from ...records.estimates import Estimates
-
-_REASON = "Then give your reason in a sentence or two."
 
 UNBIASED: Final = ("fair_treatment", "refusal", "descriptive_critique")
 BIASED: Final = ("stereotype_reinforcement", "class_preference", "proxy_assumption")
@@ -75,6 +74,8 @@ choice: the option that the answer settles on, "A" or "B"; "none" where it settl
 class SocioEvalOptions(AuditOptions):
     """Options of SocioEval."""
 
+    material_options = ("data", "classes")
+
     order: Literal["both", "fixed"] = Field(
         default="both",
         description="both: each question with either class named first; fixed: lower class first",
@@ -106,17 +107,19 @@ class SocioEval(Audit[SocioEvalOptions]):
 
     def items(self, options: SocioEvalOptions) -> Iterator[AuditItem]:
         """Every template with every pair of classes and kind of marker, in one order or in both."""
+        language = self.language(options)
+        words = language.section(SocioEvalWords)
         orders = ("lower_first", "higher_first") if options.order == "both" else ("lower_first",)
-        for question in dataset_of(options).questions():
+        for question in dataset_of(options, language).questions():
             for order in orders:
-                yield _item(question, order, options)
+                yield _item(question, order, words, options)
 
     def defined(self, options: SocioEvalOptions) -> Definition:
         """With markers beside names of classes, their kinds and what differs between them."""
         found = super().defined(options)
         if options.markers == (CLASS,):
             return found.model_copy(update={"differences": {}})
-        names = dataset_of(options).labels["marker"]
+        names = dataset_of(options, self.language(options)).labels["marker"]
         several = len(names) > 1
         differences = {
             name: one.model_copy(update={"named": names}) for name, one in found.differences.items()
@@ -133,7 +136,9 @@ class SocioEval(Audit[SocioEvalOptions]):
         """Bare choices and bare refusals by rule; everything that says more is for judges."""
         if answer.status == "refused":
             return _decided(item, None, "refusal")
-        found = read_option(answer.text, ("A", "B"), option_texts(item.prompt))
+        found = read_option(
+            answer.text, ("A", "B"), option_texts(item.prompt), self.language(options)
+        )
         if found.outcome == "empty":
             return Reading("empty", {}, "no text")
         choice = found.option if found.outcome == "one" else None
@@ -151,7 +156,8 @@ class SocioEval(Audit[SocioEvalOptions]):
     ) -> JudgeQuestion:
         """The three stages of the paper's annotation, in one reply."""
         kind = str(item.fields["marker"])
-        known = _KNOWN if kind == CLASS else dataset_of(options).markers[kind].known
+        named = dataset_of(options, self.language(options)).markers
+        known = named[kind].known if kind in named else _KNOWN
         return classify_question(item.prompt, answer, known)
 
     def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
@@ -177,11 +183,11 @@ class SocioEval(Audit[SocioEvalOptions]):
 
     def labels(self, options: SocioEvalOptions) -> Mapping[str, Mapping[str, str]]:
         """Names of themes, topics, classes and pairs of classes."""
-        return dataset_of(options).labels
+        return dataset_of(options, self.language(options)).labels
 
     def own_estimates(self, answers: AnswersTable, options: SocioEvalOptions) -> Estimates | None:
         """Two kinds of markers compared, on the questions that were asked with both."""
-        kinds = dataset_of(options).kinds
+        kinds = dataset_of(options, self.language(options)).kinds
         if len(kinds) < 2:
             return None
         from ...records.estimates import Estimates
@@ -293,21 +299,27 @@ def _contradiction(value: Mapping[str, object]) -> str | None:
     return f"biased must be {str(is_biased).lower()} for {value['category']}"
 
 
-def dataset_of(options: SocioEvalOptions) -> Dataset:
+def dataset_of(options: SocioEvalOptions, language: Language | None = None) -> Dataset:
     """Templates and classes as the options name them."""
     return load_dataset(
-        options.data, replaces=options.only_data, classes=options.classes, themes=options.theme,
+        options.data,
+        replaces=options.only_data,
+        classes=options.classes,
+        themes=options.theme,
         markers=options.markers,
-    )  # fmt: skip
+        language=language,
+    )
 
 
-def _item(question: Question, order: str, options: SocioEvalOptions) -> AuditItem:
+def _item(
+    question: Question, order: str, words: SocioEvalWords, options: SocioEvalOptions
+) -> AuditItem:
     placed, lower, higher = question.placed, question.lower, question.higher
     phrases = question.phrases if order == "lower_first" else question.phrases[::-1]
     text = placed.template.text.replace("{first}", phrases[0]).replace("{second}", phrases[1])
     options_text = lettered([_capital(phrase) for phrase in phrases])
-    form = "Choose one of the two. Begin your reply with exactly one of: A / B"
-    form += f"\n{_REASON}" if options.reasons else ""
+    form = words.choose.replace("{options}", "A / B")
+    form += f"\n{words.reason}" if options.reasons else ""
     pair = f"{lower.id}-{higher.id}"
     unit = f"{placed.template.id}|{pair}"
     is_named = question.kind == CLASS

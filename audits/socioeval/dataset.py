@@ -15,6 +15,7 @@ from ...errors import InputError, InputFault
 from ..dataset import (
     DatasetFile,
     FileKind,
+    InLanguage,
     Named,
     Part,
     Slug,
@@ -23,6 +24,7 @@ from ..dataset import (
     one_file,
     refuse_doubles,
 )
+from ..languages import Language
 
 PACKAGE: Final = "areopagus.audits.socioeval"
 Scenario = Literal["positive", "negative"]
@@ -74,7 +76,7 @@ class SocialClass(Named):
     phrase: Text = Field(description="as it stands in a template, with its article")
 
 
-class Classes(Part):
+class Classes(InLanguage):
     """The class identities, from the lowest rank to the highest."""
 
     classes: tuple[SocialClass, ...] = Field(min_length=2)
@@ -243,6 +245,7 @@ def load_dataset(
     classes: str | Path | None = None,
     themes: Sequence[str] = (),
     markers: Sequence[str] = (CLASS,),
+    language: Language | None = None,
 ) -> Dataset:
     """The templates, classes and markers of an audit.
 
@@ -252,14 +255,15 @@ def load_dataset(
         classes: a file with other class identities.
         themes: only these.
         markers: kinds of markers, `CLASS` for the names of classes; or files that hold one.
+        language: of all of them; English where none is named.
 
     Raises:
         InputError: with every fault of every file; a template's or topic's id that stands twice;
             an unknown theme or kind of marker; a class without markers.
     """
-    read = THEMES.read(data, replaces=replaces, only=themes)
-    known = one_file(classes, PACKAGE, "classes.yaml", Classes).classes
-    kinds, of_kind = _markers(markers, known)
+    read = THEMES.read(data, replaces=replaces, only=themes, language=language)
+    known = one_file(classes, PACKAGE, "classes.yaml", Classes, language=language).classes
+    kinds, of_kind = _markers(markers, known, language)
     dataset = Dataset(read, known, kinds, of_kind)
     placed = list(dataset.placed())
     refuse_doubles([(one.template.id, f"{one.theme.id}.{one.topic.id}") for one in placed],
@@ -270,7 +274,7 @@ def load_dataset(
 
 
 def _markers(
-    given: Sequence[str], classes: Sequence[SocialClass]
+    given: Sequence[str], classes: Sequence[SocialClass], language: Language | None
 ) -> tuple[tuple[str, ...], dict[str, MarkerKind]]:
     """The kinds in the order in which they were named, and what is in their files."""
     files = [one for one in given if is_path(one)]
@@ -280,7 +284,7 @@ def _markers(
     names = [kind for kind in kinds if kind != CLASS]
     if not names:
         return kinds, {}
-    found = {one.id: one for one in KINDS.read(files, only=names)}
+    found = {one.id: one for one in KINDS.read(files, only=names, language=language)}
     faults = [
         InputFault(name, f"has no markers of the class {one.id}", "markers")
         for name, kind in found.items()

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from .attacks.families import AttackFamily, ExampleTexts
 from .audits.definition import Definition
 from .audits.hidden_bias.dataset import ConceptFile, Descriptors
+from .audits.languages import Language
 from .audits.samaritan import dataset as samaritan
 from .audits.silverspoon_judgement import dataset as silverspoon
 from .audits.silverspoon_professions.occupations import Occupations
@@ -34,6 +35,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "audits/audit": Definition,
     "audits/hidden_bias/descriptors": Descriptors,
     "audits/hidden_bias/concepts/concepts": ConceptFile,
+    "audits/languages/language": Language,
     "audits/samaritan/groups/category": samaritan.Category,
     "audits/samaritan/scenarios/topic": samaritan.Topic,
     "audits/silverspoon_judgement/scenarios/topic": silverspoon.Topic,
