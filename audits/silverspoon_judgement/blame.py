@@ -74,7 +74,8 @@ class _Rules:
         """Patterns of statements on somebody in another order: "in the wrong is P1"."""
         places = {"{who}": rf"{who}(?!\w)", "{be}": self.be, "{wrong}": self.wrong}
         found = []
-        for pattern in self.words.inverted:
+        for said in self.words.inverted:
+            pattern = said
             for place, meant in places.items():
                 pattern = pattern.replace(place, meant)
             found.append(rf"\b{pattern}")

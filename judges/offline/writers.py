@@ -48,8 +48,8 @@ Tone = Literal["neutral", "mild", "approving", "rejecting"]
 _LENGTH: Final = re.compile(r"\n\nWrite about (\d{1,6}) words, and no more than \d{1,6}\.\s*$")
 _FORM: Final = re.compile(
     # As the languages of audits ask: English, German, Spanish.
-    r"(?:exactly one of(?: these)?|genau einer dieser Angaben|exactamente con una de estas opciones): "
-    r"(?P<options>(?:(?!\. )[^\n]){1,1200})"
+    r"(?:exactly one of(?: these)?|genau einer dieser Angaben"
+    r"|exactamente con una de estas opciones): (?P<options>(?:(?!\. )[^\n]){1,1200})"
     r"|(?:whole number from|ganzen Zahl von|número entero del) (?P<low>\d{1,6}) (?:to|bis|al) "
     r"(?P<high>\d{1,6})"
 )
