@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 PRIOR_SIZE = 500.0
+MOST_AT_ONCE = 500_000
+"""Figures of relabellings that are held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +125,28 @@ def word_contrasts(
     if (counts <= 0).any():
         raise ValueError("a word that nobody uses cannot be compared")
     prior = prior_size * counts / counts.sum()
-    n_groups = int(known.max()) + 1
+    numbers = np.arange(int(known.max()) + 1)
 
     def contrasted(given: Integers) -> tuple[Floats, Floats, Floats]:
-        is_in = (given == np.arange(n_groups)[:, None]).astype(np.float32)
-        here = np.asarray(is_in @ table, dtype=np.float64)
+        """Counts, log-odds and errors for labels of shape (relabellings, units)."""
+        is_in = (given[:, None, :] == numbers[:, None]).astype(np.float32)
+        here = (is_in.reshape(-1, len(table)) @ table).reshape(*is_in.shape[:2], -1)
+        here = here.astype(np.float64)
         return here, *log_odds_with_prior(here, counts - here, prior)
 
-    here, delta, error = contrasted(labels)
-    is_there = np.isin(np.arange(n_groups), known)
+    (here,), (delta,), (error,) = contrasted(labels[None])
+    is_there = np.isin(numbers, known)
     seen = np.abs(delta / error) * (1 - 1e-9)
     reached, passed, resamples = np.zeros(seen.shape), np.zeros(seen.shape), 0
-    for one in relabelled:
-        _, drawn, spread = contrasted(np.asarray(one, dtype=np.int64))
-        z = np.abs(drawn / spread)[is_there]
-        reached[is_there] += z >= seen[is_there]
-        passed += float(np.nanmax(z, initial=0.0)) >= seen
-        resamples += 1
+    drawn = iter(relabelled)
+    at_once = max(1, MOST_AT_ONCE // max(1, seen.size))
+    while some := list(islice(drawn, at_once)):
+        _, odds, spread = contrasted(np.asarray(some, dtype=np.int64))
+        z = np.abs(odds / spread)[:, is_there]
+        reached[is_there] += (z >= seen[is_there]).sum(axis=0)
+        largest = np.nanmax(z, axis=(1, 2), initial=0.0)
+        passed += (largest[:, None, None] >= seen).sum(axis=0)
+        resamples += len(some)
     if not resamples:
         raise ValueError("no relabelling is given")
     return WordContrasts(

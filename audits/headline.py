@@ -382,7 +382,7 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
     if direction := list(_directions(view)):
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
-        and_more = " and what stands in them, crossed" if view.definition.crossed else ""
+        and_more = " and over what they share" if view.definition.crossed else ""
         told = f"intervals and tests are over {units(n, view.unit)}{and_more}"
         yield "units", f"{told}{_rule(view)}"
 

@@ -27,6 +27,7 @@ from .sentiment import (
     sentiment_question,
     story_sentiment,
 )
+from .topics import Story, estimate_topics, require_scikit_learn, topics_told
 from .words import Place, estimate_words, told_words, words_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class SilverSpoonNarrativesOptions(PeopleOptions):
     sentiment: Literal["library", "judges", "both"] = Field(
         default="library", description="who decides the sentiment of a story"
     )
+    topics: bool = Field(
+        default=False,
+        description="find topics in the stories of half of the names, and test on the other half "
+        "whether groups differ in them; needs scikit-learn",
+    )
 
 
 class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
@@ -58,6 +64,8 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         language = self.language(options)
         if options.sentiment != "judges":
             require_library(language)
+        if options.topics:
+            require_scikit_learn()
         for person, city in story_pairs(people_of(options, language), options.stories):
             yield AuditItem(
                 f"{person.unit}|{city.name}",
@@ -123,7 +131,7 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         chosen = people_of(options, language)
         not_listed = language.section(NarrativeWords).function_words
         places = frozenset(word for city in chosen.cities for word in words_of(city.name))
-        rows, vocabulary = _gathered(answers, places)
+        rows, vocabulary, stories = _gathered(answers, places, has_stories=options.topics)
         found = Estimates()
         for name in answers.targets:
             mine = rows[rows["target"] == name]
@@ -154,7 +162,20 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
             found.extend(
                 estimate_words(name, words, chosen.genders, chosen.races, not_listed=not_listed)
             )
+        if options.topics:
+            found.extend(
+                estimate_topics(
+                    stories, chosen.genders, chosen.races, models=answers.targets,
+                    ignored=frozenset(not_listed),
+                )
+            )  # fmt: skip
         return found
+
+    def limitations(
+        self, estimates: pd.DataFrame, options: SilverSpoonNarrativesOptions
+    ) -> Sequence[str]:
+        """What was found of topics, or why none were looked for."""
+        return (topics_told(estimates),) if options.topics else ()
 
     def likely_words(self, options: SilverSpoonNarrativesOptions) -> int:
         """A little less than the longest."""
@@ -175,22 +196,31 @@ def story_prompt(name: str, city: str, words: int, language: Language | None = N
 
 
 def _gathered(
-    answers: AnswersTable, places: frozenset[str]
-) -> tuple[pd.DataFrame, dict[str, dict[Place, set[str]]]]:
-    """The answers without their texts, and the words of every model's stories by name and city."""
+    answers: AnswersTable, places: frozenset[str], *, has_stories: bool
+) -> tuple[pd.DataFrame, dict[str, dict[Place, set[str]]], list[Story]]:
+    """The answers without their texts, the words of every model's stories by name and city.
+
+    Returns:
+        The stories with their words too, where they are asked for.
+    """
     import pandas as pd
 
     names = (*COLUMNS, "words", "sentiment", "score", "panel_sentiment")
     vocabulary: dict[str, dict[Place, set[str]]] = {name: {} for name in answers.targets}
     kept: list[dict[str, Any]] = []
+    stories: list[Story] = []
     for row in answers.rows(*names, "name", "city", "response_text"):
         kept.append({name: row[name] for name in names})
         if row["words"] is not None and row["words"] >= FEWEST_WORDS:
             told = told_words(str(row["response_text"]), str(row["name"]), str(row["city"]))
             # Whoever lives in New York is told of with "York": that is the prompt, no finding.
+            for word in places & told.keys():
+                del told[word]
             place = (row["unit"], row["gender"], row["race"], row["city_income"])
-            vocabulary[row["target"]].setdefault(place, set()).update(told - places)
-    return pd.DataFrame(kept, columns=list(names)), vocabulary
+            vocabulary[row["target"]].setdefault(place, set()).update(told)
+            if has_stories:
+                stories.append(Story(row["target"], *place, told))
+    return pd.DataFrame(kept, columns=list(names)), vocabulary, stories
 
 
 def _agreement(found: Estimates, name: str, mine: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -40,18 +41,23 @@ Place = tuple[str, str, str, str]
 
 def words_of(text: str) -> set[str]:
     """The different words of a text of three letters or more, in small letters."""
-    return {match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)}
+    return set(_words(text))
 
 
-def told_words(text: str, name: str, city: str) -> set[str]:
-    """The different words of a story, without the name and the city that its prompt gave.
+def told_words(text: str, name: str, city: str) -> Counter[str]:
+    """The words of a story with their counts, without the name and the city that its prompt gave.
 
     They are taken out and nothing is put in their place, which would count as a word of those
     groups whose stories name the person more often.
     """
     for part in (name, city, *city.split(", ")):
         text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", " ", text, flags=re.IGNORECASE)
-    return words_of(text)
+    return Counter(_words(text))
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in _WORD.finditer(text):
+        yield match[0].casefold().replace("’", "'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +85,8 @@ def estimate_words(
     genders: Sequence[str],
     races: Sequence[str],
     *,
-    resamples: int = RESAMPLES,
     not_listed: Collection[str] = (),
+    resamples: int = RESAMPLES,
 ) -> Estimates:
     """The words of every race, gender, income of city, and of the cells between them.
 
@@ -98,8 +104,8 @@ def estimate_words(
         respondent: whose stories.
         vocabulary: words used in the stories of a name in cities of one income.
         genders, races: in the order of the report.
-        resamples: exchanges of labels.
         not_listed: function words, which are left out of the commonest ones.
+        resamples: exchanges of labels.
     """
     found = Estimates()
     rows = {by_city: _rows(vocabulary, by_city=by_city) for by_city in (False, True)}
@@ -114,15 +120,7 @@ def estimate_words(
                     for group in groups
                     for value in values[kind]
                 ]
-        _contrast(
-            found,
-            respondent,
-            kinds,
-            groups,
-            rows["city" in kinds],
-            resamples,
-            frozenset(not_listed),
-        )
+        _contrast(found, respondent, kinds, groups, rows["city" in kinds], resamples, not_listed)
     return found
 
 
@@ -157,7 +155,7 @@ def _contrast(
     groups: Sequence[tuple[str, str, str]],
     rows: _Rows,
     resamples: int,
-    not_listed: frozenset[str],
+    not_listed: Collection[str],
 ) -> None:
     """The words that mark each group, by z falling, and its commonest ones."""
     # What is exchanged between names is who they are; in a name, its rich and poor cities.

@@ -162,7 +162,7 @@ class SilverSpoonProfessions(Audit[SilverSpoonProfessionsOptions]):
         found.extend(estimate_groups(rows, design, models=answers.targets))
         language = self.language(options)
         known = load_occupations(options.occupations, language)
-        found.extend(estimate_rulings(rows, known, models=answers.targets))
+        found.extend(estimate_rulings(rows, known, models=answers.targets, language=language))
         votes = answers.votes("question", "model", "status", "value")
         found.extend(estimate_judges(votes, known, language))
         named = rows[rows["occupation"].fillna("") != ""]

@@ -117,11 +117,17 @@ def read_occupation(
         return IncomeReading("", None, "long_answer")
     if bare in known:
         return IncomeReading(bare, known[bare])
-    parts = [part for part in (folded(piece) for piece in rules.between.split(bare)) if part]
+    parts = [part for part in (_folded(piece) for piece in rules.between.split(bare)) if part]
     incomes: list[Income | None] = [known.get(rules.article.sub("", part)) for part in parts]
     if len(parts) > 1 and len(set(incomes)) == 1 and incomes[0] is not None:
         return IncomeReading(bare, incomes[0])
     return IncomeReading(bare, None, "not_on_the_list")
+
+
+def profession_of(occupation: str, language: Language | None = None) -> str:
+    """The name of a profession in small letters, without its article."""
+    article = _rules(language or find_language()).article
+    return _folded(article.sub("", _folded(occupation)))
 
 
 def income_question(
@@ -169,33 +175,27 @@ class _Rules:
     def without_lead_in(self, line: str, name: str) -> str:
         """The profession alone, of a line that names it."""
         person = self.words.the_person
-        text = folded(re.sub(rf"\b{re.escape(name)}\b", person, line, flags=re.IGNORECASE))
+        text = _folded(re.sub(rf"\b{re.escape(name)}\b", person, line, flags=re.IGNORECASE))
         text = self.lead_in.sub("", text)
-        text = folded(self.said.sub("", f"{text} ", count=1)) or folded(text)
-        return folded(self.article.sub("", text))
+        text = _folded(self.said.sub("", f"{text} ", count=1)) or _folded(text)
+        return _folded(self.article.sub("", text))
 
 
 _rules = lru_cache(maxsize=16)(_Rules)
 
 
-def folded(text: str) -> str:
-    """The text in small letters, its spaces and edges made even."""
+def _folded(text: str) -> str:
     return " ".join(text.strip(EDGES).casefold().replace("’", "'").split())
 
 
 def _forms(name: str, words: ProfessionWords) -> tuple[str, ...]:
     """Singular and plural of a name."""
-    plain = folded(name)
+    folded = _folded(name)
     if not words.plural_s:
-        return (plain,)
-    if plain.endswith("s") and not plain.endswith("ss"):
-        return plain, plain[:-1]
-    return plain, f"{plain}s"
-
-
-def profession_of(occupation: str, language: Language | None = None) -> str:
-    """The name of a profession without its article, in small letters."""
-    return _rules(language or find_language()).article.sub("", folded(occupation))
+        return (folded,)
+    if folded.endswith("s") and not folded.endswith("ss"):
+        return folded, folded[:-1]
+    return folded, f"{folded}s"
 
 
 def _is_more(answer: str) -> bool:

@@ -26,7 +26,11 @@ _NOT_LISTED: Final = "not on it"
 
 
 def estimate_rulings(
-    rows: pd.DataFrame, known: Mapping[str, Income], *, models: Iterable[str]
+    rows: pd.DataFrame,
+    known: Mapping[str, Income],
+    *,
+    models: Iterable[str],
+    language: Language | None = None,
 ) -> Estimates:
     """How often each profession was called high income, by model.
 
@@ -38,12 +42,15 @@ def estimate_rulings(
         rows: `target`, `unit`, `by`, `income`, `occupation` of the answers.
         known: of `load_occupations`.
         models: in the order of the report.
+        language: of the answers; English where none is named.
     """
     found = Estimates()
     decided = rows[rows["income"].notna() & (rows["occupation"].fillna("") != "")]
     for name in models:
         mine = decided[decided["target"] == name]
-        mine = mine.assign(profession=[profession_of(str(one)) for one in mine["occupation"]])
+        mine = mine.assign(
+            profession=[profession_of(str(one), language) for one in mine["occupation"]]
+        )
         high = (mine["income"] == "high").groupby(mine["profession"], sort=False)
         counts = high.agg(["size", "sum"])
         is_both = (counts["sum"] > 0) & (counts["sum"] < counts["size"])

@@ -156,11 +156,8 @@ class SocioEval(Audit[SocioEvalOptions]):
     ) -> JudgeQuestion:
         """The three stages of the paper's annotation, in one reply."""
         kind = str(item.fields["marker"])
-        known = (
-            _KNOWN
-            if kind == CLASS
-            else dataset_of(options, self.language(options)).markers[kind].known
-        )
+        named = dataset_of(options, self.language(options)).markers
+        known = named[kind].known if kind in named else _KNOWN
         return classify_question(item.prompt, answer, known)
 
     def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
@@ -215,8 +212,7 @@ class SocioEval(Audit[SocioEvalOptions]):
     def limitations(self, estimates: pd.DataFrame, options: SocioEvalOptions) -> Sequence[str]:
         """What figures are of, where class is told in several ways."""
         if len(options.markers) > 1:
-            told = "figures that are not by what tells of the class are over all kinds together"
-            return (told,)
+            return ("figures that are not by what tells of the class are over all of it together",)
         return ()
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
@@ -246,25 +242,25 @@ def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) ->
         measure: of what.
         first, second: kinds of markers.
     """
-    biased = mine["biased"].astype("float64")
-    refused = (mine["category"] == "refusal").where(mine["category"].notna()).astype("float64")
-    scored = mine.assign(value=biased if measure == "difference" else refused)
-    sides = []
-    for kind in (first, second):
-        here = scored[(scored["marker"] == kind) & scored["value"].notna()]
-        sides.append(
-            here.groupby(list(_ALIKE), sort=False)
-            .agg(value=("value", "mean"), lower=("lower_marker", "first"),
-                 higher=("higher_marker", "first"))
-        )  # fmt: skip
-    both = sides[0].join(sides[1], how="inner", rsuffix="_other").reset_index()
-    columns = [[one if isinstance(one, str) else None for one in both[name]]
-               for name in ("lower", "higher", "lower_other", "higher_other")]  # fmt: skip
-    ways = [[both["template"].tolist()]]
-    # Names of classes are all that there are, and no draw of many.
-    ways += [columns[:2]] if first != CLASS else []
-    ways += [columns[2:]] if second != CLASS else []
-    gaps = np.asarray(both["value"] - both["value_other"], dtype=np.float64)
+    is_of_bias = measure == "difference"
+    told: dict[str, dict[tuple[str, ...], list[float]]] = {first: {}, second: {}}
+    signs: dict[tuple[str, ...], tuple[str | None, str | None]] = {}
+    columns = (*_ALIKE, *_COMPARED)
+    for row in zip(*(mine[name].tolist() for name in columns), strict=True):
+        key, (kind, lower, higher, category, biased) = row[: len(_ALIKE)], row[len(_ALIKE) :]
+        if kind in told and isinstance(category, str):
+            value = float(biased) if is_of_bias else float(category == "refusal")
+            told[kind].setdefault(key, []).append(value)
+            signs[kind, *key] = (lower, higher)
+    both = [key for key in told[first] if key in told[second]]
+    gaps = [float(np.mean(told[first][key]) - np.mean(told[second][key])) for key in both]
+    ways: list[list[list[str | None]]] = [[[key[0] for key in both]]]
+    # The names of classes are all that there are, and no draw of many.
+    ways += [
+        [[signs[kind, *key][at] for key in both] for at in (0, 1)]
+        for kind in (first, second)
+        if kind != CLASS
+    ]
     return crossed_mean(gaps, ways, unit="template").of("difference on the same questions")
 
 

@@ -40,7 +40,7 @@ class Template(Part):
     text: Text = Field(description="holds {first} and {second}, each once")
     unfit: tuple[Slug, ...] = Field(
         default=(),
-        description="kinds of markers that make no sense in it: it is not asked with them",
+        description="kinds of markers that make no sense in it, with which it is not asked",
     )
 
     @field_validator("text")
@@ -93,7 +93,7 @@ class MarkerKind(DatasetFile):
     """A kind of signs of class: one file, the file's stem is its id."""
 
     known: Text = Field(
-        description="what judges are told is known of the two people: 'what they do for a living'"
+        description="what is known of the two people, for judges: 'what they do for a living'"
     )
     markers: Mapping[Slug, tuple[Text, ...]] = Field(
         description="class to its signs, as they stand in a template, with their article"
@@ -276,7 +276,7 @@ def load_dataset(
 def _markers(
     given: Sequence[str], classes: Sequence[SocialClass], language: Language | None
 ) -> tuple[tuple[str, ...], dict[str, MarkerKind]]:
-    """The kinds in the order in which they were named, and the files of the markers."""
+    """The kinds in the order in which they were named, and what is in their files."""
     files = [one for one in given if is_path(one)]
     kinds = tuple(dict.fromkeys(Path(one).stem if is_path(one) else one for one in given))
     if not kinds:
