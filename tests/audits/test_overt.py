@@ -320,6 +320,17 @@ def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
     assert run.exit_code == 0
 
 
+@pytest.mark.parametrize("limit", [1, 5, 17, 31])
+def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> None:
+    options = {"arms": "both", "category": ["religion"], "answers": 4}
+    run = audit("hidden-bias", options=options, limit=limit, out=tmp_path / "run",
+                ledger=tmp_path / "l.sqlite")  # fmt: skip
+    assert run.state == "complete"
+    share = figure(run.estimates, "outcomes", "only_hidden")
+    assert math.isnan(share.value)
+    assert share.reason
+
+
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:
     world = OvertWorld(((0.0, 0.0, 1.0),), seed=4)
     options = {"arms": "overt", "category": ["gender"], "form": ["who"], "answers": 8}
