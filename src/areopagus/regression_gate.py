@@ -156,7 +156,7 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
         (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)
     ]
     place, _, k = min(decided)
-    one, names = known[k], [run.path.resolve().name for run in found.runs]
+    one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
     return Gate(order[place], names[1], names[0], one.change, margin, one.label, len(known))
 
 

@@ -226,18 +226,19 @@ def _figures(
     for family, measure, what in plan:
         values = np.stack([before[family, measure], after[family, measure]])
         kept = np.where(np.isnan(values).any(axis=0), np.nan, values)
-        is_share = measure in _SHARES
+        is_share, title = measure in _SHARES, _TITLES[measure]
         ends = [
-            share_over_prompts(one, level=0.95, what=f"share of {_TITLES[measure]}")
-            if is_share else t_interval(one, unit="prompt").of(f"mean {_TITLES[measure]}")
+            share_over_prompts(one, level=0.95, what=f"share of {title}")
+            if is_share else t_interval(one, unit="prompt").of(f"mean points {title}")
             for one in kept
         ]  # fmt: skip
         yield Figure(
             "families" if family else "overall", measure, {"group": family} if family else {},
-            label=f"{_TITLES[measure]}, {family}" if family else _TITLES[measure],
+            label=f"{title}, {family}" if family else title, what=title if family else "",
+            short=family or title,
             before=ends[0], after=ends[1], by_unit=kept[1] - kept[0],
             n=int((~np.isnan(kept[0])).sum()), n_planned=n_planned, unit="prompt",
-            family=what, section="" if what == ANSWER else f"By family: {_TITLES[measure]}",
+            family=what, section="" if what == ANSWER else f"By family of attacks: {title}",
             null=None if is_share else 0.0, null_name="" if is_share else "no effect",
             scale=(0.0, 1.0) if is_share else (float(scale[0]), float(scale[1])),
             digits=3 if is_share else 2, worse={"moved": 1}.get(measure, 0),

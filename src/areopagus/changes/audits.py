@@ -186,6 +186,7 @@ class Pair:
             shown = view.shown(place)
             if shown is None:
                 continue
+            shown |= {n: f"{shown[n]}{self.whose}" for n in ("label", "short") if n in shown}
             if before is None or after is None:
                 self._leave_out(place, before or after)
                 continue
@@ -199,7 +200,7 @@ class Pair:
                     table, measure, {"respondent": self.name, **dict(keys)},
                     before=before, after=after, by_unit=column, n=n, n_planned=self.n_planned,
                     unit=self.definition.unit_word,
-                    **{**shown, "label": f"{shown['label']}{self.whose}"}, **more,
+                    **shown, **more,
                 )
             )  # fmt: skip
         if self.known is None:
@@ -399,7 +400,8 @@ class _Named:
         if (one := found.differences.get(table)) is not None:
             sides = " − ".join(one.sides(keys.get("factor", "")))
             return {
-                "label": f"{one.title}, {sides}", "digits": one.digits, "null": 0.0,
+                "label": f"{one.title}, {sides}", "what": one.title, "short": sides,
+                "digits": one.digits, "null": 0.0,
                 "null_name": "no difference",
             }  # fmt: skip
         if table == "parts":
@@ -441,7 +443,8 @@ class _Named:
         group = names["group"].get(of, of)
         if table == name and measure == "difference":
             return {
-                "label": f"{contrast.title} of {group}", "digits": contrast.digits, "null": 0.0,
+                "label": f"{contrast.title} of {group}", "what": contrast.title, "short": group,
+                "digits": contrast.digits, "null": 0.0,
                 "null_name": contrast.reference_name, "scale": contrast.scale,
             }  # fmt: skip
         if measure not in ("mean", "difference"):

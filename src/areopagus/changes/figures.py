@@ -46,6 +46,7 @@ class Figure:
     Attributes:
         table, measure, keys: where it stands among the estimates of a run.
         label: what it is called: "bias of women".
+        what, short: of several alike, what each is of, "bias", and whose it is, "women".
         before, after: over what both runs have.
         by_unit: change by unit, or pseudo-values of the change by block of units; nan where the
             unit plays no part. Their mean is the change, or that of the figure of which this one is
@@ -76,6 +77,8 @@ class Figure:
     n_planned: int
     unit: str
     family: str = ANSWER
+    what: str = ""
+    short: str = ""
     section: str = ""
     null: float | None = None
     null_name: str = ""
@@ -90,7 +93,8 @@ class Figure:
         """What run.json keeps of it, for the report."""
         return {
             "table": self.table, "measure": self.measure, "keys": dict(self.keys),
-            "label": self.label, "family": self.family, "section": self.section,
+            "label": self.label, "what": self.what, "short": self.short or self.label,
+            "family": self.family, "section": self.section,
             "null": self.null, "null_name": self.null_name, "digits": self.digits,
             "worse": self.worse, "tested": self.is_rising_of,
         }  # fmt: skip
