@@ -99,23 +99,33 @@ class _Sections:
         found, outcomes = self.definition, self.definition.outcomes
         own = list(self._own_sections())
         first = [section for section in own if section.audience == "summary"]
+        in_detail: list[Section] = []
         for name, contrast in found.contrasts.items():
             largest = self._contrast_summary(name, contrast)
             yield from _section(name, capital(contrast.title), largest, audience="summary")
         for name, one in found.differences.items():
             largest = self._differences_summary(name, one)
-            yield from _section(name, capital(one.title), largest, audience="summary")
-        has_differences = bool(found.contrasts or found.differences)
+            if one.summary:
+                yield from _section(name, capital(one.title), largest, audience="summary")
+            else:
+                in_detail.extend(_section(name, capital(one.title), largest))
+        has_differences = bool(found.contrasts) or any(
+            one.summary for one in found.differences.values()
+        )
         has_picture = has_differences or any(
             isinstance(part, Chart) for section in first for part in section.parts
         )
         yield from first
-        # Beside differences the levels stand in the headline, and in the table of all outcomes.
-        levels = [] if has_differences else self._first_outcomes(has_picture=has_picture)
+        # Beside differences, or an audit's own first table, the levels stand in the headline, and
+        # in the table of all outcomes.
+        has_table = any(isinstance(part, Table) for section in first for part in section.parts)
+        is_told = has_differences or has_table
+        levels = [] if is_told else self._first_outcomes(has_picture=has_picture)
         yield from _section("outcomes", "Outcomes", levels, audience="summary")
         for name, contrast in found.contrasts.items():
             for place, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
                 yield from _section(f"{name}-{place}", heading, parts)
+        yield from in_detail
         yield from (section for section in own if section.audience != "summary")
         yield from _section("all-outcomes", "All outcomes", self._all_outcomes())
         yield from _section("shares", "Shares", self._shares())
@@ -189,6 +199,11 @@ class _Sections:
         measures = [
             Measure(name, one.title, digits=one.digits if isinstance(one, Outcome) else 2)
             for name, one in named.items()
+        ]
+        measures += [
+            Measure(f"{name}_lean", one.lean_title, digits=2, is_signed=True)
+            for name, one in self.definition.changes.items()
+            if one.lean
         ]
         beside = [
             Measure(f"{name}{end}", f"{one.title}{said}", digits=one.digits)
@@ -524,7 +539,7 @@ def _section(
 ) -> Iterator[Section]:
     """The section, if there is something in it."""
     if found := list(parts):
-        yield Section(name, title, found, **more)
+        yield Section(name.replace("_", "-"), title, found, **more)
 
 
 def _ranked(chart: Chart) -> Chart:

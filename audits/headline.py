@@ -127,23 +127,31 @@ class AuditView:
 
 def headline(view: AuditView) -> Iterator[str]:
     """Who is treated how and by how much, then how often the model does what is counted."""
+    outcomes = view.definition.outcomes
     told = [
+        *(_levels_told(view, name, one, known, is_tested=False) for name, one in outcomes.items()
+          if one.headline and (known := _known(view, name))),
         *(told for name, one in view.definition.contrasts.items()
           for told in _contrast_told(view, name, one)),
+        *(told for name, one in outcomes.items()
+          if one.neutral is not None for told in _preference_told(view, name, one)),
         *(told for name, one in view.definition.differences.items()
           for told in _differences_told(view, name, one)),
-        *(told for name, one in view.definition.outcomes.items()
-          if one.neutral is not None for told in _preference_told(view, name, one)),
     ]  # fmt: skip
     yield from told
     name, first = next(iter(view.definition.outcomes.items()), ("", None))
     if first is None or first.neutral is not None:
         return
-    known = {w: one for w, one in view.by_respondent("outcomes", name).items() if one.is_defined}
-    if known:
+    if known := _known(view, name):
         yield _levels_told(view, name, first, known)
     elif not told:
         yield "Nothing can be told: no answer has a value."
+
+
+def _known(view: AuditView, name: str) -> dict[str, Estimate]:
+    """Respondent to a defined outcome."""
+    found = view.by_respondent("outcomes", name)
+    return {who: one for who, one in found.items() if one.is_defined}
 
 
 @dataclass(frozen=True)
@@ -196,6 +204,10 @@ def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[
     if shown:
         yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
     rest = [claim for claim in claims if not is_shown(claim.found)]
+    if not one.summary and not all(is_too_small(claim.found) for claim in claims):
+        if not shown:
+            yield sentence(f"{one.more}: nobody is shown to be")
+        return
     where = f"in the {one.title}"
     yield from _rest_told(view, rest, "comparison", where, f"Not shown to differ {where}", "")
 
@@ -254,9 +266,21 @@ def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
 
 
 def _levels_told(
-    view: AuditView, name: str, outcome: Outcome, known: Mapping[str, Estimate]
+    view: AuditView,
+    name: str,
+    outcome: Outcome,
+    known: Mapping[str, Estimate],
+    *,
+    is_tested: bool = True,
 ) -> str:
-    """The first outcome of every model, or of those at the two ends."""
+    """The first outcome of every model, or of those at the two ends.
+
+    Args:
+        view: the figures.
+        name, outcome: which.
+        known: respondent to it.
+        is_tested: whether the test that models are alike is one of this outcome.
+    """
     ranked = sorted(known, key=lambda who: -known[who].value)
     shown = ranked if len(ranked) <= MOST_NAMED else [*ranked[:2], *ranked[-2:]]
     said = ", ".join(f"{who} {estimate(known[who], outcome.digits)}" for who in shown)
@@ -267,7 +291,7 @@ def _levels_told(
         n = view.counts.get("classified", 0)
         if unread > MOST_UNREAD * (n + unread):
             told += f", of the {n:,} answers that could be read and not of the {unread:,} others"
-    p = _p_of_models(view, name)
+    p = _p_of_models(view, name) if is_tested else np.nan
     if p == p:
         differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
         told += f"; {differ} (p {p_told(p)})"

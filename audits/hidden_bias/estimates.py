@@ -579,6 +579,7 @@ def _association(
         score = replace(
             score, low=POINTS * limits.low, high=POINTS * limits.high, p=float(instances.p[place]),
             p_adjusted=float(instances.p_holm[place]), family=family,
+            verdict="shown" if instances.p_holm[place] <= ALPHA else "not shown",
             p_method="unconditional exact", method=f"{score.method}; Newcombe",
         )  # fmt: skip
     keys = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -219,19 +220,22 @@ def _summary(answer: Sequence[Shown]) -> Iterator[Part]:
     if not known:
         return
     ranked = sorted(known, key=_weight, reverse=True)
-    first = [one for one in ranked if one.of["digits"] == answer[0].of["digits"]]
-    drawn = [one for one in first if one.change.has_interval][:MOST_ROWS]
-    what = _what(drawn)
+    # Figures of one kind, the most that there are, upon one axis.
+    kinds = Counter((str(one.of["what"]), int(one.of["digits"])) for one in known)
+    (what, digits), _ = kinds.most_common(1)[0]
+    drawn = [
+        one for one in ranked
+        if (one.of["what"], one.of["digits"]) == (what, digits) and one.change.has_interval
+    ][:MOST_ROWS]  # fmt: skip
     if drawn:
         yield Chart(
-            "forest", "changes", "Changes, after less before",
-            "The surest first, with 95% intervals; 0 is no change.",
-            rows=[one.of["short"] if what else one.label for one in drawn],
+            "forest", "changes", f"Changes of {what}" if what else "Changes",
+            "After less before, the surest first, with 95% intervals; 0 is no change.",
+            rows=[one.of["short"] for one in drawn],
             values=np.array([[one.change.value] for one in drawn]),
             low=np.array([[one.change.low] for one in drawn]),
             high=np.array([[one.change.high] for one in drawn]),
-            axis=f"change, {what}" if what else "change", reference=0.0,
-            digits=int(drawn[0].of["digits"]),
+            axis=f"change, {what}" if what else "change", reference=0.0, digits=digits,
         )  # fmt: skip
     yield from _tables(ranked[:MOST_ROWS], n_all=len(ranked), is_short=True)
 
@@ -260,12 +264,6 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
             f"both have{of}.{tests}", "Changes", columns,
             rows, notes=[one for one in reasons if one],
         )  # fmt: skip
-
-
-def _what(figures: Sequence[Shown]) -> str:
-    """What all of them are of; "" where they are of several things."""
-    found = {str(one.of["what"]) for one in figures}
-    return found.pop() if len(found) == 1 else ""
 
 
 def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
