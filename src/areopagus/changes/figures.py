@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..aggregation.effects import Effect, MeanTest, effect_verdict, mean_effects
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.jackknife import cut_to_range
 from ..aggregation.paired_change import change_of_limits
 from ..audits.decisions import consistent
 from ..errors import InputError, InputFault
@@ -191,6 +192,9 @@ def _decided(
             low=limits.low if has_limits else math.nan,
             high=limits.high if has_limits else math.nan, se=math.nan, p_method=p_method,
         )  # fmt: skip
+    if one.table == "outcomes":
+        width = one.scale[1] - one.scale[0]
+        change = cut_to_range(change, (-width, width))
     if one.n < MIN_UNITS and change.has_interval:
         change = replace(change, low=math.nan, high=math.nan)
     change = consistent(replace(change, verdict=effect_verdict(change, alike)))
