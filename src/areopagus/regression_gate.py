@@ -161,10 +161,10 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
 
 
 def _is_meant(one: Shown, kind: str, criterion: str) -> bool:
-    of, keys = one.of, one.of["keys"]
+    of = one.of
     if kind == "stress":
-        return of["table"] == "degradation" and keys.get("criterion") == criterion
-    return of["family"] == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"])
+        return str(of["table"]) == "degradation" and of["keys"].get("criterion") == criterion
+    return str(of["family"]) == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"])
 
 
 def _lost(one: Shown) -> tuple[float, float]:

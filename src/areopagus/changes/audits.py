@@ -396,9 +396,9 @@ class _Named:
         if measure.endswith(_SQUARE) or table in _TESTS:
             return None
         if table == "outcomes":
-            one = found.outcomes.get(measure)
+            outcome = found.outcomes.get(measure)
             # A difference that is an outcome too stands with its sides in the differences.
-            if one is not None and one.of is None and found.differences and one.scale[0] < 0:
+            if outcome and outcome.of is None and found.differences and outcome.scale[0] < 0:
                 return None
             return self._outcome(measure)
         for name, contrast in found.contrasts.items():

@@ -135,8 +135,12 @@ def add_changes(
     changes = _tested(figures, margin, flips)
     for one, (change, equivalence) in zip(figures, changes, strict=True):
         # The tests of a single run are in its own folder; here they would be another's.
-        bare = {"p": math.nan, "p_adjusted": math.nan, "p_method": None, "family": None}
-        ends = [replace(end, verdict=None, **bare) for end in (one.before, one.after)]
+        ends = [
+            replace(
+                end, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None
+            )
+            for end in (one.before, one.after)
+        ]  # fmt: skip
         for when, figure in zip(MEASURES, (*ends, change, equivalence), strict=True):
             found.add(one.table, f"{one.measure}, {when}", figure, **one.keys)
 
