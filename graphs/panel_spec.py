@@ -118,6 +118,8 @@ class PanelSpec:
             "order": judge_prompt.order,
             "rationale": judge_prompt.rationale,
             "anchors": judge_prompt.anchors,
+            # Left out where it is off, so that folders of earlier versions are continued.
+            **({"datamark": True} if judge_prompt.datamark else {}),
             "repeats": self.repeats,
             "template": _identity_of(judge_prompt.template),
             "criteria": list(judge_prompt.schema.criteria),

@@ -60,6 +60,7 @@ class Judge:
             template=judge_prompt.template.version,
             purpose="judge",
             nonce=nonce,
+            mark=judge_prompt.mark(*texts, nonce),
             shown=texts,
             repeat=repeat,
             order=judge_prompt.order,
@@ -150,6 +151,8 @@ class Judge:
             "high": judge_prompt.schema.high,
             "lexicon": dict(self.persona.lexicon or {}),
             "rationale": judge_prompt.rationale,
+            # Left out where it is off, so that a ledger of earlier versions answers.
+            **({"datamark": True} if judge_prompt.datamark else {}),
         }
 
 

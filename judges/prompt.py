@@ -6,7 +6,8 @@ in the user message, between marker lines. The persona stands in the system mess
 
 The marker carries a nonce that the writer of the texts could not foresee: an HMAC of them under a
 secret kept with the ledger. It does not occur in the texts, and is the same for every judge and on
-every rerun, so that prefix caches and the ledger work.
+every rerun, so that prefix caches and the ledger work. With `datamark` every word of the response
+carries a mark too; the system message names it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..errors import InputError, InputFault
 from ..personas import Persona
 from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
+from .datamark import datamarked, mark_for
 from .models.request import Message
 from .schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore, judgment_schema, what_was_wrong
 from .templates import JudgeTemplate, fill, load_template, without
@@ -36,6 +38,9 @@ DEFAULT_ORDER: Order = "response_first"
 each order lets a prefix cache serve."""
 
 Rationale = Literal["none", "before"]
+
+_MARK = "\x00"
+"""Stands in a kept system message where the mark of each response goes."""
 
 ECHO_CHARACTERS = 1_000
 """Most characters of an unreadable reply that a judge is shown again."""
@@ -98,6 +103,7 @@ class JudgePrompt:
     rationale: Rationale = "none"
     anchors: bool = True
     template: JudgeTemplate = field(default_factory=load_template)
+    datamark: bool = False
     schema: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -112,12 +118,17 @@ class JudgePrompt:
         )
         object.__setattr__(self, "schema", schema)
 
-    def system(self, persona: Persona) -> str:
+    def mark(self, prompt: str, response: str, nonce: str) -> str:
+        """The mark before every word of the response; "" where the panel marks none."""
+        return mark_for(nonce, prompt, response) if self.datamark else ""
+
+    def system(self, persona: Persona, mark: str = "") -> str:
         """The system message for this persona (the same for all under `response_first`)."""
         about = persona.sha256 if self.order == "persona_first" else ""
         if about not in self._systems:
             self._systems[about] = self._system(persona if about else None)
-        return self._systems[about]
+        kept = self._systems[about]
+        return kept.replace(_MARK, mark) if mark else kept
 
     def _system(self, persona: Persona | None) -> str:
         template, rubric = self.template, self.rubric
@@ -129,12 +140,16 @@ class JudgePrompt:
                 "persona": "" if persona is None else _persona(template, persona),
                 "persona_note": (template.persona_note or "") if persona is None else "",
                 "criteria": fill(getattr(template.criteria, self.mode), values),
-                "form": self.form(),
+                "form": f"{fill(template.datamark, {'mark': _MARK})}\n\n{self.form()}"
+                if self.datamark
+                else self.form(),
             },
         )
 
     def opening(self, prompt: str, response: str, nonce: str) -> str:
         """The part of the user message that all judges of a response share."""
+        if mark := self.mark(prompt, response, nonce):
+            response = datamarked(response, mark)
         values = {"nonce": nonce, "prompt": prompt, "response": response}
         return fill(self._user[0], values)
 
@@ -157,9 +172,10 @@ class JudgePrompt:
         self, persona: Persona, prompt: str, response: str, nonce: str
     ) -> tuple[Message, ...]:
         """The exact messages that a judge gets."""
+        mark = self.mark(prompt, response, nonce)
         user = self.opening(prompt, response, nonce) + self.closing(persona, nonce)
         return (
-            {"role": "system", "content": self.system(persona)},
+            {"role": "system", "content": self.system(persona, mark)},
             {"role": "user", "content": user},
         )
 

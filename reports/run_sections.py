@@ -357,6 +357,7 @@ def panel_settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("order of the messages", words(identity["order"])),
         ("rationale", words(str(identity["rationale"]))),
         ("anchors shown to judges", "yes" if identity["anchors"] else "no"),
+        *([("words of responses marked", "yes")] if identity.get("datamark") else []),
         ("askings of each judge", str(identity["repeats"])),
         ("quorum", f"{panel['quorum']:.4g} of the planned judgments must be scored"),
         *_plan_rows(panel.get("plan")),

@@ -61,6 +61,7 @@ class Panel:
         rationale: Rationale = "none",
         anchors: bool = True,
         template: str | Path | JudgeTemplate = DEFAULT_TEMPLATE,
+        datamark: bool = False,
         repeats: int = 1,
         score_mode: ScoreMode = "integer",
         quorum: float = 2 / 3,
@@ -80,6 +81,8 @@ class Panel:
             rationale: `before` asks each judge for its reasons first.
             anchors: whether judges read the rubric's anchors.
             template: the wording of the judges' messages: a name, a file or an object.
+            datamark: whether a mark stands before every word of a response that judges read. What
+                is stored stays as it is. `attack` measures what it does to clean responses.
             repeats: askings of each judge, as separate judgments.
             score_mode: `expected` takes the probability-weighted score where a backend gives
                 log-probabilities.
@@ -99,6 +102,7 @@ class Panel:
                 order=order,
                 rationale=rationale,
                 anchors=anchors,
+                datamark=datamark,
                 repeats=repeats,
                 score_mode=score_mode,
                 quorum=quorum,
@@ -124,6 +128,7 @@ class Panel:
             rationale=rationale,
             anchors=anchors,
             template=words,
+            datamark=datamark,
         )
         whole = load_personas(personas, persona_folders)
         judges = [

@@ -274,6 +274,8 @@ def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     now, then = panel.identity(), plan.panel
     found = []
     other = [name for name in _COMPARED if name in then and then[name] != now[name]]
+    if then.get("datamark", False) != now.get("datamark", False):
+        other.append("datamark")
     if other:
         found.append(
             f"the calibrated panel had another {', '.join(other)}: what the plan expects need not "

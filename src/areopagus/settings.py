@@ -52,6 +52,10 @@ class PanelSettings(BaseModel):
     template: Annotated[Name, Option("NAME|FILE")] = Field(
         default=DEFAULT_TEMPLATE, description="Wording of the judges' messages."
     )
+    datamark: bool = Field(
+        default=False,
+        description="Mark every word of a response, against texts that talk to judges.",
+    )
     repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each judge.")
     score_mode: ScoreMode = Field(
         default="integer",

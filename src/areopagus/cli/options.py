@@ -104,7 +104,7 @@ def _option(name: str, info: FieldInfo) -> tuple[list[str], dict[str, Any]]:
             settings["callback"] = lambda _, __, groups: names_in(groups)
             kind = str
     elif get_origin(kind) is Mapping:
-        settings |= {"multiple": True, "callback": lambda _, __, pairs: columns_from(pairs)}
+        settings |= {"multiple": True, "callback": lambda _, __, pairs: columns_from(pairs, flag)}
         kind = str
     if get_origin(kind) is Literal:
         settings["type"] = click.Choice([str(value) for value in get_args(kind)])
@@ -236,8 +236,8 @@ def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
 
 
 _PANEL_FIELDS = (
-    "rubric", "template", "mode", "order", "rationale", "anchors", "repeats", "score_mode",
-    "quorum",
+    "rubric", "template", "mode", "order", "rationale", "anchors", "datamark", "repeats",
+    "score_mode", "quorum",
 )  # fmt: skip
 PANEL_NAMES = (
     "models", "panel_file", "persona_folders", "persona_names", *_PANEL_FIELDS, "ledger",
@@ -298,7 +298,7 @@ def panel_from(given: dict[str, Any]) -> Panel:
     return Panel(**options)
 
 
-def columns_from(pairs: tuple[str, ...]) -> dict[str, str]:
+def columns_from(pairs: tuple[str, ...], flag: str = "--column") -> dict[str, str]:
     """`--column prompt_text=question` as {our name: their name}.
 
     Raises:
@@ -310,10 +310,10 @@ def columns_from(pairs: tuple[str, ...]) -> dict[str, str]:
         ours, equals, theirs = pair.partition("=")
         if not (equals and ours and theirs):
             faults.append(
-                InputFault(f"--column {pair}", "must be OURS=THEIRS, such as prompt_text=question")
+                InputFault(f"{flag} {pair}", "must be OURS=THEIRS, such as prompt_text=question")
             )
         elif ours in columns:
-            faults.append(InputFault(f"--column {pair}", f"{ours} is named twice"))
+            faults.append(InputFault(f"{flag} {pair}", f"{ours} is named twice"))
         else:
             columns[ours] = theirs
     if faults:

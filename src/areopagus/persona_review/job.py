@@ -653,6 +653,7 @@ def _panel_of(
     return Panel(
         models, personas=[persona], rubric=rubric or said["rubric"]["id"], mode=said["mode"],
         order=said["order"], rationale=said["rationale"], anchors=said["anchors"],
+        datamark=said.get("datamark", False),
         repeats=said["repeats"], quorum=record["panel"]["quorum"], ledger=ledger,
         template=template["id"] if isinstance(template, dict) else "areopagus_v1",
     )  # fmt: skip

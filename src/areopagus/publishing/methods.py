@@ -222,7 +222,8 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
     }.get(str(identity.get("order")), "")
     template = identity.get("template", {})
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
-    about = "; ".join(filter(None, [rationale, order, named]))
+    marked = "every word of a response carried a mark" if identity.get("datamark") else ""
+    about = "; ".join(filter(None, [rationale, order, marked, named]))
     return f"Each judge gave {what}, {anchors} descriptions of score levels. {about}."
 
 
