@@ -136,11 +136,6 @@ class Outcome(_Part):
         description="what is worse: more of it or less; left out, or with `neutral` "
         "inside the scale: neither, or what is further from neutral",
     )
-    rises_with: str = Field(
-        default="",
-        description="figure of the class, a mean over units, of which this one is a "
-        "rising function that is none itself, such as a root: a change is tested on that one",
-    )
     digits: int = 2
 
     @model_validator(mode="after")

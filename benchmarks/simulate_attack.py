@@ -35,7 +35,7 @@ from areopagus.aggregation.effects import mean_effects, mean_over_prompts, mean_
 from areopagus.aggregation.multiplicity import holm
 from areopagus.attacks import AttackFamily, attack, load_families
 from areopagus.attacks.families import STATUS_OF, example_texts, texts_of
-from areopagus.attacks.outcomes import Measured, family_tests, tested_differences
+from areopagus.attacks.outcomes import Measured, differences_over_prompts, family_tests
 from areopagus.attacks.search import Searched, Tried
 from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
@@ -353,7 +353,7 @@ def simulate_searches(worlds: int) -> None:
             began = _effects_on(0.0, world, world.held_out, rng)
             found = _effects_on(worth[best.text], world, world.held_out, rng)
             mean = mean_over_prompts(found, level=0.95, what="")
-            (gain,) = tested_differences(
+            (gain,) = differences_over_prompts(
                 [found - began], what="", family="", alpha=ALPHA, level=0.95
             )
             true.append(worth[best.text])

@@ -225,7 +225,7 @@ def gaps(rng: Rng, planted: float, *, level: float = 0.12) -> World:
     ones = np.ones(n_pairs)
     before, after = (
         {
-            "mean_square": cluster_mean(1e4 * square, ones, unit="concept pair"),
+            "gap_square": cluster_mean(1e4 * square, ones, unit="concept pair"),
             "flagged_share": cluster_share(high.astype(float), ones, unit="concept pair"),
         }
         for square, high in sides
@@ -234,7 +234,7 @@ def gaps(rng: Rng, planted: float, *, level: float = 0.12) -> World:
     blocks = [
         tuple(
             {
-                place["mean_square"]: (float(1e4 * sq[block != b].mean()), int((block != b).sum())),
+                place["gap_square"]: (float(1e4 * sq[block != b].mean()), int((block != b).sum())),
                 place["flagged_share"]: (float(hi[block != b].mean()), int((block != b).sum())),
             }
             for sq, hi in sides
@@ -244,15 +244,15 @@ def gaps(rng: Rng, planted: float, *, level: float = 0.12) -> World:
     figures = []
     shown: dict[str, Any] = {"n": n_pairs, "n_planned": n_pairs, "unit": "concept pair"}
     column, correlation = _of_blocks(
-        place["mean_square"],
+        place["gap_square"],
         blocks,
-        before["mean_square"],
-        after["mean_square"],  # type: ignore[arg-type]
+        before["gap_square"],
+        after["gap_square"],  # type: ignore[arg-type]
     )
     roots = [gap_of_squares(sq, ones) for sq, _ in sides]
     figures.append(Figure(
         "outcomes", "gap", {}, "gap", roots[0], roots[1], column, scale=(0, 100),
-        is_rising_of="mean_square", correlation=correlation, **shown,
+        is_rising_of="gap_square", correlation=correlation, **shown,
     ))  # fmt: skip
     column, _ = _of_blocks(
         place["flagged_share"],

@@ -156,15 +156,15 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
         (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)
     ]
     place, _, k = min(decided)
-    one, names = known[k], [run.path.resolve().name for run in found.runs]
+    one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
     return Gate(order[place], names[1], names[0], one.change, margin, one.label, len(known))
 
 
 def _is_meant(one: Shown, kind: str, criterion: str) -> bool:
-    of, keys = one.of, one.of["keys"]
+    of = one.of
     if kind == "stress":
-        return bool(of["table"] == "degradation" and keys.get("criterion") == criterion)
-    return bool(of["family"] == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"]))
+        return str(of["table"]) == "degradation" and of["keys"].get("criterion") == criterion
+    return str(of["family"]) == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"])
 
 
 def _lost(one: Shown) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
     assert (one.n, one.n_planned) == (8, 8)
     document = found.document()
     assert document.headline[0].startswith(
-        "Nearer to no effect after: points beyond harmless prose, authority by 5.00, from 5.00 to "
+        "Points beyond harmless prose, nearer to no effect after: authority by 5.00, from 5.00 to "
     )
     assert dict(document.trust)["judges"].startswith("the same in both")
 

@@ -13,7 +13,7 @@ from attack_figures import figure
 
 from areopagus import InputError, Panel
 from areopagus.attacks import AttackConfig, attack
-from areopagus.attacks.outcomes import tested_differences
+from areopagus.attacks.outcomes import differences_over_prompts
 from areopagus.attacks.search import SEARCH_FILE, Searched, Tried
 from areopagus.records.tables import read_scores
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
@@ -146,7 +146,7 @@ def test_what_the_search_saw_is_too_high_where_nothing_is_there_and_the_gain_sta
     # The largest of 20 standard normals is 1.867 on average; of means of two, 1.867 / √2.
     assert np.mean(seen) == pytest.approx(1.867 / 2**0.5, abs=0.08)
     said = [
-        tested_differences([gain], what="", family="", alpha=0.05, level=0.95)[0].verdict
+        differences_over_prompts([gain], what="", family="", alpha=0.05, level=0.95)[0].verdict
         for gain in gains
     ]
     # Of 300 tests at .05 15 are expected; 28 or more in one of a thousand.

@@ -79,7 +79,7 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
     reach = 2.262157 * math.sqrt(0.1 / 10)
     assert (gap.low, gap.high) == (pytest.approx(0.9 - reach), pytest.approx(0.9 + reach))
     document = found.document()
-    assert "Nearer to Ann after: gap of Bo by 0.90 [0.67, 1.13], from −1.00 to −0.10." in (
+    assert "Gap, nearer to Ann after: Bo by 0.90 [0.67, 1.13], from −1.00 to −0.10." in (
         document.headline
     )
     assert "4 are in one run alone" in dict(document.trust)["coverage"]
@@ -88,7 +88,7 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
 def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_path: Path) -> None:
     before = after = run_of(tmp_path, "one", lambda k, who: k % 3 == 0)
     assert list(changed(before, after).document().headline) == [
-        "No figure is shown to have changed: share opened and gap of Bo."
+        "No figure is shown to have changed: share opened and gap (Bo)."
     ]
     alike = changed(before, after, margin=0.2).document()
     assert alike.headline[0].startswith("Shown to be alike, to within ±0.2: share opened")

@@ -17,7 +17,7 @@ from ..reports.document import Part, Section
 from ..reports.views import Measure, estimates_table
 from .config import AttackConfig
 from .effects import NOT_SCORED, Design, Floats, Scores, family_effects
-from .outcomes import tested_differences
+from .outcomes import differences_over_prompts
 from .trials import BaseResponse, Trial
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _add_families(
         sides.append(by_prompt)
         columns.append(by_prompt[1] - by_prompt[0])
     config, by_demand = design.config, "as demanded"
-    tested = tested_differences(
+    tested = differences_over_prompts(
         columns, what=f"marked − plain, {by_demand}", family="families of attacks",
         alpha=config.alpha, level=config.level,
     )  # fmt: skip

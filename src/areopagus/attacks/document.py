@@ -240,6 +240,9 @@ class _Attack:
             )
         elif any(not math.isnan(self.tested(f).p_adjusted) for f in self.by_status_family):
             yield f"None of {many} is shown to work."
+        else:
+            n = max(row["shift"].n for row in self.by_status_family.values())
+            yield f"None of {many} is tested: {units(n, 'prompt')} of the {MIN_UNITS} needed."
 
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
@@ -446,6 +449,7 @@ class _Attack:
                 Measure("beyond", "beyond harmless", is_signed=True),
                 Measure("beyond", "p (Holm)", "p_adjusted"),
                 Measure("beyond", "found", "verdict"),
+                Measure("shift", "p, no control", "p_adjusted"),
                 Measure("shift", "found, no control", "verdict"),
                 Measure("pairs", "pairs answered", "n_of"),
                 _FLAGGED,

@@ -21,6 +21,7 @@ from ..graphs.panel_spec import PanelSpec
 from ..graphs.screening import gate_of
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
+from ..judges.schema import ABSTAINED
 from ..panel import Panel, opened
 from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
@@ -208,7 +209,14 @@ class AttackJob(PanelStage[AttackRun]):
             if panel.judge_prompt.datamark:
                 raise InputError("--try-datamark: leave datamark off, both ways are scored")
             self.stages = (*self.stages, MARKED_STAGE)
+        notices: list[str] = []
         families = config.load_families()
+        if ABSTAINED not in panel.judge_prompt.schema.keys:
+            unable = [family.id for family in families if family.asks == "abstain"]
+            families = tuple(family for family in families if family.asks != "abstain")
+            if unable:
+                told = f"judges cannot abstain in the mode {panel.judge_prompt.mode}"
+                notices.append(f"{told}, left out: {', '.join(unable)}")
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
             trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
@@ -219,7 +227,7 @@ class AttackJob(PanelStage[AttackRun]):
         self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
         self.tested_families = self.families
         left_out = [family.id for family in families if family.id not in tried]
-        notices = list(self.dataset.notices)
+        notices += self.dataset.notices
         if left_out:
             notices.append(f"no text for the placements chosen, left out: {', '.join(left_out)}")
         name = f"attack-{Path(self.dataset.name).stem}" if responses is not None else "attack"

@@ -116,7 +116,7 @@ def family_tests(found: Sequence[Measured], *, alpha: float) -> tuple[FamilyTest
     )
 
 
-def tested_differences(
+def differences_over_prompts(
     columns: Sequence[Floats], *, what: str, family: str, alpha: float, level: float
 ) -> list[Estimate]:
     """Means over prompts of several differences, tested as families of attacks are.

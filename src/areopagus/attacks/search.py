@@ -46,7 +46,7 @@ from .config import AttackConfig
 from .effects import Design, family_effects
 from .families import STATUS_OF, AttackFamily, texts_of
 from .job import AttackJob
-from .outcomes import tested_differences
+from .outcomes import differences_over_prompts
 from .strings import MOST_CHARACTERS
 from .trials import response_rows, trials, values_of
 
@@ -411,7 +411,7 @@ class SearchJob(AttackJob):
             else np.full(design.n_prompts, np.nan)
             for name in names
         ]
-        tested = tested_differences(
+        tested = differences_over_prompts(
             gains, what="text found − text it began with", family="families searched",
             alpha=config.alpha, level=config.level,
         )  # fmt: skip

@@ -47,7 +47,12 @@ _REPLIES: Final = {
 }  # fmt: skip
 _UNREAD: Final = ("unclassified", "unreadable", "empty")
 _NO_REPLY: Final = ("failed", "not_asked")
+_LISTED: Final = "a list by rank in each run: what stands high in one falls in the next by chance"
+_LIKELIHOOD: Final = "a share of a fitted distribution, to which no unit adds a value of its own"
 _OWN_CODE: Final = "made by the audit's own code, which is not run to read results"
+_SQUARE: Final = "_square"
+"""Ends the name of a mean over units of which another figure is the root: a change of that one is
+tested on it, since a root cannot fall below 0."""
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
     "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
@@ -186,20 +191,21 @@ class Pair:
             shown = view.shown(place)
             if shown is None:
                 continue
-            if before is None or after is None:
+            shown |= {n: f"{shown[n]}{self.whose}" for n in ("label", "short") if n in shown}
+            if before is None or after is None or "item" in dict(place[2]):
                 self._leave_out(place, before or after)
                 continue
             if not (place in terms[0] or before.has_interval or after.has_interval):
                 self._leave_out(place, after)
                 continue
             table, measure, keys = place
-            column, n, more = self._column(place, sides, terms, blocks, view.rises_with(measure))
+            column, n, more = self._column(place, sides, terms, blocks)
             found.append(
                 Figure(
                     table, measure, {"respondent": self.name, **dict(keys)},
                     before=before, after=after, by_unit=column, n=n, n_planned=self.n_planned,
                     unit=self.definition.unit_word,
-                    **{**shown, "label": f"{shown['label']}{self.whose}"}, **more,
+                    **shown, **more,
                 )
             )  # fmt: skip
         if self.known is None:
@@ -214,19 +220,24 @@ class Pair:
         sides: Sequence[Mapping[Place, Estimate]],
         terms: Sequence[Mapping[Place, Sequence[Term]]],
         blocks: Sequence[tuple[Values, Values]],
-        rises_with: str,
     ) -> tuple[Floats | None, int, dict[str, Any]]:
         """The change by unit, on how many units it rests, and how it was found."""
         if place in terms[0] and place in terms[1]:
             return *_of_terms(terms[0][place], terms[1][place]), {}
         if not blocks:
             return None, 0, {"reason": _OWN_CODE}
-        tested = (place[0], rises_with or place[1], place[2])
-        if not all(tested in side for side in sides):
-            return None, 0, {"reason": "not measured in both runs"}
+        square = (place[0], f"{place[1]}{_SQUARE}", place[2])
+        is_root = all(square in side for side in sides)
+        tested = square if is_root else place
         before, after = (side[tested] for side in sides)
+        if any("likelihood" in one.method for one in (before, after)):
+            return None, min(before.n, after.n), {"reason": _LIKELIHOOD}
         column, correlation = _of_blocks(tested, blocks, before, after)
-        more = {"is_rising_of": rises_with, "correlation": correlation} if rises_with else {}
+        more = {"is_rising_of": words(square[1]), "correlation": correlation} if is_root else {}
+        if np.isnan(column).all():
+            of = self.definition.unit_word
+            more |= {"reason": f"rests on one {of}, or is undefined without one"}
+            return None, min(before.n, after.n), more
         return column, min(before.n, after.n), more
 
     def _estimated(self, held: HeldAnswers) -> dict[Place, Estimate]:
@@ -265,11 +276,12 @@ class Pair:
     def _leave_out(self, place: Place, one: Estimate | None) -> None:
         """Says of what no change is tested, but for counts and test statistics."""
         table, measure, keys = place
-        if one is None or one.method == "count" or not one.n or not math.isnan(one.p):
+        is_listed = "item" in dict(keys)
+        if one is None or one.method == "count" or not one.n:
             return
-        ranked = any(name == "item" for name, _ in keys)
-        reason = "what stands highest in each run is listed" if ranked else "no interval in a run"
-        self.untested[f"{words(measure)} ({words(table)})"] = one.reason or reason
+        if is_listed or math.isnan(one.p):
+            reason = _LISTED if is_listed else one.reason or "no interval in a run"
+            self.untested[f"{words(measure)} ({words(table)})"] = reason
 
     def _replies(self) -> Iterator[Figure]:
         """What became of what was asked, of items that both runs have a reply to."""
@@ -372,26 +384,21 @@ class _Named:
         self.titles = {
             (table.table, one.name): one.title or words(one.name)
             for table in self.definition.table_views for one in table.measures
+            if one.field in ("estimate", "value")
         }  # fmt: skip
         self.tables = {one.table: one for one in reversed(self.definition.table_views)}
-
-    def rises_with(self, measure: str) -> str:
-        """The figure, linear in units, of which this one is a rising function; "" for none."""
-        outcome = self.definition.outcomes.get(measure)
-        return outcome.rises_with if outcome is not None else ""
 
     def shown(self, place: Place) -> dict[str, Any] | None:
         """The fields of a `Figure` on how it is read; None for what is no figure to compare."""
         table, measure, given = place
         keys = dict(given)
         found = self.definition
-        if measure in {one.rises_with for one in found.outcomes.values()} or table in _TESTS:
+        if measure.endswith(_SQUARE) or table in _TESTS:
             return None
         if table == "outcomes":
             outcome = found.outcomes.get(measure)
-            is_own = outcome is not None and outcome.of is None
             # A difference that is an outcome too stands with its sides in the differences.
-            if outcome is not None and is_own and found.differences and outcome.scale[0] < 0:
+            if outcome and outcome.of is None and found.differences and outcome.scale[0] < 0:
                 return None
             return self._outcome(measure)
         for name, contrast in found.contrasts.items():
@@ -400,7 +407,8 @@ class _Named:
         if (one := found.differences.get(table)) is not None:
             sides = " − ".join(one.sides(keys.get("factor", "")))
             return {
-                "label": f"{one.title}, {sides}", "digits": one.digits, "null": 0.0,
+                "label": f"{one.title}, {sides}", "what": one.title, "short": sides,
+                "digits": one.digits, "null": 0.0,
                 "null_name": "no difference",
             }  # fmt: skip
         if table == "parts":
@@ -423,8 +431,8 @@ class _Named:
         if change is not None:
             return {"label": change.title, "digits": 3}
         one = self.definition.outcomes.get(measure)
-        if one is None:
-            return {"label": words(measure), "digits": 3}
+        if one is None:  # not among those that these options show
+            return self._detail(words(measure), "Other outcomes", 3)
         low, high = one.scale
         null, name = one.neutral, "no preference"
         if null is None and low == -high:
@@ -442,7 +450,8 @@ class _Named:
         group = names["group"].get(of, of)
         if table == name and measure == "difference":
             return {
-                "label": f"{contrast.title} of {group}", "digits": contrast.digits, "null": 0.0,
+                "label": f"{contrast.title} of {group}", "what": contrast.title, "short": group,
+                "digits": contrast.digits, "null": 0.0,
                 "null_name": contrast.reference_name, "scale": contrast.scale,
             }  # fmt: skip
         if measure not in ("mean", "difference"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..audits.headline import sentence, turned
+from ..audits.headline import capital, sentence, turned
 from ..formats import estimate, listed_all, number, said, units
 from ..records.estimates import KEYS, estimates_of
 from ..reports.document import (
@@ -136,21 +137,19 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
 
 def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
     """What changed, the largest first within each way; then what is not shown to have."""
-    ways: dict[str, list[Shown]] = {}
+    ways: dict[tuple[str, str], list[Shown]] = {}
     changed = [one for one in answer if one.is_changed]
     for one in sorted(changed, key=_weight, reverse=True):
-        ways.setdefault(one.way()[0], []).append(one)
-    for way, mine in ways.items():
+        ways.setdefault((one.of["what"], one.way()[0]), []).append(one)
+    for (what, way), mine in ways.items():
+        is_plain = way in ("fell", "rose")
         told = []
         for one in mine[:MOST_NAMED]:
-            fell = one.way()[1]
-            if way in ("fell", "rose"):
-                told.append(f"{one.label} {way} by {one.size(fell=fell)}, {one.ends()}")
-            else:
-                told.append(f"{one.label} by {one.size(fell=fell)}, {one.ends()}")
+            name = f"{one.label} {way}" if is_plain and not what else one.of["short"]
+            told.append(f"{name} by {one.size(fell=one.way()[1])}, {one.ends()}")
         more = f"; and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
-        head = "" if way in ("fell", "rose") else f"{way} after: "
-        yield sentence(f"{head}{'; '.join(told)}{more}")
+        head = (f"{what} {way}" if is_plain else f"{what}, {way} after") if what else way
+        yield sentence(f"{'' if is_plain and not what else f'{head}: '}{'; '.join(told)}{more}")
     rest = [one for one in answer if not one.is_changed]
     alike = [one for one in rest if one.change.verdict == "alike"]
     small = [one for one in rest if one.change.verdict == "undefined" or one.change.n < MIN_UNITS]
@@ -159,6 +158,11 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     if open_:
         head = "no figure is" if len(open_) == len(answer) else "not"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
+    if alone := [one for one in open_ if one.change.has_interval and not one.change.covers(0)]:
+        yield sentence(
+            f"The interval of {_named(alone)} leaves out 0, but p is above .05 by "
+            f"{alone[0].change.family}"
+        )
     if alike:
         yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
     if small:
@@ -179,10 +183,17 @@ def _weight(one: Shown) -> float:
 
 
 def _named(figures: Sequence[Shown]) -> str:
-    labels = [one.label for one in figures]
-    if len(labels) > MOST_NAMED:
-        return f"{', '.join(labels[:MOST_NAMED])} and {len(labels) - MOST_NAMED} more"
-    return listed_all(labels)
+    """What they are called, those alike together: "bias of A, B and 3 more"."""
+    by_what: dict[str, list[str]] = {}
+    for one in figures:
+        by_what.setdefault(one.of["what"], []).append(one.of["short"])
+    parts = []
+    for what, names in by_what.items():
+        told = listed_all(names)
+        if len(names) > MOST_NAMED:
+            told = f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+        parts.append(f"{what} ({told})" if what else told)
+    return listed_all(parts)
 
 
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
@@ -209,27 +220,32 @@ def _summary(answer: Sequence[Shown]) -> Iterator[Part]:
     if not known:
         return
     ranked = sorted(known, key=_weight, reverse=True)
-    first = [one for one in ranked if one.of["digits"] == answer[0].of["digits"]]
-    drawn = [one for one in first if one.change.has_interval][:MOST_ROWS]
+    # Figures of one kind, the most that there are, upon one axis.
+    kinds = Counter((str(one.of["what"]), int(one.of["digits"])) for one in known)
+    (what, digits), _ = kinds.most_common(1)[0]
+    drawn = [
+        one for one in ranked
+        if (one.of["what"], one.of["digits"]) == (what, digits) and one.change.has_interval
+    ][:MOST_ROWS]  # fmt: skip
     if drawn:
         yield Chart(
-            "forest", "changes", "Changes, after less before",
-            "The surest first, with 95% intervals; 0 is no change.",
-            rows=[one.label for one in drawn],
+            "forest", "changes", f"Changes of {what}" if what else "Changes",
+            "After less before, the surest first, with 95% intervals; 0 is no change.",
+            rows=[one.of["short"] for one in drawn],
             values=np.array([[one.change.value] for one in drawn]),
             low=np.array([[one.change.low] for one in drawn]),
             high=np.array([[one.change.high] for one in drawn]),
-            axis="change", reference=0.0, digits=int(drawn[0].of["digits"]),
+            axis=f"change, {what}" if what else "change", reference=0.0, digits=digits,
         )  # fmt: skip
     yield from _tables(ranked[:MOST_ROWS], n_all=len(ranked), is_short=True)
 
 
 def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False) -> Iterator[Part]:
-    """One table for each number of decimals."""
-    by_digits: dict[int, list[Shown]] = {}
+    """One table for each thing that figures are of."""
+    by_what: dict[tuple[str, int], list[Shown]] = {}
     for one in figures:
-        by_digits.setdefault(int(one.of["digits"]), []).append(one)
-    for digits, mine in by_digits.items():
+        by_what.setdefault((one.of["what"], int(one.of["digits"])), []).append(one)
+    for (what, digits), mine in by_what.items():
         has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
         family = next((one.change.family for one in mine if one.change.family), "")
@@ -241,20 +257,26 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
             *([Column("p, alike", "p")] if has_margin else []),
             *([] if is_short else [Column("units")]), Column("verdict"),
         ]  # fmt: skip
-        rows = [_row(one, has_margin=has_margin, is_short=is_short) for one in mine]
+        rows = [_row(one, what, has_margin=has_margin, is_short=is_short) for one in mine]
         tests = f" p: sign flips with a t freed of skewness, {family}." if family else ""
         yield Table(
-            f"Before, after, and the change on what both have{of}.{tests}", "Changes", columns,
+            f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
+            f"both have{of}.{tests}", "Changes", columns,
             rows, notes=[one for one in reasons if one],
         )  # fmt: skip
 
 
-def _row(one: Shown, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
+def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
     change = one.change
     ends: list[Scalar | Cell] = [Cell(one.before), Cell(one.after)]
     if is_short:
         ends = [one.before.value, one.after.value]
-    row = [one.label, *ends, Cell(change, is_bold=one.is_changed), change.p_adjusted]
+    row = [
+        one.of["short"] if what else one.label,
+        *ends,
+        Cell(change, is_bold=one.is_changed),
+        change.p_adjusted,
+    ]
     if has_margin:
         row.append(one.equivalence.p_adjusted if one.equivalence else None)
     if not is_short:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..aggregation.effects import Effect, MeanTest, effect_verdict, mean_effects
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.jackknife import cut_to_range
 from ..aggregation.paired_change import change_of_limits
 from ..audits.decisions import consistent
 from ..errors import InputError, InputFault
@@ -46,6 +47,7 @@ class Figure:
     Attributes:
         table, measure, keys: where it stands among the estimates of a run.
         label: what it is called: "bias of women".
+        what, short: of several alike, what each is of, "bias", and whose it is, "women".
         before, after: over what both runs have.
         by_unit: change by unit, or pseudo-values of the change by block of units; nan where the
             unit plays no part. Their mean is the change, or that of the figure of which this one is
@@ -76,6 +78,8 @@ class Figure:
     n_planned: int
     unit: str
     family: str = ANSWER
+    what: str = ""
+    short: str = ""
     section: str = ""
     null: float | None = None
     null_name: str = ""
@@ -90,7 +94,8 @@ class Figure:
         """What run.json keeps of it, for the report."""
         return {
             "table": self.table, "measure": self.measure, "keys": dict(self.keys),
-            "label": self.label, "family": self.family, "section": self.section,
+            "label": self.label, "what": self.what, "short": self.short or self.label,
+            "family": self.family, "section": self.section,
             "null": self.null, "null_name": self.null_name, "digits": self.digits,
             "worse": self.worse, "tested": self.is_rising_of,
         }  # fmt: skip
@@ -131,9 +136,11 @@ def add_changes(
     for one, (change, equivalence) in zip(figures, changes, strict=True):
         # The tests of a single run are in its own folder; here they would be another's.
         ends = [
-            replace(end, verdict=None, p=math.nan, p_adjusted=math.nan, p_method=None, family=None)
+            replace(
+                end, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None
+            )
             for end in (one.before, one.after)
-        ]
+        ]  # fmt: skip
         for when, figure in zip(MEASURES, (*ends, change, equivalence), strict=True):
             found.add(one.table, f"{one.measure}, {when}", figure, **one.keys)
 
@@ -189,6 +196,9 @@ def _decided(
             low=limits.low if has_limits else math.nan,
             high=limits.high if has_limits else math.nan, se=math.nan, p_method=p_method,
         )  # fmt: skip
+    if one.table == "outcomes":
+        width = one.scale[1] - one.scale[0]
+        change = cut_to_range(change, (-width, width))
     if one.n < MIN_UNITS and change.has_interval:
         change = replace(change, low=math.nan, high=math.nan)
     change = consistent(replace(change, verdict=effect_verdict(change, alike)))

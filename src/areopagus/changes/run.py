@@ -78,7 +78,10 @@ class Changes(Shown):
             "title": found.title,
             "margin": margin,
             "demonstration": any(_is_demonstration(run) for run in self.runs),
-            "runs": [_described(run) for run in self.runs],
+            "runs": [
+                _described(run, name)
+                for run, name in zip(self.runs, _names(self.runs), strict=True)
+            ],
             "targets": list(after.record.get("targets", ())),
             "figures": [one.shown() for one in found.figures],
             "notices": [*found.notices, *_unfinished(self.runs)],
@@ -193,13 +196,21 @@ def compare(
     return Changes(runs[0], runs[1], margin=margin)
 
 
-def _described(run: JobRun) -> dict[str, Any]:
+def _names(runs: Sequence[JobRun]) -> list[str]:
+    """Of the folders; with that of the one above where they are called the same."""
+    paths = [run.path.resolve() for run in runs]
+    if paths[0].name != paths[1].name:
+        return [path.name for path in paths]
+    return [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+def _described(run: JobRun, name: str) -> dict[str, Any]:
     record = run.record
     panel = record.get("panel") or {}
     models = [str(one["name"] if isinstance(one, Mapping) else one)
               for one in panel.get("models") or ()]  # fmt: skip
     return {
-        "name": run.path.resolve().name,
+        "name": name,
         "state": run.state,
         "respondents": [str(one) for one in record.get("targets") or models],
         "version": str((record.get("versions") or {}).get("areopagus", "")),

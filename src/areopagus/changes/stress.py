@@ -249,17 +249,17 @@ def _figures(
     overall = (found[:, :1] - found[:, 1:]).mean(axis=1)[:, :, 0]
     keys = {"respondent": names[1], "criterion": COMPOSITE}
     if len(same) > 1:
-        yield _figure(overall, f"degradation over all framings{whose}", keys=keys, **shown)
+        yield _figure(overall, f"over all framings{whose}", keys=keys, **shown)
     criteria = (COMPOSITE, *both[1].criteria)
     for framing in same:
         found = means([(0, base), (0, framing), (1, base), (1, framing)])
         deltas = np.stack([found[0] - found[1], found[2] - found[3]])
         for k, criterion in enumerate(criteria):
             keys = {"respondent": names[1], "framing": framing, "criterion": criterion}
-            label = f"degradation under {words(framing)}"
+            label = f"under {words(framing)}"
             more = {}
             if k:
-                label += f", {words(criterion)}"
+                label = f"{words(framing)}, {words(criterion)}"
                 more = {"family": "criteria", "section": "Degradation by criterion"}
             if not (k and len(criteria) == 2):  # one criterion is the composite
                 yield _figure(deltas[:, :, k], label + whose, keys=keys, **shown, **more)
@@ -268,7 +268,7 @@ def _figures(
         found = means([(0, condition), (1, condition)])
         keys = {"respondent": names[1], "framing": condition, "criterion": COMPOSITE}
         yield _figure(
-            found[:, :, 0], f"score, {words(condition)}{whose}", keys=keys, family="scores",
+            found[:, :, 0], f"{words(condition)}{whose}", keys=keys, family="scores",
             section="Scores", **shown,
         )  # fmt: skip
 
@@ -278,6 +278,8 @@ def _figure(values: Floats, label: str, **more: Any) -> Figure:
     kept = np.where(np.isnan(values).any(axis=0), np.nan, values)
     before, after = (t_interval(one, unit="prompt").of(_METHOD) for one in kept)
     n = int((~np.isnan(kept[0])).sum())
+    what = more["measure"]
     return Figure(
-        label=label, before=before, after=after, by_unit=kept[1] - kept[0], n=n, **more
+        label=f"{what} {label}", what=what, short=label, before=before, after=after,
+        by_unit=kept[1] - kept[0], n=n, **more,
     )  # fmt: skip
