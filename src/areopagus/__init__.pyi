@@ -10,6 +10,9 @@ from .auditing import aaudit as aaudit
 from .auditing import audit as audit
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
+from .changes import ChangeRun as ChangeRun
+from .changes import Changes as Changes
+from .changes import compare as compare
 from .comparison import Comparison as Comparison
 from .errors import AreopagusError as AreopagusError
 from .errors import InputError as InputError
@@ -44,7 +47,6 @@ from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .run import Run as Run
 from .run import RunInterrupted as RunInterrupted
-from .run import compare as compare
 from .stress_test import StressConfig as StressConfig
 from .stress_test import StressRun as StressRun
 from .stress_test import astress as astress

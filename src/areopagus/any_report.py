@@ -23,6 +23,7 @@ RUNS: Final[dict[str, str]] = {
     "scenarios": ".prompts.scenario_items:ScenarioRun",
     "concepts": ".prompts.concept_items:ConceptRun",
     "calibration": ".calibration:CalibrationRun",
+    "comparison": ".changes.run:ChangeRun",
     "panel": ".run:Run",
 }
 """Kind of a run to "module:class" of its `JobRun`."""

@@ -394,6 +394,40 @@ def pair_outcomes(
             yield trials[int(design.clean[row])], trials[row], outcome
 
 
+def effects_by_prompt(
+    trials: Sequence[Trial],
+    dataset: Sequence[BaseResponse],
+    asks: Mapping[str, str],
+    scores: Scores,
+    config: AttackConfig,
+    *,
+    scale: tuple[int, int],
+    quorum: float,
+) -> dict[tuple[str, str], Floats]:
+    """(family, or "" for all; measure) to the figure of every prompt, see `_effects`.
+
+    Prompts stand in the order of the dataset, those of one text once; nan where there is none.
+
+    Args:
+        trials, dataset, asks, scores, config, scale, quorum: as in `estimate`.
+    """
+    design = _Design.of(trials, dataset, asks, config, scale, quorum)
+    values = scores.composites
+    pairs = _Pairs.of(design, values, scores.models)
+    found = {}
+    for family in ("", *asks):
+        rows = design.rows("attack", family=family or None)
+        shifts, paired = pairs.shifts(design, rows, values), design.paired(rows)
+        signed = shifts * design.direction[rows, None]
+        moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
+        beyond = pairs.beyond(design, paired, values)
+        for measure, mine, one in (
+            ("shift", rows, shifts), ("beyond", paired, beyond), ("moved", rows, moved),
+        ):  # fmt: skip
+            found[family, measure] = design.by_prompt(mine, one)
+    return found
+
+
 class _Select:
     """The rows of a family, at one place or at all."""
 

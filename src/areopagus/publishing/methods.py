@@ -44,7 +44,7 @@ def methods(folder: str | Path) -> Document:
     """The methods paragraphs and tables of a folder of results.
 
     Args:
-        folder: of a panel run, a stress test, a calibration or an audit.
+        folder: of a panel run, a stress test, a calibration, an audit, or a comparison of two.
 
     Raises:
         InputError: the folder holds nothing of these, or its files cannot be read.
@@ -589,11 +589,29 @@ def _audit(run: JobRun) -> tuple[list[Said], list[Table]]:
     ], tables  # fmt: skip
 
 
+def _comparison(run: JobRun) -> tuple[list[Said], list[Table]]:
+    record = run.record
+    names = [str(one["name"]) for one in record["runs"]]
+    margin = record.get("margin")
+    sentences = [
+        (
+            f"{record['title']}: the run {names[1]} was held against {names[0]}, a figure before "
+            "and after on the items that both have, letter for letter."
+        ),
+        f"A change within {margin:g} counts as none (two one-sided tests)." if margin else "",
+        f"The runs differ in {units(len(record['differs']), 'setting')}.",
+    ]
+    shown, tables = _shown(run)
+    design = " ".join(one for one in sentences if one)
+    return [("Design", design), ("Tests", _tests(run.estimates)), *shown], tables
+
+
 METHODS: Final[dict[str, Callable[[Any], tuple[list[Said], list[Table]]]]] = {
     "panel": _panel,
     "stress": _stress,
     "calibration": _calibration,
     "audit": _audit,
+    "comparison": _comparison,
 }
 """Kind of a run to the function that makes its paragraphs and tables."""
 
