@@ -10,7 +10,8 @@ from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.prompt import JudgePrompt
 from ..judges.templates import FIRST, JudgeTemplate, load_template
-from .screening import MAX_RESPONSE_CHARACTERS
+from .detectors import PanelWording, wording_of
+from .screening import MAX_RESPONSE_CHARACTERS, Screening, gate_of, screen
 from .stopping import (
     FIRST_BLOCK,
     PlannedJudgment,
@@ -57,6 +58,9 @@ class PanelSpec:
     rule: StoppingRule | None = None
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Note] = field(default_factory=dict)
+    _wording: list[PanelWording] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         models = ", ".join(backend.spec.name for backend in self.backends)
@@ -96,6 +100,32 @@ class PanelSpec:
     def is_demonstration(self) -> bool:
         """Whether an embedded stand-in is among the judges."""
         return any(backend.spec.is_offline for backend in self.backends)
+
+    @property
+    def wording(self) -> PanelWording:
+        """What only its judges are shown, indexed when first asked for."""
+        if not self._wording:
+            self._wording.append(wording_of(self.judge_prompt, self.personas))
+        return self._wording[0]
+
+    def screen(self, sample: Sample, *, repeated: bool = False) -> Screening:
+        """The flags of a response, and the gate that closes on it, if one does.
+
+        Args:
+            sample: the response and its prompt.
+            repeated: whether its respondent gives this very text to several prompts.
+        """
+        return screen(
+            sample.response_text,
+            repeated=repeated,
+            most_characters=self.most_characters,
+            wording=self.wording,
+            prompt=sample.prompt_text,
+        )
+
+    def gate(self, sample: Sample) -> str | None:
+        """The gate that closes on a response, if one does; quicker than `screen`."""
+        return gate_of(sample.response_text, self.most_characters)
 
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""

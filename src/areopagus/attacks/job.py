@@ -18,7 +18,7 @@ from ..experiment.dry_run import DryRun, estimate_scoring
 from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
 from ..graphs.panel_spec import PanelSpec
-from ..graphs.screening import screen
+from ..graphs.screening import gate_of
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.schema import ABSTAINED
@@ -348,10 +348,10 @@ class RescoreJob(PanelStage[RescoreRun]):
         with ResponseSource(responses, columns=config.columns, limit=config.limit) as source:
             summary = source.check()
             for row in source.rows():
-                if screen(row.response_text).gate is not None:
+                if gate_of(row.response_text) is not None:
                     self.n_screened += 1
                     continue
-                copy = neutralised(row.response_text)
+                copy = neutralised(row.response_text, panel.wording, row.prompt_text)
                 if copy.is_changed:
                     self.flagged.append((row, copy))
         self.name, self.n_responses = summary.name, summary.n_responses

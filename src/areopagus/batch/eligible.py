@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
@@ -97,7 +96,7 @@ def judgments_on(
     Where a rule says when enough are asked, those that are asked whatever the answers, unless
     `whole` is set: the rest is up to the ordinary run.
     """
-    if screen(sample.response_text, most_characters=panel.most_characters).gate:
+    if panel.gate(sample):
         return []
     assignments: dict[str, list[tuple[Judge, int]]] = {}
     keys: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
@@ -213,7 +212,7 @@ def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> DryRun:
             n_responses += 1
             for calls in (most, least) if least is not None else (most,):
                 calls.plan_response()
-            if screen(sample.response_text, most_characters=panel.most_characters).gate:
+            if panel.gate(sample):
                 n_screened += 1
                 continue
             text = text_key(f"{sample.prompt_text}\0{sample.response_text}")
