@@ -412,9 +412,9 @@ def effects_by_prompt(
     Args:
         trials, dataset, asks, scores, config, scale, quorum: as in `estimate`.
     """
-    design = _Design.of(trials, dataset, asks, config, scale, quorum)
+    design = Design.of(trials, dataset, asks, config, scale, quorum)
     values = scores.composites
-    pairs = _Pairs.of(design, values, scores.models)
+    pairs = Pairs.of(design, values, scores.models)
     found = {}
     for family in ("", *asks):
         rows = design.rows("attack", family=family or None)
