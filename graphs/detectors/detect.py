@@ -8,8 +8,7 @@ can be missed, and can be wrong about a text that quotes an instruction to discu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from .marks import CHARACTERS, find_marks
 from .phrases import Found, find_phrases
@@ -41,21 +40,20 @@ SENTENCES: Final = frozenset({"addresses_judge", "score_claim"})
 _OF_THE_TEXT: Final = frozenset({"blank_flood", "hidden_markup"})
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """What was noticed and where.
 
     Attributes:
-        flag: one of `DETECTORS`.
         start, end: its place, `text[start:end]` of the text as it came.
+        flag: one of `DETECTORS`.
         about: what it is, such as `German: asks for a score`.
         written: how it is written: `as it stands`, or the code or way of writing that hid it.
     """
 
-    flag: str
     start: int
     end: int
-    about: str = ""
+    flag: str
+    about: str
     written: str = AS_IT_STANDS
 
 
@@ -67,28 +65,27 @@ def find_hits(text: str, wording: PanelWording | None = None, prompt: str = "") 
         wording: what the judges of the panel are shown.
         prompt: what was asked: what a response takes over from it is no hit.
     """
-    hits = {
-        Hit(flag, match.start(), match.end(), DETECTORS[flag])
+    seen = [
+        Hit(match.start(), match.end(), flag, DETECTORS[flag])
         for flag, pattern in (CHARACTERS[:1] if text.isascii() else CHARACTERS)
         for match in pattern.finditer(text)
-    }
-    asked = ""
+    ]
+    # A set: readings of one text say much of it again.
+    read: set[Hit] = set()
+    asked = folded(prompt)
     for view in views_of(text):
         is_hidden = view.written != AS_IT_STANDS
         if view.is_code:
-            place = view.place(0, 1)
-            hits.add(Hit("encoded_payload", *place, "readable text", view.written))
+            read.add(Hit(*view.place(0, 1), "encoded_payload", "readable text", view.written))
         for found in _search(view, wording, prompt):
-            if is_hidden and found.flag in _OF_THE_TEXT:
-                continue
-            asked = asked or (folded(prompt) if prompt else "")
-            if asked and view.text[found.start : found.end] in asked:
+            is_quoted = asked and view.text[found.start : found.end] in asked
+            if is_quoted or (is_hidden and found.flag in _OF_THE_TEXT):
                 continue
             place = view.place(found.start, found.end)
-            hits.add(Hit(found.flag, *place, found.about, view.written))
+            read.add(Hit(*place, found.flag, found.about, view.written))
             if is_hidden:
-                hits.add(Hit("encoded_payload", *place, found.about, view.written))
-    return tuple(sorted(hits, key=lambda hit: (hit.start, hit.end, hit.flag, hit.about)))
+                read.add(Hit(*place, "encoded_payload", found.about, view.written))
+    return tuple(sorted([*seen, *read]))
 
 
 def flags_of(text: str, wording: PanelWording | None = None, prompt: str = "") -> tuple[str, ...]:
