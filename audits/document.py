@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,20 @@ from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
 from .decisions import DIFFERS
-from .definition import Change, Contrast, Definition, Differences, Outcome, TableView
+from .definition import (
+    Change,
+    ChartView,
+    Contrast,
+    Definition,
+    Differences,
+    Outcome,
+    TableView,
+)
 from .estimate import ALPHA, CROSS
 from .headline import (
     AuditView,
     Names,
     capital,
-    changes_told,
     headline,
     p_told,
     sentence,
@@ -86,42 +94,15 @@ def document(
     )
 
 
-def comparison(
-    definition: Definition,
-    record: Mapping[str, Any],
-    estimates: pd.DataFrame,
-    when: Mapping[str, tuple[str, str]],
-) -> Document:
-    """What is shown of two runs of an audit.
-
-    Args:
-        definition: of the later run.
-        record: what they have in common of run.json.
-        estimates: of both, every respondent as "NAME, after" and "NAME, before", or without its
-            name where there is one.
-        when: such a respondent to its name, and "after" or "before".
-    """
-    view = AuditView(definition, record, estimates)
-    sections = _Sections(view, when)
-    return Document(
-        title=f"{definition.title}: before and after",
-        kind="audit",
-        headline=list(changes_told(view)),
-        # What is said of single runs, and of several models, is left out.
-        trust=[one for one in trust(view) if one[0] not in ("readings", "direction")],
-        notices=[sentence(text) for text in record["result"].get("notices", ())],
-        sections=[*sections.all(), *sections.appendix()],
-    )
-
-
 class _Sections:
     """The tables and drawings."""
 
-    def __init__(self, view: AuditView, when: Mapping[str, tuple[str, str]] | None = None) -> None:
-        self.view, self.when = view, when or {}
+    def __init__(self, view: AuditView) -> None:
+        self.view = view
         self.definition, self.estimates = view.definition, view.estimates
         self.respondents, self.unit = view.respondents, view.unit
         self.is_several = len(view.respondents) > 1
+        self.drawn: set[str] = set()
 
     def all(self) -> Iterator[Section]:
         """Those of the definition, the audit's own after them."""
@@ -160,9 +141,8 @@ class _Sections:
         yield from _section("shares", "Shares", self._shares())
         yield from _section("parts", "By part of the prompts", self._by_part())
         tests = [part for name, one in outcomes.items() for part in self._models(name, one)]
-        asked = "Has it changed?" if self.when else "Do the models differ?"
-        yield from _section("models", asked, tests)
-        if found.takes_judges and not self.when:
+        yield from _section("models", "Do the models differ?", tests)
+        if found.takes_judges:
             yield from _section("agreement", "Agreement of the two judges", self._agreement())
 
     def appendix(self) -> Iterator[Section]:
@@ -445,9 +425,8 @@ class _Sections:
                     f"The {title} within each {word}.", named=named,
                 ),
             )  # fmt: skip
-        asked = f"Has the {title} changed?" if self.when else f"Do the models differ in {title}?"
         yield (
-            asked,
+            f"Do the models differ in {title}?",
             self._table(
                 f"{name}_models", {"respondent": "model", "baseline": "minus", "group": "group"},
                 [difference, holm, verdict],
@@ -546,7 +525,7 @@ class _Sections:
         every = self.view.names(*self.view.labels)
         keys = ("group", "factor", "item", "detail")
         named: dict[str, Names] = dict.fromkeys(keys, every)
-        named["respondent"] = {None: "all models"}
+        named["respondent"] = {None: "all models" if self.is_several else self._only}
         if (chart := table.chart) is not None:
             given = chart.model_dump(exclude={"kind", "is_ranked"})
             rows = self.estimates
@@ -554,44 +533,28 @@ class _Sections:
                 rows = rows[rows["respondent"].notna()]
             drawn = estimates_chart(
                 rows, table.table, chart.kind, where=table.where, named=named,
-                name=f"{table.table}_{chart.measure}", **given,
+                name=self._chart_name(table, chart), **given,
             )  # fmt: skip
             if drawn is not None:
                 yield _ranked(drawn) if chart.is_ranked else drawn
         measures = [Measure(**one.model_dump()) for one in table.measures]
-        rows, heads, caption = self.estimates, dict(table.keys), table.caption
-        if self.when and not self._is_of_changes(table):
-            rows, measures = self._side_by_side(measures)
-            caption += " Before and after, each with its own interval: no test of the change."
-            if len(self.when) == 2:
-                heads.pop("respondent", None)
         if measures:
             yield from self._table(
-                table.table, heads, measures, caption, rows=rows, where=table.where,
-                named=named,
-            )  # fmt: skip
+                table.table, table.keys, measures, table.caption, where=table.where, named=named
+            )
 
-    def _is_of_changes(self, table: TableView) -> bool:
-        """Whether its rows are differences of after and before."""
-        rows = select(self.estimates, table.table)
-        return "baseline" in table.keys and bool(rows["baseline"].isin(self.respondents).any())
+    def _chart_name(self, table: TableView, chart: ChartView) -> str:
+        """The name of a drawing's file: further ones of a table say by what they differ."""
+        name = f"{table.table}_{chart.measure}"
+        if name in self.drawn:
+            which = "_".join(str(value) for value in table.where.values())
+            name = "_".join((name, re.sub(r"[^a-z0-9]+", "_", which.casefold())))
+        self.drawn.add(name)
+        return name
 
-    def _side_by_side(self, measures: Sequence[Measure]) -> tuple[pd.DataFrame, list[Measure]]:
-        """Before and after as two columns of every measure, each with its interval."""
-        rows = self.estimates[self.estimates["respondent"].isin(self.when)]
-        places = [self.when[who] for who in rows["respondent"]]
-        rows = rows.assign(
-            respondent=[name for name, _ in places],
-            measure=[
-                f"{measure}, {when}"
-                for measure, (_, when) in zip(rows["measure"], places, strict=True)
-            ],
-        )
-        return rows, [
-            replace(one, name=f"{one.name}, {when}", title=f"{one.column.title}, {when}")
-            for one in measures
-            for when in ("before", "after")
-        ]
+    @property
+    def _only(self) -> str:
+        return self.respondents[0] if self.respondents else ""
 
 
 def _section(
@@ -625,4 +588,4 @@ def _test_told(test: Estimate) -> str:
     return f"{value}p {p_told(test.p)}{said}; {units(test.n, test.unit)}."
 
 
-__all__ = ["comparison", "document"]
+__all__ = ["document"]

@@ -13,7 +13,7 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import estimate, listed, listed_all, number, p_value, percent, said, units
-from ..records.estimates import estimate_of, estimates_by, select
+from ..records.estimates import estimates_by, select
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
 from .decisions import by_interval_alone, is_shown, is_too_small
@@ -358,57 +358,9 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
         yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
 
 
-# What has changed from before to after
-
-
-def changes_told(view: AuditView) -> Iterator[str]:
-    """What has changed, of everything that is tested, the largest first."""
-    definition, said = view.definition, []
-    for row in view.rows("models", "difference").to_dict("records"):
-        outcome = definition.outcomes[row["factor"]]
-        said.append((f"{outcome.title}{_whose(row)}", estimate_of(row), outcome.digits))
-    for name, contrast in definition.contrasts.items():
-        names = view.contrast_names(contrast)["group"]
-        for row in view.rows(f"{name}_models", "difference").to_dict("records"):
-            what = f"{contrast.title} of {names.get(row['group'], row['group'])}{_whose(row)}"
-            said.append((what, estimate_of(row), contrast.digits))
-    for table in definition.table_views:
-        if "baseline" not in table.keys:
-            continue
-        for one in table.measures:
-            if one.field != "estimate":
-                continue
-            rows = select(view.rows(table.table, one.name), table.table, **table.where)
-            rows = rows[rows["baseline"].isin(view.respondents)]
-            for row in rows.to_dict("records"):
-                part = f", {row['factor']}" if isinstance(row["factor"], str) else ""
-                title = one.title or one.name.replace("_", " ")
-                said.append((f"{title}{part}{_whose(row)}", estimate_of(row), one.digits))
-    changed = [one for one in said if _is_change(one[1])]
-    for what, figure, digits in sorted(changed, key=lambda one: -abs(one[1].value))[:6]:
-        rose = figure.value > 0
-        size = figure if rose else turned(figure)
-        yield sentence(f"{what} {'rose' if rose else 'fell'} by {estimate(size, digits)}")
-    if len(said) > len(changed):
-        rest = [one[0] for one in said if not _is_change(one[1])]
-        told = listed(rest, MOST_NAMED) if len(rest) <= MOST_NAMED else units(len(rest), "figure")
-        yield sentence(f"Not shown to have changed: {told}")
-
-
-def _is_change(found: Estimate) -> bool:
-    if found.covers(0):
-        return False
-    return is_shown(found) or (found.verdict is None and found.p_adjusted <= ALPHA)
-
-
 def turned(found: Estimate) -> Estimate:
     """The same difference, taken the other way round."""
     return replace(found, value=-found.value, low=-found.high, high=-found.low)
-
-
-def _whose(row: Mapping[Any, Any]) -> str:
-    name, _, when = str(row["respondent"]).rpartition(", ")
-    return f", {name}" if when and name else ""
 
 
 # Whether it can be trusted
@@ -430,7 +382,9 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
     if direction := list(_directions(view)):
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
-        yield "units", f"intervals and tests are over {units(n, view.unit)}{_rule(view)}"
+        and_more = " and over what they share" if view.definition.crossed else ""
+        told = f"intervals and tests are over {units(n, view.unit)}{and_more}"
+        yield "units", f"{told}{_rule(view)}"
 
 
 def _least_answered(view: AuditView) -> Iterator[str]:

@@ -48,7 +48,15 @@ from ...records.estimates import Estimates
 from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
 from ..decisions import decided
-from .estimates import ALPHA, POINTS, UNIT, are_copies, compare_gaps, gap_of_squares
+from .estimates import (
+    ALPHA,
+    POINTS,
+    UNIT,
+    are_copies,
+    compare_gaps,
+    gap_of_squares,
+    mean_square,
+)
 from .overt import FORM_NAMES, FORMS, NEITHER, UNRELATED
 from .questions import ORDERS
 from .responses import Floats, Responses
@@ -470,6 +478,8 @@ def estimate_arms(
     families = [f"Holm over {len(overt)} models"] * len(overt)
     for (target, _), one in zip(overt, decided([one for _, one in overt], families), strict=True):
         found.add("outcomes", "overt_gap", one, respondent=target)
+        square = mean_square(*open_counts.arms[target].squares(None))
+        found.add("outcomes", "overt_gap_square", square, respondent=target)
     means = []
     for target in responses.targets:
         sums, sizes = open_counts.arms[target].squares(None)
@@ -587,6 +597,7 @@ def _side_by_side(
         for name, arm in zip(ARMS, arms, strict=True):
             sums, sizes = arm.squares(of)
             found.add("arms", f"{name}_gap", gap_of_squares(sums, sizes), **keys)
+            found.add("arms", f"{name}_gap_square", mean_square(sums, sizes), **keys)
             with np.errstate(invalid="ignore", divide="ignore"):
                 means.append(sums / sizes if sums.size else np.full(n_pairs, np.nan))
         found.add("arms", "difference", _difference(means[0], means[1]), **keys)
@@ -636,6 +647,7 @@ def _forms(found: Estimates, target: str, arm: Arm, replies: pd.DataFrame) -> No
         keys = {"respondent": target, "factor": "form", "group": FORM_NAMES[form]}
         gap = _tested_gap(arm.squares(None, form), is_copied=arm.is_copied)
         found.add("forms", "gap", gap, **keys)
+        found.add("forms", "gap_square", mean_square(*arm.squares(None, form)), **keys)
         for measure, part, whole in (
             ("neither", "neither", "read"), ("unrelated", "unrelated", "read"),
             ("first_named", "first", "sides"), ("read", "read", "replies"),

@@ -22,6 +22,7 @@ from areopagus.audits.hidden_bias.arms import OPEN_COLUMNS, estimate_arms, gathe
 from areopagus.audits.hidden_bias.dataset import ConceptPair, Dataset, load_descriptors
 from areopagus.audits.hidden_bias.published import estimate_published
 from areopagus.audits.hidden_bias.responses import no_responses
+from areopagus.changes import compare
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
 from areopagus.testing import ProviderServer
@@ -456,3 +457,38 @@ def test_faults_of_public_files_are_named_together(tmp_path: Path) -> None:
     told = str(caught.value)
     for part in ("is no item of BBQ", "needs sent_more, sent_less, bias_type", "no file of Stereo"):
         assert part in told
+
+
+@pytest.mark.long  # both arms anew without each of ten concept pairs
+def test_hidden_and_open_gaps_and_their_directions_are_compared_before_and_after(
+    tmp_path: Path,
+) -> None:
+    options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 8}
+    options |= {"resamples": 99}
+    whole = items(**options)
+    units = list(dict.fromkeys(item.unit for item in whole))[:10]
+    asked = [item for item in whole if item.unit in units]
+
+    def ran(name: str, hidden: float, seed: int) -> Path:
+        world = OvertWorld(((hidden, 0.0, 1.0),), seed=seed)
+        answers = [
+            {"item_id": item.item_id, "response_text": world.answer(item.prompt, str(repeat)),
+             "respondent_id": "target", "repeat": repeat}
+            for item in asked for repeat in range(item.repeats)
+        ]  # fmt: skip
+        return Path(audit("hidden-bias", responses=answers, options=options, out=tmp_path / name,
+                          ledger=tmp_path / "l.sqlite").path)  # fmt: skip
+
+    found = compare(ran("before", 0.6, 3), ran("after", 0.0, 4))
+    gap = figure(found.estimates, "outcomes", "gap, change")
+    assert gap.verdict == "changed"
+    assert gap.covers(-60.0)  # what was planted
+    assert "of the gap square" in str(gap.p_method)
+    assert figure(found.estimates, "outcomes", "overt_gap, change").verdict == "not shown"
+    (favour,) = found.estimates[
+        (found.estimates["table"] == "favour")
+        & (found.estimates["measure"] == "difference, change")
+    ].to_dict("records")
+    assert favour["verdict"] == "changed"
+    (told,) = [one for one in found.document().headline if one.startswith("Gap between identities")]
+    assert " fell by " in told

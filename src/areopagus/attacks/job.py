@@ -7,6 +7,7 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +18,10 @@ from ..experiment.dry_run import DryRun, estimate_scoring
 from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
 from ..graphs.panel_spec import PanelSpec
-from ..graphs.screening import screen
+from ..graphs.screening import gate_of
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
+from ..judges.schema import ABSTAINED
 from ..panel import Panel, opened
 from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
@@ -30,7 +32,8 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
-from .families import AttackFamily, load_families
+from .datamarking import MARKED_FOLDER, MARKED_STAGE, add_datamarking
+from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
@@ -55,8 +58,9 @@ def attack(
             eight built-in responses when left out.
         panel: who judges; the embedded baseline when left out.
         on_progress: as of `Panel.score_many`.
-        options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
-            neutralise, level, alpha, columns, limit, out, resume, max_cost.
+        options: as in `AttackConfig`: families, corpus, strings, placements, texts, threshold,
+            controls, neutralise, search, search_model, try_datamark, margin, level, alpha, columns,
+            limit, out, resume, max_cost, and others.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -66,7 +70,7 @@ def attack(
     """
     with opened(panel) as spec:
         config = AttackConfig.checked(**options)
-        return run_job(AttackJob(spec, responses, config, on_progress=on_progress))
+        return run_job(attack_job(spec, responses, config, on_progress=on_progress))
 
 
 async def aattack(
@@ -74,7 +78,22 @@ async def aattack(
 ) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
     config = AttackConfig.checked(**options)
-    return await run_async(AttackJob(panel.spec, responses, config, on_progress=on_progress).run())
+    job = attack_job(panel.spec, responses, config, on_progress=on_progress)
+    return await run_async(job.run())
+
+
+def attack_job(
+    panel: PanelSpec, responses: Any, config: AttackConfig, *, on_progress: OnProgress = None
+) -> AttackJob:
+    """The job that the options describe: with a search for texts before it, or without.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+    """
+    from .search import SearchJob
+
+    kind = SearchJob if config.search else AttackJob
+    return kind(panel, responses, config, on_progress=on_progress)
 
 
 def rescore(
@@ -186,7 +205,18 @@ class AttackJob(PanelStage[AttackRun]):
             InputError: everything wrong with the input, before anything is spent.
         """
         self.attack_config = config = config or AttackConfig()
-        families = load_families(config.families or None, config.corpus)
+        if config.try_datamark:
+            if panel.judge_prompt.datamark:
+                raise InputError("--try-datamark: leave datamark off, both ways are scored")
+            self.stages = (*self.stages, MARKED_STAGE)
+        notices: list[str] = []
+        families = config.load_families()
+        if ABSTAINED not in panel.judge_prompt.schema.keys:
+            unable = [family.id for family in families if family.asks == "abstain"]
+            families = tuple(family for family in families if family.asks != "abstain")
+            if unable:
+                told = f"judges cannot abstain in the mode {panel.judge_prompt.mode}"
+                notices.append(f"{told}, left out: {', '.join(unable)}")
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
             trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
@@ -195,8 +225,9 @@ class AttackJob(PanelStage[AttackRun]):
         if not tried:
             raise InputError("no family has a text for the placements chosen")
         self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
+        self.tested_families = self.families
         left_out = [family.id for family in families if family.id not in tried]
-        notices = list(self.dataset.notices)
+        notices += self.dataset.notices
         if left_out:
             notices.append(f"no text for the placements chosen, left out: {', '.join(left_out)}")
         name = f"attack-{Path(self.dataset.name).stem}" if responses is not None else "attack"
@@ -208,14 +239,50 @@ class AttackJob(PanelStage[AttackRun]):
                 "responses_sha256": fingerprint(self.dataset.rows),
                 "families": {family.id: family.sha256 for family in families},
                 "plan": config.plan,
+                **self.more_identity(),
             },
             name=name,
             on_progress=on_progress,
         )
 
+    def more_identity(self) -> dict[str, Any]:
+        """What else makes the run this run."""
+        return {}
+
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""
         return response_rows(self.trials, self.dataset.rows)
+
+    async def dry_run(self) -> DryRun:
+        """Calls, tokens and cost of judging the responses, with datamarking too where it is tried.
+
+        The marks need tokens of their own.
+        """
+        plain = await super().dry_run()
+        if not self.attack_config.try_datamark:
+            return plain
+        marked = estimate_scoring(self._marked_panel, ResponseSource(self.response_rows()))
+        stages = tuple(replace(one, stage=MARKED_STAGE) for one in marked.stages)
+        return plain.followed_by(replace(marked, stages=stages, assumptions=(), notices=()))
+
+    async def run_stages(self, client: Client) -> Estimates:
+        """As of every such job, and the same responses once more with datamarking."""
+        if self.attack_config.try_datamark:
+            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
+            marked = self._marked_panel, self.response_rows(), MARKED_FOLDER
+            await score_within(self, MARKED_STAGE, *marked)
+            doing(ESTIMATING)
+            return self.estimate_scores(self.path / PANEL_FOLDER)
+        return await super().run_stages(client)
+
+    @property
+    def _marked_panel(self) -> PanelSpec:
+        """The panel, with a mark before every word of a response."""
+        wording = replace(self.panel.judge_prompt, datamark=True)
+        judges = self.panel.judges.items()
+        return replace(
+            self.panel, judges={name: replace(one, judge_prompt=wording) for name, one in judges}
+        )
 
     def estimate_scores(self, folder: Path | None) -> Estimates:
         """The figures of the attack."""
@@ -223,16 +290,21 @@ class AttackJob(PanelStage[AttackRun]):
         schema = panel.judge_prompt.schema
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
-        return effects.estimate(
-            self.trials,
-            self.dataset.rows,
-            {family.id: family.asks for family in self.families},
-            effects.read_panel_scores(folder, ids, panel.criteria),
-            self.attack_config,
-            scale=(schema.low, schema.high),
-            quorum=panel.quorum,
-            worth=panel_worth(folder),
-        )
+        asks = {family.id: family.asks for family in self.tested_families}
+        scores = effects.read_panel_scores(folder, ids, panel.criteria)
+        found = effects.estimate(
+            self.trials, self.dataset.rows, asks, scores, self.attack_config,
+            scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
+        )  # fmt: skip
+        if self.attack_config.try_datamark:
+            marked = effects.read_panel_scores(
+                self.path / MARKED_FOLDER, ids, panel.criteria, scores.judges
+            )
+            add_datamarking(
+                found, self.trials, self.dataset.rows, asks, scores, marked, self.attack_config,
+                scale=(schema.low, schema.high), quorum=panel.quorum,
+            )  # fmt: skip
+        return found
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an attack."""
@@ -241,7 +313,10 @@ class AttackJob(PanelStage[AttackRun]):
             "source": self.dataset.name,
             "notices": list(self.notices),
             "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
-            "families": {family.id: family.label for family in self.families},
+            "families": {family.id: family.label for family in self.tested_families},
+            "provenance": {
+                family.id: family.provenance for family in self.families if family.verbatim
+            },
             "panel": self.panel.describe(),
             "carried": list(CARRIED),
         }
@@ -273,10 +348,10 @@ class RescoreJob(PanelStage[RescoreRun]):
         with ResponseSource(responses, columns=config.columns, limit=config.limit) as source:
             summary = source.check()
             for row in source.rows():
-                if screen(row.response_text).gate is not None:
+                if gate_of(row.response_text) is not None:
                     self.n_screened += 1
                     continue
-                copy = neutralised(row.response_text)
+                copy = neutralised(row.response_text, panel.wording, row.prompt_text)
                 if copy.is_changed:
                     self.flagged.append((row, copy))
         self.name, self.n_responses = summary.name, summary.n_responses

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..graphs.screening import SENTENCES, Hit, find_hits
+from ..graphs.detectors import SENTENCES, Hit, PanelWording, find_hits
 
 REMOVED = "[…]"
 """Stands for a passage taken out; characters of no width leave nothing behind."""
@@ -42,17 +42,23 @@ class Neutralised:
         return bool(self.flags)
 
 
-def neutralised(text: str) -> Neutralised:
+def neutralised(text: str, wording: PanelWording | None = None, prompt: str = "") -> Neutralised:
     """The copy of a text in which every hit of a detector is taken out.
 
     A phrase that talks to a judge or claims a score goes with its whole sentence, a flood of blanks
     becomes a paragraph's end, everything else goes as far as the pattern reaches.
+
+    Args:
+        text: the text.
+        wording: what the judges of the panel are shown.
+        prompt: what was asked: what a text takes over from it stays.
     """
     flags: list[str] = []
     removed: list[str] = []
     pieces: list[str] = []
     done = 0
-    for start, end, names in _merged(_widened(text, hit) for hit in find_hits(text)):
+    hits = find_hits(text, wording, prompt)
+    for start, end, names in _merged(_widened(text, hit) for hit in hits):
         flags += [name for name in names if name not in flags]
         removed.append(text[start:end])
         pieces.append(text[done:start])

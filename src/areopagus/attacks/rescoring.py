@@ -17,7 +17,7 @@ from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_
 from ..aggregation.estimate import Estimate, undefined
 from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
-from ..graphs.screening import screen
+from ..graphs.screening import gate_of
 from ..records.estimates import Estimates, estimates_by, select
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
@@ -105,7 +105,7 @@ def read_rescored(
         if common.judges[at].any():
             original, neutral = (float(mean) for mean in common.means[:, at, 0])
             n_scored, reason = int(common.judges[at].sum()), None
-        elif screen(copy.text).gate is not None:
+        elif gate_of(copy.text) is not None:
             reason = "nothing is left to judge once the passages are taken out"
         told = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed
         found.append(Rescored(*told, original, neutral, n_scored, n_judges, reason))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ..records.estimates import Estimates, estimates_by, select
+from ..records.estimates import ESTIMATES_FILE, Estimates, estimates_by, select
 from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..records.run_folder import SCORES_FILE
 from ..reports.panel_answer import panel_worth
@@ -70,7 +70,10 @@ class AttackRun(_AuditRun):
         """
         from ..calibrated import people_told
         from .document import attack_document
+        from .search_report import unfinished_search
 
+        if "search" in self.record and not (self.path / ESTIMATES_FILE).is_file():
+            return unfinished_search(self.record)
         people = people_told(self.path / PANEL_FOLDER)
         shown = attack_document(self.record, self.estimates, people=people)
         return self.checked(shown) if self.readings() else shown

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from ..errors import InputError, InputFault
 from ..formats import units
-from ..graphs.screening import Screening, screen
+from ..graphs.screening import GATES, Screening, screen
 from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore
 from ..records.tables import read_scores, read_texts
 from .config import AttackConfig
@@ -78,7 +78,8 @@ def trials(
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
     """
     written = {
-        family.id: texts_of(family, _values(family, schema))[: config.texts] for family in families
+        family.id: texts_of(family, values_of(family, schema))[: config.texts]
+        for family in families
     }
     for number, base in enumerate(bases):
         yield _trial(number, "clean", "", 0, None, base.response_text)
@@ -158,10 +159,16 @@ def stored_trials(folder: Path) -> tuple[list[Trial], list[BaseResponse]]:
                 text=int(row["attack_text"]),
                 placement=cast("Placement", placement) if placement else None,
                 response_text=text,
-                seen=screen(text),
+                seen=_recorded(row["flags"]),
             )
         )
     return found, dataset
+
+
+def _recorded(flags: str) -> Screening:
+    """What the panel's screen said, which knew the wording of its judges."""
+    names = tuple(flag for flag in flags.split() if flag != "repeated_text")
+    return Screening(names, next((flag for flag in names if flag in GATES), None))
 
 
 def fingerprint(bases: Sequence[BaseResponse]) -> str:
@@ -172,21 +179,24 @@ def fingerprint(bases: Sequence[BaseResponse]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(schema: OutputSchema[ParsedScore], value: int) -> str:
+def demanded_reply(
+    schema: OutputSchema[ParsedScore], value: int, *, abstained: bool = False
+) -> str:
     """A reply in the form that the judges use, with one value throughout."""
     reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in schema.keys else {}
     reply |= dict.fromkeys(schema.criteria, value)
     if ABSTAINED in schema.keys:
-        reply[ABSTAINED] = False
+        reply[ABSTAINED] = abstained
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+def values_of(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+    """What stands for each place in a family's texts."""
     demanded = schema.high if family.asks == "highest" else schema.low
     return {
         "high": str(schema.high),
         "low": str(schema.low),
-        "reply": demanded_reply(schema, demanded),
+        "reply": demanded_reply(schema, demanded, abstained=family.asks == "abstain"),
         "marker": GUESSED_MARKER,
     }
 

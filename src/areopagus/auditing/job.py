@@ -18,8 +18,9 @@ from ..audits.answers_table import (
     read_rows,
     written_rows,
 )
-from ..audits.audit import Audit, AuditItem
+from ..audits.audit import Audit, AuditItem, AuditOptions
 from ..audits.definition import Definition
+from ..audits.languages import ENGLISH, Language
 from ..audits.registry import find_audit, is_builtin, read_options
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from
@@ -102,6 +103,7 @@ class AuditJob(Job[AuditRun]):
         config = config or AuditConfig()
         self.audit = find_audit(audit)
         self.options = read_options(self.audit, options or {})
+        self.language = self.audit.language(self.options)
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
         if config.for_people is not None and not self.definition.for_people:
@@ -130,7 +132,7 @@ class AuditJob(Job[AuditRun]):
         identity: dict[str, Any] = {
             "kind": self.kind,
             "audit": self.definition.name,
-            "options": self.options.model_dump(mode="json"),
+            **_options_of(self.options, self.language),
             "items_sha256": self.plan.fingerprint,
             "repeats": config.repeats,
             "judges": settings_of(self.judges),
@@ -384,6 +386,15 @@ class AuditJob(Job[AuditRun]):
         if self.supplied is not None:
             self.supplied.close()
         await super().close()
+
+
+def _options_of(options: AuditOptions, language: Language) -> dict[str, Any]:
+    """The options, and another language than English: folders of earlier versions have none."""
+    chosen = options.model_dump(mode="json", exclude={"language"})
+    if language.id == ENGLISH:
+        return {"options": chosen}
+    named = options.language or language.id
+    return {"options": {**chosen, "language": named}, "language_sha256": language.sha256}
 
 
 def _identity(spec: BackendSpec) -> tuple[str, str]:
