@@ -250,7 +250,9 @@ _MORSE_SIGNS: Final = (
     ".-- -..- -.-- --.. ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----. .-.-.- "
     "--..-- ..--.."
 )
-_MORSE_LETTERS: Final = dict(zip(_MORSE_SIGNS.split(), f"{_ALPHABET}0123456789.,?", strict=True))
+_MORSE_LETTERS: Final[dict[str, str]] = dict(
+    zip(_MORSE_SIGNS.split(), f"{_ALPHABET}0123456789.,?", strict=True)
+)
 _MORSE_VARIETY: Final = 6
 """Signs that differ in what is read as Morse: rules of dots and dashes have fewer."""
 
