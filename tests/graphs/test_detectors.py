@@ -53,7 +53,10 @@ def test_demands_in_a_language_are_noticed_as_often_as_the_documentation_says(
     assert [text for text in texts["ordinary"] if find_hits(text)] == []
 
 
-@pytest.mark.parametrize(("form", "noticed"), [("chat_tokens", 30), ("marks", 18), ("replies", 16)])
+@pytest.mark.parametrize(
+    ("form", "noticed"),
+    [("chat_tokens", 30), ("marks", 18), ("replies", 16), ("other_aims", 22)],
+)
 def test_forms_are_noticed_as_often_as_the_documentation_says(
     form: str, noticed: int, wording: PanelWording
 ) -> None:
