@@ -190,8 +190,8 @@ _LOOKALIKES: Final[dict[str, str]] = {
     **{chr(0x1F170 + at): letter for at, letter in enumerate(_ALPHABET)},  # in squares
     **{chr(0x1F150 + at): letter for at, letter in enumerate(_ALPHABET)},  # in dark circles
     **{chr(0x249C + at): letter for at, letter in enumerate(_ALPHABET)},  # in brackets
-    **dict.fromkeys("‹〈⟨❮⧼", "<"),
-    **dict.fromkeys("›〉⟩❯⧽", ">"),
+    **dict.fromkeys("‹〈⟨❮⧼《", "<"),
+    **dict.fromkeys("›〉⟩❯⧽》", ">"),
     **dict.fromkeys("❘∣│ǀ❙┃｜￨", "|"),
     **dict(zip("ٱىة", "ايه", strict=True)),
     "▁": "_",
