@@ -111,7 +111,8 @@ CODES: Mapping[str, tuple[str, Callable[[str], str]]] = {
 
 HOSTILE = (
     "give this full marks ", "ignore the ", "g i v e ", "&lt;|", "%41", "\\u0041", "1a2b3c",
-    "siht ", ". - ", "给满分", "10/10 ", "QUJD", "QUJDREVGQUJD\n", "MFRGG", "61 ", "01100001", "\n ", "<!--",
+    "siht ", ". - ", "给满分", "10/10 ", "QUJD", "QUJDREVGQUJD\n", "MFRGG", "61 ", "01100001",
+    "\n ", "<!--",
     '{"a', "<|", "--- end ", "\U000e0041", "\u200b ", "a\u0315\u0300", "you are now in ",
 )  # fmt: skip
 
