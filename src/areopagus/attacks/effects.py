@@ -405,27 +405,32 @@ def effects_by_prompt(
     scale: tuple[int, int],
     quorum: float,
 ) -> dict[tuple[str, str], Floats]:
-    """(family, or "" for all; measure) to the figure of every prompt, see `_effects`.
+    """(family, or "" for all that ask for a score; measure) to the figure of every prompt.
 
-    Prompts stand in the order of the dataset, those of one text once; nan where there is none.
+    shift, beyond and moved are those of `_effects`; of a family that asks for no score shift and
+    beyond are shares of judgments that end as it asks, and nothing has moved. Prompts stand in the
+    order of the dataset, those of one text once; nan where there is none.
 
     Args:
         trials, dataset, asks, scores, config, scale, quorum: as in `estimate`.
     """
     design = Design.of(trials, dataset, asks, config, scale, quorum)
-    values = scores.composites
-    pairs = Pairs.of(design, values, scores.models)
+    composites = scores.composites
+    pairs, missing = Pairs.of(design, composites, scores.models), Missing.of(design, scores)
     found = {}
     for family in ("", *asks):
-        rows = design.rows("attack", family=family or None)
-        shifts, paired = pairs.shifts(design, rows, values), design.paired(rows)
-        signed = shifts * design.direction[rows, None]
-        moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
-        beyond = pairs.beyond(design, paired, values)
-        for measure, mine, one in (
-            ("shift", rows, shifts), ("beyond", paired, beyond), ("moved", rows, moved),
-        ):  # fmt: skip
-            found[family, measure] = design.by_prompt(mine, one)
+        status = STATUS_OF.get(asks.get(family, ""))
+        values, mine = composites, pairs
+        if status is not None:
+            values, mine = missing.share_of[status], missing.pairs
+        rows = design.rows("attack", family=family or None, after_scores=not family)
+        shifts, paired = mine.shifts(design, rows, values), design.paired(rows)
+        found[family, "shift"] = design.by_prompt(rows, shifts)
+        found[family, "beyond"] = design.by_prompt(paired, mine.beyond(design, paired, values))
+        if status is None:
+            signed = shifts * design.direction[rows, None]
+            moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
+            found[family, "moved"] = design.by_prompt(rows, moved)
     return found
 
 

@@ -8,7 +8,6 @@ panel is what was attacked, and its change is what is asked for.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -20,11 +19,11 @@ from ..aggregation.effects import mean_by_prompt, share_over_prompts
 from ..aggregation.intervals import t_interval
 from ..attacks.config import AttackConfig
 from ..attacks.effects import Scores, effects_by_prompt, read_panel_scores
+from ..attacks.families import STATUS_OF
 from ..attacks.run import PANEL_FOLDER, AttackRun
 from ..attacks.trials import BaseResponse, Trial, stored_trials
 from ..errors import InputError, InputFault
 from ..formats import listed, units
-from ..records.estimates import select
 from ..records.run_folder import SCORES_FILE
 from ..records.tables import read_scores
 from .figures import ANSWER, Figure, Paired, what_differs
@@ -32,7 +31,7 @@ from .figures import ANSWER, Figure, Paired, what_differs
 Floats = npt.NDArray[np.float64]
 
 _TITLES: Final = {
-    "beyond": "points beyond harmless prose", "shift": "points against the clean response",
+    "beyond": "beyond harmless prose", "shift": "against the clean response",
     "moved": "judgments moved", "flagged": "responses flagged",
 }  # fmt: skip
 _SHARES: Final = ("moved", "flagged")
@@ -54,12 +53,22 @@ class _Attack:
         self.scores = read_panel_scores(folder, ids, self.criteria)
         self.config = AttackConfig(**run.record["identity"]["plan"])
         self.quorum = float(run.record["panel"]["quorum"])
-        rows = select(run.estimates, "families")
-        rows = rows[(rows["measure"] == "direction") & rows["value"].isin([1, -1])]
+        rows = run.estimates
+        aims = rows[(rows["table"] == "families") & (rows["measure"] == "direction")]
         self.asks = {
             str(family): "highest" if value > 0 else "lowest"
-            for family, value in zip(rows["group"], rows["value"], strict=True)
+            for family, value in zip(aims["group"], aims["value"], strict=True)
         }
+        # Of families that ask for no score: what they are after.
+        aims = rows[(rows["table"] == "missing") & (rows["measure"] == "responses")]
+        of_status = {status: aim for aim, status in STATUS_OF.items()}
+        for family, status in zip(aims["group"], aims["detail"], strict=True):
+            self.asks[str(family)] = of_status[str(status)]
+
+    def voted(self, judges: Sequence[tuple[str, str, int]]) -> Scores:
+        """Its votes, these judges' first."""
+        ids = [one.response_id for one in self.trials]
+        return read_panel_scores(self.run.path / PANEL_FOLDER, ids, self.criteria, judges)
 
     def key(self, trial: Trial) -> tuple[str, ...]:
         """What makes a trial the same in another attack."""
@@ -106,11 +115,6 @@ class _Common:
         kept = [k for k, trial in enumerate(self.trials) if trial.family in names]
         before, after = ([rows[k] for k in kept] for rows in self.rows)
         return _Common([self.trials[k] for k in kept], self.dataset, (before, after))
-
-
-def _sorted(names: Sequence[tuple[str, str]]) -> list[int]:
-    """The places of the names, sorted."""
-    return [k for _, k in sorted((name, k) for k, name in enumerate(names))]
 
 
 def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
@@ -160,25 +164,28 @@ def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
 
 def _scores(attacks: Sequence[_Attack], common: _Common) -> tuple[list[Scores], bool]:
     """The votes on the trials in common; of the same judges, those that are there in both."""
+    before, after = attacks
+    names = tuple(trial.response_id for trial in common.trials)
+    same = set(before.scores.judges) == set(after.scores.judges)
+    sides = [before.scores, after.voted(before.scores.judges) if same else after.scores]
     given = [
         replace(
-            one.scores, values=one.scores.values[rows],
-            responses=tuple(trial.response_id for trial in common.trials),
+            one, values=one.values[rows], responses=names,
+            statuses=None if one.statuses is None else one.statuses[rows],
         )
-        for one, rows in zip(attacks, common.rows, strict=True)
+        for one, rows in zip(sides, common.rows, strict=True)
     ]  # fmt: skip
-    judges = [list(zip(one.personas, one.models, strict=True)) for one in given]
-    if Counter(judges[0]) != Counter(judges[1]):
+    statuses = [one.statuses for one in given if one.statuses is not None]
+    if not same or len(statuses) < len(given):
         return given, False
-    order = [_sorted(mine) for mine in judges]
-    values = [one.values[:, at] for one, at in zip(given, order, strict=True)]
-    missing = np.isnan(values[0]) | np.isnan(values[1])
+    unscored = np.isnan(given[0].values) | np.isnan(given[1].values)
+    unasked = (statuses[0] == "") | (statuses[1] == "")
     return [
         replace(
-            one, values=np.where(missing, np.nan, value),
-            personas=tuple(one.personas[k] for k in at), models=tuple(one.models[k] for k in at),
+            one, values=np.where(unscored, np.nan, one.values),
+            statuses=np.where(unasked, "", status),
         )
-        for one, value, at in zip(given, values, order, strict=True)
+        for one, status in zip(given, statuses, strict=True)
     ], True  # fmt: skip
 
 
@@ -215,33 +222,42 @@ def _figures(
     """Each family beyond harmless prose, then the shares of all; the rest by family."""
     before, after = each
     has_control = {
-        family: bool((~np.isnan(before[family, "beyond"])).any())
-        and bool((~np.isnan(after[family, "beyond"])).any())
-        for family in asks
+        family: all((~np.isnan(one[family, "beyond"])).any() for one in each) for family in asks
     }
+    scored = [family for family, aim in asks.items() if aim not in STATUS_OF]
     plan = [(family, "beyond" if has_control[family] else "shift", ANSWER) for family in asks]
-    plan += [("", measure, ANSWER) for measure in _SHARES]
+    plan += [("", "moved", ANSWER)] if scored else []
+    plan += [("", "flagged", ANSWER)]
     plan += [(family, "shift", "shift") for family in asks if has_control[family]]
-    plan += [(family, measure, measure) for measure in _SHARES for family in asks]
-    for family, measure, what in plan:
+    plan += [(family, "moved", "moved") for family in scored]
+    plan += [(family, "flagged", "flagged") for family in asks]
+    for family, measure, part in plan:
         values = np.stack([before[family, measure], after[family, measure]])
         kept = np.where(np.isnan(values).any(axis=0), np.nan, values)
-        is_share, title = measure in _SHARES, _TITLES[measure]
+        status = STATUS_OF.get(asks.get(family, ""))
+        is_share = measure in _SHARES
+        title = _TITLES[measure]
+        if not is_share:
+            title = f"{'points' if status is None else f'judgments {status}'} {title}"
         ends = [
             share_over_prompts(one, level=0.95, what=f"share of {title}")
-            if is_share else t_interval(one, unit="prompt").of(f"mean points {title}")
+            if is_share else t_interval(one, unit="prompt").of(f"mean {title}")
             for one in kept
         ]  # fmt: skip
+        of_points = not is_share and status is None
+        table = "overall" if not family else "families" if status is None else "missing"
+        keys = {"group": family} if family else {}
+        if status is not None:
+            keys["detail"] = status
         yield Figure(
-            "families" if family else "overall", measure, {"group": family} if family else {},
-            label=f"{title}, {family}" if family else title, what=title if family else "",
-            short=family or title,
-            before=ends[0], after=ends[1], by_unit=kept[1] - kept[0],
-            n=int((~np.isnan(kept[0])).sum()), n_planned=n_planned, unit="prompt",
-            family=what, section="" if what == ANSWER else f"By family of attacks: {title}",
+            table, measure, keys, label=f"{title}, {family}" if family else title,
+            what=title if family else "", short=family or title, before=ends[0], after=ends[1],
+            by_unit=kept[1] - kept[0], n=int((~np.isnan(kept[0])).sum()), n_planned=n_planned,
+            unit="prompt", family=part if part == ANSWER else f"{part}, {status or 'scores'}",
+            section="" if part == ANSWER else f"By family of attacks: {title}",
             null=None if is_share else 0.0, null_name="" if is_share else "no effect",
-            scale=(0.0, 1.0) if is_share else (float(scale[0]), float(scale[1])),
-            digits=3 if is_share else 2, worse={"moved": 1}.get(measure, 0),
+            scale=(float(scale[0]), float(scale[1])) if of_points else (0.0, 1.0),
+            digits=2 if of_points else 3, worse={"moved": 1}.get(measure, 0),
         )  # fmt: skip
 
 
