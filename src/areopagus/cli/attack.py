@@ -45,7 +45,7 @@ def attack(
     of the same length there. The report gives score shift, success rate, benign shift and the
     detectors' false alarms by family, place, persona, model and criterion.
     """
-    from ..attacks.job import attack_job
+    from ..attacks.calls import attack_job
     from .jobs import Manner, carry_out
 
     config = config_from(given, AttackConfig)
