@@ -88,8 +88,8 @@ def _list(config: AttackConfig, output: Output) -> int:
     from ..reports.document import Column, Table
 
     families = config.load_families()
-    rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
-    columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
+    rows = [(f.id, f.asks, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
+    columns = [Column(name, "id") for name in ("family", "asks for", "texts", "places", "what")]
     told = f"{units(len(rows), 'family', 'families')} of attack texts."
     output.show(listing("families", [told], [Table("", "Families", columns, rows)]))
     return 0
