@@ -50,7 +50,8 @@ def test_every_run_is_listed_with_its_answer_or_with_the_reason(
     assert pilot.respondents == ("alder", "birch", "cedar", "dogwood")
     assert (pilot.cost_usd, pilot.is_demonstration, pilot.is_comparable) == (0.0, True, True)
     assert found["pressed"].respondents == ("offline/respondent",)
-    assert not found["pressed"].is_comparable
+    compared = {run.kind for run in whole.values() if run.is_comparable}
+    assert compared == {"panel", "audit", "stress", "attack"}
     assert found[HOSTILE_NAME].kind == "panel"
 
 
