@@ -411,6 +411,7 @@ def test_patterns_of_a_language_file_are_checked(tmp_path: Path) -> None:
     for wrong, message in (
         (text.replace("option: [option]", "option: ['(option)']"), "no group that captures"),
         (text.replace("option: [option]", "option: ['option(']"), "must be a regular expression"),
+        (text.replace("exactly one of: {options}", "one of them", 1), "must hold {options}"),
     ):
         place.write_text(wrong, encoding="utf-8")
         with pytest.raises(InputError, match=message):
