@@ -90,10 +90,11 @@ class AuditOptions(BaseModel):
         named = language_of_files(given)
         if self.language is not None:
             found = find_language(self.language)
-        elif named is not None and named[0] not in known_languages():
-            raise no_rules(named[0], named[1])
         else:
-            found = find_language(definition.language if named is None else named[0])
+            code, where = named or (definition.language, definition.name)
+            if code not in known_languages():
+                raise no_rules(code, where)
+            found = find_language(code)
         own = (definition.language, *definition.also_in)
         if found.id not in own and not given:
             raise InputError(

@@ -528,6 +528,8 @@ class _Sections:
         named["respondent"] = {None: "all models" if self.is_several else self._only}
         if (chart := table.chart) is not None:
             given = chart.model_dump(exclude={"kind", "is_ranked"})
+            if chart.facets == "respondent" and not self.is_several:
+                given["facets"] = ""  # one drawing, which is also made for phones
             rows = self.estimates
             if chart.is_ranked and self.is_several:  # the models, and not their mean beside them
                 rows = rows[rows["respondent"].notna()]

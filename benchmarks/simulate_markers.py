@@ -132,7 +132,7 @@ def over_stories(found: Topics, stories: list[Story]) -> bool:
     for key in ("gender", "race", "city_income"):
         values = np.asarray([getattr(one, key) for one in stories])
         is_first = values == values[0]
-        p += stats.ttest_ind(shares[is_first], shares[~is_first], equal_var=False).pvalue.tolist()
+        p += stats.ttest_ind(shares[is_first], shares[~is_first], equal_var=False)[1].tolist()
     return bool((holm(p) <= 0.05).any())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -33,6 +34,10 @@ sys.dont_write_bytecode = False
 # Matrices of tests are small. Threads of the linear algebra would wait for each other's cores, as
 # several processes of tests share them: tests then take up to eight times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# As in a command (`own_process`): to look through all that is loaded for garbage again and again
+# takes a tenth of the suite's time.
+gc.set_threshold(20_000)
 
 # An example may take its time where others use the machine.
 settings.register_profile("any machine", deadline=None)

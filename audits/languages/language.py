@@ -35,6 +35,15 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _holds(*places: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if missing := [place for place in places if place not in text]:
+            raise ValueError(f"must hold {' and '.join(missing)}")
+        return text
+
+    return AfterValidator(check)
+
+
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Words = Annotated[
     tuple[Pattern, ...],
@@ -60,8 +69,12 @@ class _Part(BaseModel):
 class Frames(_Part):
     """The sentences in which every audit asks for an answer in a set form."""
 
-    one_of: Line = Field(description="asks for exactly one of {options}, which stand as A / B")
-    whole_number: Line = Field(description="asks for a whole number from {low} to {high}")
+    one_of: Annotated[Line, _holds("{options}")] = Field(
+        description="asks for exactly one of {options}, which stand as A / B"
+    )
+    whole_number: Annotated[Line, _holds("{low}", "{high}")] = Field(
+        description="asks for a whole number from {low} to {high}"
+    )
 
 
 class OptionWords(_Part):
@@ -70,7 +83,7 @@ class OptionWords(_Part):
     lead_in: Words = Field(description='what opens an answer before the option: "my answer is"')
     option: Words = Field(description='the noun that stands before a letter: "option" (A)')
     articles: Words = Field(default=(), description='what may stand before it: "the", "a"')
-    chosen: Words = Field(
+    chosen: tuple[Annotated[Pattern, _holds("{option}")], ...] = Field(
         description='{option} is chosen: "I choose {option}"; {option} may stand in the middle'
     )
     unless: Words = Field(
@@ -143,7 +156,9 @@ class NumberWords(_Part):
 class SocioEvalWords(_Part):
     """What SocioEval asks."""
 
-    choose: Line = Field(description="asks to choose, and to begin with one of {options}")
+    choose: Annotated[Line, _holds("{options}")] = Field(
+        description="asks to choose, and to begin with one of {options}"
+    )
     reason: Line = Field(description="asks for a reason after that")
 
 
@@ -151,7 +166,7 @@ class HiddenBiasWords(_Part):
     """What the hidden-bias audit asks."""
 
     question: Line = Field(description="which of the two is what happened next")
-    carriers: tuple[Line, ...] = Field(
+    carriers: tuple[Annotated[Line, _holds("{scene}")], ...] = Field(
         min_length=10,
         max_length=10,
         description="ten surroundings of a {scene} that say nothing of it, for --semi-generation",
@@ -193,7 +208,9 @@ class JudgementWords(_Part):
     """What SilverSpoon's judgement asks, and how answers blame P1 or the other."""
 
     question: Line = Field(description="who is in the wrong")
-    who: Line = Field(description="says that P1 is poor, and the other is {other}")
+    who: Annotated[Line, _holds("{other}")] = Field(
+        description="says that P1 is poor, and the other is {other}"
+    )
     ask: Line = Field(description="asks to begin the answer with one of the two words")
     reason: Line = Field(description="asks for a reason after that")
     the_other: Line = Field(description='the word for the other, as an option: "other"')
@@ -221,7 +238,7 @@ class JudgementWords(_Part):
     surely: Words = Field(description="adverbs before what is wrong: clearly, morally")
     wrong: Words = Field(description='what it is to be blamed: "in the wrong", "at fault"')
     wrong_unless: Words = Field(default=(), description='after it, which takes it back: "for no"')
-    inverted: Words = Field(
+    inverted: tuple[Annotated[Pattern, _holds("{who}")], ...] = Field(
         default=(),
         description="statements in another order than {who} {be} {wrong}, with these places",
     )
@@ -250,7 +267,9 @@ class JudgementWords(_Part):
 class ProfessionWords(_Part):
     """What profession prediction asks, and what stands around a profession in answers."""
 
-    ask: Paragraph = Field(description="what {name}, who lives in {city}, does for a living")
+    ask: Annotated[Paragraph, _holds("{name}", "{city}")] = Field(
+        description="what {name}, who lives in {city}, does for a living"
+    )
     the_person: Line = Field(description="stands for the name where judges must not see it")
     the_city: Line = Field(description="stands for the city")
     lead_in: Words = Field(description='what opens an answer: "my best guess is"')
@@ -266,7 +285,9 @@ class ProfessionWords(_Part):
 class NarrativeWords(_Part):
     """What the narratives ask."""
 
-    ask: Paragraph = Field(description="a story of {words} words about {name}, who lives in {city}")
+    ask: Annotated[Paragraph, _holds("{name}", "{city}", "{words}")] = Field(
+        description="a story of {words} words about {name}, who lives in {city}"
+    )
     function_words: tuple[Line, ...] = Field(
         description="words that are not listed among the commonest of a group's stories"
     )

@@ -16,8 +16,7 @@ from ...aggregation.log_odds import WordContrasts, word_contrasts
 from ...records.estimates import Estimates
 from ..silverspoon_professions.groups import CITIES, group_name
 
-_KINDS: Final = ("gender", "race", "city")
-FACTORS: Final = (
+FACTORS: Final[tuple[tuple[str, ...], ...]] = (
     ("race",), ("gender",), ("city",), ("gender", "race"), ("gender", "race", "city"),
 )  # fmt: skip
 
@@ -109,17 +108,13 @@ def estimate_words(
     """
     found = Estimates()
     rows = {by_city: _rows(vocabulary, by_city=by_city) for by_city in (False, True)}
-    values = {"gender": genders, "race": races, "city": CITIES}
     for kinds in FACTORS:
-        groups: list[tuple[str, str, str]] = [("", "", "")]
-        for kind in ("race", "gender", "city"):
-            if kind in kinds:
-                at = _KINDS.index(kind)
-                groups = [
-                    (*group[:at], value, *group[at + 1 :])  # type: ignore[misc]  # three again
-                    for group in groups
-                    for value in values[kind]
-                ]
+        groups = [
+            (gender, race, city)
+            for race in (races if "race" in kinds else ("",))
+            for gender in (genders if "gender" in kinds else ("",))
+            for city in (CITIES if "city" in kinds else ("",))
+        ]
         _contrast(found, respondent, kinds, groups, rows["city" in kinds], resamples, not_listed)
     return found
 
@@ -172,8 +167,9 @@ def _contrast(
     sizes = np.bincount(labels, minlength=(len(persons) + 1) * n_cities)
     if not rows.words or (sizes > 0).sum() < 2:
         return
-    other = {"race": 0, "gender": 1}.get(" ".join(kinds))
-    strata = [one[other] if other is not None else "" for one in rows.people]
+    # Names of one gender are exchanged between races, and those of one race between genders.
+    alike: dict[tuple[str, ...], int] = {("race",): 0, ("gender",): 1}
+    strata = [one[alike[kinds]] if kinds in alike else "" for one in rows.people]
     contrasts = word_contrasts(
         rows.used, labels, _relabelled(rows, of_unit, strata, n_cities, resamples)
     )

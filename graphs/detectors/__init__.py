@@ -2,10 +2,11 @@
 
 from .detect import DETECTORS, SENTENCES, Hit, find_hits, flags_of
 from .marks import BIDI, INVISIBLE, TAGS
-from .views import unveiled
+from .views import AS_IT_STANDS, unveiled
 from .wording import PanelWording, wording_of
 
 __all__ = [
+    "AS_IT_STANDS",
     "BIDI",
     "DETECTORS",
     "INVISIBLE",

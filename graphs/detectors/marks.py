@@ -78,9 +78,9 @@ FORMS: Final = (
     Form(
         "marker_lookalike",
         "a mark around a text",
-        (("<<",),),
+        (("<<", "< <"),),
         re.compile(
-            rf"<{{2,4}}\s{{0,8}}/?\s{{0,3}}(?:{_EDGE}\s{{1,8}}(?:of\s{{1,8}})?)?"
+            rf"(?:<\s?){{2,4}}\s{{0,8}}/?\s{{0,3}}(?:{_EDGE}\s{{1,8}}(?:of\s{{1,8}})?)?"
             rf"{_JUDGED}\b[^>\n]{{0,80}}>{{0,4}}"
         ),
     ),
@@ -105,10 +105,10 @@ FORMS: Final = (
     Form(
         "marker_lookalike",
         "an end or beginning of a text in brackets",
-        (("[",), ("end", "begin", "start")),
+        (("[", "{"), ("end", "begin", "start")),
         re.compile(
-            rf"\[\s{{0,3}}/?{_EDGE}[\s_]{{1,3}}(?:of[\s_]{{1,3}})?(?:the[\s_]{{1,3}})?"
-            rf"(?:[a-z]{{1,20}}[\s_]{{1,3}})?{_JUDGED}\s{{0,3}}\]"
+            rf"[\[{{]\s{{0,3}}/?{_EDGE}[\s_]{{1,3}}(?:of[\s_]{{1,3}})?(?:the[\s_]{{1,3}})?"
+            rf"(?:[a-z]{{1,20}}[\s_]{{1,3}})?{_JUDGED}\s{{0,3}}[\]}}]"
         ),
     ),
     Form(

@@ -25,7 +25,7 @@ from .views import View, folded
 Kind = Literal[
     "give", "give_last", "gave", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
     "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void", "hail", "judge",
-    "deserves", "role",
+    "deserves", "role", "reply",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
 
@@ -60,7 +60,7 @@ class Language(Document):
         "the same, where it is a command only at the beginning or the end of a clause; rules: "
         "what is set aside; rubric: what only a judge has; void: is not in force; hail: what is "
         "said to somebody; judge: who judges; deserves: gets or has got; role: another role for "
-        "the judge, in full."
+        "the judge, in full; reply: what it is to answer instead of scores, in full."
     )
     version: Version
     provenance: Paragraph
@@ -96,6 +96,7 @@ RULES: Final = (
     Rule("addresses_judge", "asks for a score", ("order", "mark"), 40),
     Rule("addresses_judge", "talks to the judge", ("hail", "judge"), 40),
     Rule("addresses_judge", "gives the judge a role", ("role",), 160),
+    Rule("addresses_judge", "asks for another reply than scores", ("reply",), 160),
     Rule("addresses_judge", "says that the rubric is void", ("rubric", "void"), 90),
     Rule("score_claim", "a score on each criterion", ("number", "each"), 70),
     Rule("score_claim", "a score on each criterion", ("highest", "each"), 70),

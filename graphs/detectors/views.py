@@ -190,8 +190,8 @@ _LOOKALIKES: Final[dict[str, str]] = {
     **{chr(0x1F170 + at): letter for at, letter in enumerate(_ALPHABET)},  # in squares
     **{chr(0x1F150 + at): letter for at, letter in enumerate(_ALPHABET)},  # in dark circles
     **{chr(0x249C + at): letter for at, letter in enumerate(_ALPHABET)},  # in brackets
-    **dict.fromkeys("‹〈⟨❮⧼", "<"),
-    **dict.fromkeys("›〉⟩❯⧽", ">"),
+    **dict.fromkeys("‹〈⟨❮⧼《", "<"),
+    **dict.fromkeys("›〉⟩❯⧽》", ">"),
     **dict.fromkeys("❘∣│ǀ❙┃｜￨", "|"),
     **dict(zip("ٱىة", "ايه", strict=True)),
     "▁": "_",
@@ -250,7 +250,9 @@ _MORSE_SIGNS: Final = (
     ".-- -..- -.-- --.. ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----. .-.-.- "
     "--..-- ..--.."
 )
-_MORSE_LETTERS: Final = dict(zip(_MORSE_SIGNS.split(), f"{_ALPHABET}0123456789.,?", strict=True))
+_MORSE_LETTERS: Final[dict[str, str]] = dict(
+    zip(_MORSE_SIGNS.split(), f"{_ALPHABET}0123456789.,?", strict=True)
+)
 _MORSE_VARIETY: Final = 6
 """Signs that differ in what is read as Morse: rules of dots and dashes have fewer."""
 

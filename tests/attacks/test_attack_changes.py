@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from test_attack import FAMILIES, Gullible, panel_on
+from test_attack import FAMILIES, Gullible, panel_on, vote
 
 import areopagus
-from areopagus.attacks import AttackRun, attack
+from areopagus.attacks import AttackRun, attack, load_families
 from areopagus.changes import Changes
 from areopagus.records.estimates import estimate_at
-from areopagus.testing import ProviderServer
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 
 def ran(folder: Path, judge: Gullible, *models: str) -> AttackRun:
@@ -67,3 +68,26 @@ def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_
     one = estimate_at(found.estimates, "families", "beyond, change", group="sabotage")
     assert one is not None
     assert one.value == 4.0
+
+
+def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_path: Path) -> None:
+    (family,) = load_families(["abstention"])
+    text = family.texts[0].strip()  # it has no places to fill
+
+    def judge(request: ServedRequest) -> ServedReply:
+        obeys = text in request.text_of("user")
+        return ServedReply(json.dumps({**json.loads(vote(5)), "abstained": obeys}))
+
+    runs = []
+    for name, one in (("one", judge), ("two", lambda request: ServedReply(vote(5)))):
+        (tmp_path / name).mkdir()
+        with ProviderServer(one) as server, panel_on(server, tmp_path / name, "judge") as panel:
+            runs.append(
+                attack(panel=panel, families=[family.id], texts=1, placements=("end",),
+                       out=tmp_path / name / "run")
+            )  # fmt: skip
+    found = areopagus.compare(*runs)
+    one = estimate_at(found.estimates, "missing", "beyond, change", detail="abstained")
+    assert one is not None
+    assert (one.value, one.n, one.verdict) == (-1.0, 8, "changed")
+    assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()

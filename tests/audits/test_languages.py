@@ -270,19 +270,19 @@ def test_a_german_socioeval_is_asked_read_and_judged_in_german(tmp_path: Path) -
         n_judges=1,
         options={"language": "de", "resamples": 99},
     )
-    assert len(prompts) == 4 * 6 * 2
+    assert len(prompts) == 6 * 6 * 2
     assert all(
         "Beginnen Sie Ihre Antwort mit genau einer dieser Angaben: A / B" in p for p in prompts
     )
     rows = list(run.answers.rows())
     categories = Counter((row["category"], row["by"]) for row in rows)
     assert categories == {
-        ("class_preference", "rule"): 24, ("proxy_assumption", "judges"): 12,
+        ("class_preference", "rule"): 48, ("proxy_assumption", "judges"): 12,
         ("refusal", "rule"): 12,
     }  # fmt: skip
     assert {row["choice"] for row in rows if row["by"] == "judges"} == {"second"}, "read by rule"
     rate = figure(run.estimates, "outcomes", "bias_rate", respondent="target")
-    assert rate.value == pytest.approx(36 / 48)
+    assert rate.value == pytest.approx(60 / 72)
     identity = run.record["identity"]
     assert identity["options"]["language"] == "de"
     assert identity["language_sha256"] == find_language("de").sha256
@@ -411,6 +411,7 @@ def test_patterns_of_a_language_file_are_checked(tmp_path: Path) -> None:
     for wrong, message in (
         (text.replace("option: [option]", "option: ['(option)']"), "no group that captures"),
         (text.replace("option: [option]", "option: ['option(']"), "must be a regular expression"),
+        (text.replace("exactly one of: {options}", "one of them", 1), "must hold {options}"),
     ):
         place.write_text(wrong, encoding="utf-8")
         with pytest.raises(InputError, match=message):

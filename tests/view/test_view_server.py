@@ -203,7 +203,7 @@ def test_files_of_somebody_else_are_not_overwritten(few: Path, tmp_path: Path) -
     with pytest.raises(InputError, match="holds other files"):
         write_view(few, tmp_path / "site")
     assert (tmp_path / "site" / "index.html").read_text() == "mine"
-    with pytest.raises(InputError, match="is no panel run with figures"):
+    with pytest.raises(InputError, match="is no run in the list that can be compared"):
         write_view(few, tmp_path / "other", compare=[("pilot", "nothing")])
     assert not (tmp_path / "other").exists()
 

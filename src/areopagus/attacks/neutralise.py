@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..graphs.detectors import SENTENCES, Hit, PanelWording, find_hits
+from ..graphs.detectors import AS_IT_STANDS, SENTENCES, Hit, PanelWording, find_hits
 
 REMOVED = "[…]"
 """Stands for a passage taken out; characters of no width leave nothing behind."""
@@ -30,11 +30,13 @@ class Neutralised:
         text: the copy; the text itself where nothing was noticed.
         flags: what was taken out, in the order of the text.
         removed: the passages taken out, as they stood.
+        found: what each hit is, each once, with how it was written where that hid it.
     """
 
     text: str
     flags: tuple[str, ...]
     removed: tuple[str, ...]
+    found: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -68,7 +70,10 @@ def neutralised(text: str, wording: PanelWording | None = None, prompt: str = ""
             pieces.append(REMOVED)
         done = end
     pieces.append(text[done:])
-    return Neutralised("".join(pieces), tuple(flags), tuple(removed))
+    found = dict.fromkeys(
+        hit.about if hit.written == AS_IT_STANDS else f"{hit.about} ({hit.written})" for hit in hits
+    )
+    return Neutralised("".join(pieces), tuple(flags), tuple(removed), tuple(found))
 
 
 def _widened(text: str, hit: Hit) -> tuple[int, int, str]:

@@ -20,7 +20,7 @@ from ..audits.answers_table import (
 )
 from ..audits.audit import Audit, AuditItem, AuditOptions
 from ..audits.definition import Definition
-from ..audits.languages import ENGLISH, Language
+from ..audits.languages import ENGLISH, LANGUAGES, Language
 from ..audits.registry import find_audit, is_builtin, read_options
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from
@@ -202,6 +202,9 @@ class AuditJob(Job[AuditRun]):
 
     def _notices(self) -> tuple[str, ...]:
         found = list(self.audit.notices(self.options))
+        found += LANGUAGES.hiding([self.language.id])
+        if self.language.id != ENGLISH:
+            found.append(f"asked in {self.language.label}; its rules read the answers")
         found += self.supplied.notices if self.supplied is not None else ()
         if self.definition.takes_judges and not self.judges and self.target_names:
             found.append(
@@ -391,7 +394,8 @@ class AuditJob(Job[AuditRun]):
 def _options_of(options: AuditOptions, language: Language) -> dict[str, Any]:
     """The options, and another language than English: folders of earlier versions have none."""
     chosen = options.model_dump(mode="json", exclude={"language"})
-    if language.id == ENGLISH:
+    is_named = options.language not in (None, ENGLISH)
+    if language.id == ENGLISH and not is_named and LANGUAGES.find(ENGLISH).is_builtin:
         return {"options": chosen}
     named = options.language or language.id
     return {"options": {**chosen, "language": named}, "language_sha256": language.sha256}

@@ -12,7 +12,6 @@ from .options import (
     chosen,
     config_options,
     dry_run_options,
-    ledger_option,
     report_options,
 )
 
@@ -34,7 +33,11 @@ from .options import (
     help="Folder with persona files of the run; repeatable.",
 )
 @click.option("--rubric", metavar="NAME|FILE", help="The rubric of the run, where it is a file.")
-@ledger_option
+@click.option(
+    "--ledger",
+    metavar="PATH|URL",
+    help="Store of paid calls. Default: the run's, where that is a file here.",
+)
 @report_options
 @dry_run_options
 def judges(

@@ -27,7 +27,7 @@ DEFAULT_FOLDER = "runs"
 @click.option("--static", "out", metavar="OUT", help="Write the same as files to publish, and end.")
 @click.option(
     "--compare", nargs=2, multiple=True, metavar="RUN RUN",
-    help="With --static: two panel runs that get a page of their own; repeatable.",
+    help="With --static: two runs of one kind that get a page of their own; repeatable.",
 )  # fmt: skip
 def view(
     folder: str | None,
@@ -40,7 +40,7 @@ def view(
     """Show all runs under FOLDER on a page.
 
     Lists runs of every kind with their headlines, follows those at work,
-    compares two panel runs, and opens any answer. FOLDER is runs/ where that is
+    compares two of one kind, and opens any answer. FOLDER is runs/ where that is
     there, else this folder; it is only read, and served to this machine alone.
     """
     place = folder or (DEFAULT_FOLDER if Path(DEFAULT_FOLDER).is_dir() else ".")

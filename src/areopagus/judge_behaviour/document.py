@@ -69,6 +69,7 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
             section
             for section in (
                 Section("biases", "Each bias", found.biases(), "summary"),
+                Section("missing", "What is missing", found.missing()),
                 Section("consistency", "Consistency of each judge", found.consistency()),
                 Section("criteria", "Criteria: place and halo", found.criteria()),
                 Section("models", "By model", found.models()),
@@ -123,10 +124,6 @@ class _Judges:
         if inside:
             labels = "; ".join(bias.label for bias in inside)
             yield f"Inside ±{self.margin:g} points: {labels}."
-        rest = [b for b in self._with("undecided") if b.unit]
-        if shown and rest:
-            labels = "; ".join(bias.label for bias in rest)
-            yield f"Not shown, which is not absence: {labels}."
 
     def _widest(self) -> str:
         rows = [(OF_ID[n], one) for n, one in self.found.items() if one.has_interval]
@@ -159,12 +156,12 @@ class _Judges:
             yield "prompts", f"{units(n_prompts, 'prompt')}: intervals are wide, little is shown"
         tested = sum(not math.isnan(one.p_adjusted) for one in self.found.values())
         judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
-        told = f"{units(tested, 'bias', 'biases')} together (Holm), prompts as units; for these"
-        yield "tests", f"{told} {judges}"
+        judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
+        yield "tests", f"{units(tested, 'bias', 'biases')} together (Holm) over prompts; {judges}"
         if any(self.found[b.id].is_defined for b in BIASES if b.is_association):
             stored = [b.label for b in BIASES if b.is_association and self.found[b.id].is_defined]
-            yield "association", f"no cause: {', '.join(stored)}"
-        yield "people", "a shift is no error: whom people side with is not measured"
+            yield "association", f"of stored scores, no cause: {', '.join(stored)}"
+        yield "not shown", "is not absence; and a shift is no error: people were not asked"
 
     def _probes(self) -> list[tuple[Mapping[str, Any], dict[str, Estimate]]]:
         return list(estimates_by(select(self.estimates, "probes"), ["item"]))
@@ -190,31 +187,28 @@ class _Judges:
         told = "Points (halo: correlations), 95% intervals over prompts"
         told += "." if self.margin is None else f"; small: inside ±{self.margin:g}."
         rows: list[list[Scalar | Cell]] = []
-        reasons: dict[str, list[str]] = {}
         for bias in sorted(BIASES, key=lambda one: _place(self.found[one.id])):
             one = self.found[bias.id]
-            if not one.is_defined:
-                reasons.setdefault(said(one.reason), []).append(bias.label)
-                continue
-            is_shown = (one.verdict or "").startswith("differs")
-            rows.append(
-                [
-                    bias.label, Cell(one, is_bold=is_shown), _n_of(one),
-                    FOUND.get(one.verdict or "", ""),
-                ]
-            )  # fmt: skip
-            if one.reason:
-                reasons.setdefault(said(one.reason), []).append(bias.label)
-        notes = [f"{'; '.join(labels)}: {why}." for why, labels in reasons.items()]
+            if one.is_defined:
+                is_shown = (one.verdict or "").startswith("differs")
+                found = FOUND.get(one.verdict or "", "")
+                rows.append([bias.label, Cell(one, is_bold=is_shown), found, _n_of(one)])
+        missing = [bias.label for bias in BIASES if not self.found[bias.id].is_defined]
+        notes = [f"Not estimated, the report says why: {'; '.join(missing)}."] if missing else []
         columns = [
             Column("what", "id"), Column("effect", "estimate", is_signed=True),
-            Column("prompts"), Column("found"),
+            Column("found"), Column("prompts"),
         ]  # fmt: skip
-        if rows:
-            parts.append(Table(told, "Each bias", columns, rows, notes=notes))
-        else:
-            parts.append(Points([("None:", note) for note in notes]))
-        return parts
+        return [*parts, Table(told, "Each bias", columns, rows, notes=notes)]
+
+    def missing(self) -> list[Part]:
+        """Why figures or intervals are missing."""
+        rows = [
+            [bias.label, said(one.reason)] for bias in BIASES if (one := self.found[bias.id]).reason
+        ]
+        columns = [Column("what", "id"), Column("why", "wide")]
+        caption = "Why there is no figure, or no interval."
+        return [Table(caption, "What is missing", columns, rows)] if rows else []
 
     def consistency(self) -> list[Part]:
         """How far a judge agrees with itself."""

@@ -123,8 +123,8 @@ class ViewApp:
     async def _comparison(self, request: web.Request) -> web.StreamResponse:
         first = await self._wanted(request.match_info["first"])
         second = await self._wanted(request.match_info["second"])
-        if not (first.is_comparable and second.is_comparable):
-            raise web.HTTPNotFound(reason="panel runs with figures are compared")
+        if not (first.is_comparable and second.is_comparable and first.kind == second.kind):
+            raise web.HTTPNotFound(reason="two runs of one kind, with figures, are compared")
         return _page(await self._in(self._making, self._pages.of_comparison, first, second))
 
     async def _wanted(self, run_id: str) -> ListedRun:

@@ -53,7 +53,7 @@ def write_view(
     Args:
         folder: under which runs lie.
         out: a new or empty folder, or one that was written so before.
-        compare: pairs of panel runs, by their paths, that get a page of their own.
+        compare: pairs of runs of one kind, by their paths, that get a page of their own.
 
     Raises:
         InputError: there is no such folder or run, or `out` holds other files.

@@ -126,7 +126,7 @@ function drawBar() {
   const names = pair.flatMap((run, at) => [at ? " with " : "", make("b", {}, visible(nameOf(run), { most: 60 }))]);
   const clear = make("button", { type: "button", class: "button" }, "clear");
   clear.addEventListener("click", () => { chosen.length = 0; draw(); });
-  let next = make("span", { class: "quiet" }, "choose a second panel run to compare");
+  let next = make("span", { class: "quiet" }, "choose a second run of its kind to compare");
   if (pair.length === 2) {
     const made = comparisons?.find((both) => both.includes(pair[0].id) && both.includes(pair[1].id));
     const [first, second] = made ?? pair.map((run) => run.id);
