@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,8 @@ from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
     import pyarrow as pa
 
@@ -163,36 +165,69 @@ def _rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def write_joined(
-    path: Path, given: Sequence[tuple[Path, str, str]], items: Collection[str]
-) -> None:
-    """Writes rows of several tables as one, those of a unit next to each other.
+class HeldAnswers(AnswersTable):
+    """The answers of one respondent in memory, of which parts can be taken.
 
-    Args:
-        path: of the new table.
-        given: table, whose rows are taken, and what this respondent is called from now on.
-        items: the items whose rows are taken.
-
-    Raises:
-        InputError: a table that cannot be read.
+    For figures that are computed anew without some of the units. There are no votes among them.
     """
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.compute as compute
-    import pyarrow.parquet as parquet
 
-    wanted, parts = pa.array(list(items)), []
-    for file, target, label in given:
+    def __init__(self, table: pa.Table, target: str) -> None:
+        """Takes the rows, with a number a prompt in the column `_PROMPT`."""
+        super().__init__("", (target,))
+        self.table = table
+
+    @classmethod
+    def read(cls, file: Path, target: str, label: str) -> HeldAnswers:
+        """The rows of a respondent, who is called by the label from now on.
+
+        Raises:
+            InputError: the table cannot be read.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as compute
+        import pyarrow.parquet as parquet
+
         with _opened(file):
-            table = parquet.read_table(file)
-        mine = compute.equal(table["target"], target)
-        table = table.filter(compute.and_(mine, compute.is_in(table["item_id"], wanted)))
+            table = parquet.read_table(file, filters=compute.field("target") == target)
         place = table.schema.get_field_index("target")
-        parts.append(table.set_column(place, "target", pa.array([label] * len(table), pa.string())))
-    whole = pa.concat_tables(parts, promote_options="default")
-    units, _ = pd.factorize(whole["unit"].to_pandas())
-    parquet.write_table(whole.take(pa.array(np.argsort(units, kind="stable"))), path)
+        table = table.set_column(place, "target", pa.array([label] * len(table), pa.string()))
+        prompts = compute.dictionary_encode(table["prompt_text"].combine_chunks()).indices
+        return cls(table.append_column(_PROMPT, prompts.cast(pa.int64())), label)
+
+    def only(self, mask: npt.NDArray[np.bool_]) -> HeldAnswers:
+        """These rows alone."""
+        import pyarrow as pa
+
+        return HeldAnswers(self.table.filter(pa.array(mask)), self.targets[0])
+
+    def rows(self, *names: str) -> Iterator[dict[str, Any]]:
+        """See `AnswersTable.rows`."""
+        yield from self._columns(names).to_pylist()
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.table)
+
+    def frames(self, *names: str) -> Iterator[pd.DataFrame]:
+        """All rows at once."""
+        if len(self.table):
+            yield self._columns(names).to_pandas()
+
+    def frame(self, columns: Sequence[str], *, with_prompts: bool = False) -> pd.DataFrame:
+        """See `AnswersTable.frame`."""
+        found: pd.DataFrame = self._columns(columns).to_pandas()
+        return found.assign(prompt=self.table[_PROMPT].to_numpy()) if with_prompts else found
+
+    def votes(self, *names: str) -> Iterator[dict[str, Any]]:
+        """None."""
+        yield from ()
+
+    def _columns(self, names: Sequence[str]) -> pa.Table:
+        return self.table.select(list(names)) if names else self.table.drop_columns([_PROMPT])
+
+
+_PROMPT = "_prompt"
 
 
 class _opened:  # noqa: N801 - reads as a statement

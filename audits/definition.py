@@ -122,11 +122,19 @@ class Outcome(_Part):
         description="also the value if all unread answers were at either end of the scale",
     )
     parts: bool = Field(default=False, description="also by part of the prompts, see `by`")
+    headline: bool = Field(
+        default=False, description="said first, though it is not the first of the outcomes"
+    )
     summary: bool = Field(
         default=False,
         description="shown in the summary, as the first outcome is, and those with `neutral`",
     )
     compare: bool = Field(default=False, description="also tests of whether models differ in it")
+    worse: Literal["more", "less", ""] = Field(
+        default="",
+        description="what is worse: more of it or less; left out, or with `neutral` "
+        "inside the scale: neither, or what is further from neutral",
+    )
     digits: int = 2
 
     @model_validator(mode="after")
@@ -167,6 +175,14 @@ class Change(_Part):
     within: tuple[Name, ...] = Field(description="the columns that are the same in both")
     unit: str = Field(default="question", description="what two such prompts are called")
     note: str = ""
+    lean: tuple[str, ...] = Field(
+        default=(),
+        description="values of the column whose share is taken in both prompts: which way it goes",
+    )
+    first: str = Field(
+        default="", description="with lean: the value of `across` less whose other it is taken"
+    )
+    lean_title: str = Field(default="lean", description="what that difference is called")
 
 
 class Contrast(_Part):
@@ -234,6 +250,9 @@ class Differences(_Part):
     title: Text = Field(description="what a difference is of: 'share taken for well paid'")
     more: Text = Field(description="what those with more of it are: 'taken for well paid more'")
     named: Mapping[str, str] = Field(default={}, description="what A and B are called")
+    summary: bool = Field(
+        default=True, description="drawn in the summary; else its table stands in the details"
+    )
     digits: int = 2
 
     def sides(self, factor: str) -> tuple[str, str]:

@@ -23,7 +23,6 @@ from .headline import (
     AuditView,
     Names,
     capital,
-    changes_told,
     headline,
     p_told,
     sentence,
@@ -86,39 +85,11 @@ def document(
     )
 
 
-def comparison(
-    definition: Definition,
-    record: Mapping[str, Any],
-    estimates: pd.DataFrame,
-    when: Mapping[str, tuple[str, str]],
-) -> Document:
-    """What is shown of two runs of an audit.
-
-    Args:
-        definition: of the later run.
-        record: what they have in common of run.json.
-        estimates: of both, every respondent as "NAME, after" and "NAME, before", or without its
-            name where there is one.
-        when: such a respondent to its name, and "after" or "before".
-    """
-    view = AuditView(definition, record, estimates)
-    sections = _Sections(view, when)
-    return Document(
-        title=f"{definition.title}: before and after",
-        kind="audit",
-        headline=list(changes_told(view)),
-        # What is said of single runs, and of several models, is left out.
-        trust=[one for one in trust(view) if one[0] not in ("readings", "direction")],
-        notices=[sentence(text) for text in record["result"].get("notices", ())],
-        sections=[*sections.all(), *sections.appendix()],
-    )
-
-
 class _Sections:
     """The tables and drawings."""
 
-    def __init__(self, view: AuditView, when: Mapping[str, tuple[str, str]] | None = None) -> None:
-        self.view, self.when = view, when or {}
+    def __init__(self, view: AuditView) -> None:
+        self.view = view
         self.definition, self.estimates = view.definition, view.estimates
         self.respondents, self.unit = view.respondents, view.unit
         self.is_several = len(view.respondents) > 1
@@ -128,31 +99,40 @@ class _Sections:
         found, outcomes = self.definition, self.definition.outcomes
         own = list(self._own_sections())
         first = [section for section in own if section.audience == "summary"]
+        in_detail: list[Section] = []
         for name, contrast in found.contrasts.items():
             largest = self._contrast_summary(name, contrast)
             yield from _section(name, capital(contrast.title), largest, audience="summary")
         for name, one in found.differences.items():
             largest = self._differences_summary(name, one)
-            yield from _section(name, capital(one.title), largest, audience="summary")
-        has_differences = bool(found.contrasts or found.differences)
+            if one.summary:
+                yield from _section(name, capital(one.title), largest, audience="summary")
+            else:
+                in_detail.extend(_section(name, capital(one.title), largest))
+        has_differences = bool(found.contrasts) or any(
+            one.summary for one in found.differences.values()
+        )
         has_picture = has_differences or any(
             isinstance(part, Chart) for section in first for part in section.parts
         )
         yield from first
-        # Beside differences the levels stand in the headline, and in the table of all outcomes.
-        levels = [] if has_differences else self._first_outcomes(has_picture=has_picture)
+        # Beside differences, or an audit's own first table, the levels stand in the headline, and
+        # in the table of all outcomes.
+        has_table = any(isinstance(part, Table) for section in first for part in section.parts)
+        is_told = has_differences or has_table
+        levels = [] if is_told else self._first_outcomes(has_picture=has_picture)
         yield from _section("outcomes", "Outcomes", levels, audience="summary")
         for name, contrast in found.contrasts.items():
             for place, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
                 yield from _section(f"{name}-{place}", heading, parts)
+        yield from in_detail
         yield from (section for section in own if section.audience != "summary")
         yield from _section("all-outcomes", "All outcomes", self._all_outcomes())
         yield from _section("shares", "Shares", self._shares())
         yield from _section("parts", "By part of the prompts", self._by_part())
         tests = [part for name, one in outcomes.items() for part in self._models(name, one)]
-        asked = "Has it changed?" if self.when else "Do the models differ?"
-        yield from _section("models", asked, tests)
-        if found.takes_judges and not self.when:
+        yield from _section("models", "Do the models differ?", tests)
+        if found.takes_judges:
             yield from _section("agreement", "Agreement of the two judges", self._agreement())
 
     def appendix(self) -> Iterator[Section]:
@@ -219,6 +199,11 @@ class _Sections:
         measures = [
             Measure(name, one.title, digits=one.digits if isinstance(one, Outcome) else 2)
             for name, one in named.items()
+        ]
+        measures += [
+            Measure(f"{name}_lean", one.lean_title, digits=2, is_signed=True)
+            for name, one in self.definition.changes.items()
+            if one.lean
         ]
         beside = [
             Measure(f"{name}{end}", f"{one.title}{said}", digits=one.digits)
@@ -430,9 +415,8 @@ class _Sections:
                     f"The {title} within each {word}.", named=named,
                 ),
             )  # fmt: skip
-        asked = f"Has the {title} changed?" if self.when else f"Do the models differ in {title}?"
         yield (
-            asked,
+            f"Do the models differ in {title}?",
             self._table(
                 f"{name}_models", {"respondent": "model", "baseline": "minus", "group": "group"},
                 [difference, holm, verdict],
@@ -544,39 +528,10 @@ class _Sections:
             if drawn is not None:
                 yield _ranked(drawn) if chart.is_ranked else drawn
         measures = [Measure(**one.model_dump()) for one in table.measures]
-        rows, heads, caption = self.estimates, dict(table.keys), table.caption
-        if self.when and not self._is_of_changes(table):
-            rows, measures = self._side_by_side(measures)
-            caption += " Before and after, each with its own interval: no test of the change."
-            if len(self.when) == 2:
-                heads.pop("respondent", None)
         if measures:
             yield from self._table(
-                table.table, heads, measures, caption, rows=rows, where=table.where,
-                named=named,
-            )  # fmt: skip
-
-    def _is_of_changes(self, table: TableView) -> bool:
-        """Whether its rows are differences of after and before."""
-        rows = select(self.estimates, table.table)
-        return "baseline" in table.keys and bool(rows["baseline"].isin(self.respondents).any())
-
-    def _side_by_side(self, measures: Sequence[Measure]) -> tuple[pd.DataFrame, list[Measure]]:
-        """Before and after as two columns of every measure, each with its interval."""
-        rows = self.estimates[self.estimates["respondent"].isin(self.when)]
-        places = [self.when[who] for who in rows["respondent"]]
-        rows = rows.assign(
-            respondent=[name for name, _ in places],
-            measure=[
-                f"{measure}, {when}"
-                for measure, (_, when) in zip(rows["measure"], places, strict=True)
-            ],
-        )
-        return rows, [
-            replace(one, name=f"{one.name}, {when}", title=f"{one.column.title}, {when}")
-            for one in measures
-            for when in ("before", "after")
-        ]
+                table.table, table.keys, measures, table.caption, where=table.where, named=named
+            )
 
 
 def _section(
@@ -584,7 +539,7 @@ def _section(
 ) -> Iterator[Section]:
     """The section, if there is something in it."""
     if found := list(parts):
-        yield Section(name, title, found, **more)
+        yield Section(name.replace("_", "-"), title, found, **more)
 
 
 def _ranked(chart: Chart) -> Chart:
@@ -610,4 +565,4 @@ def _test_told(test: Estimate) -> str:
     return f"{value}p {p_told(test.p)}{said}; {units(test.n, test.unit)}."
 
 
-__all__ = ["comparison", "document"]
+__all__ = ["document"]

@@ -107,6 +107,9 @@ def estimate(
             )  # fmt: skip
         for name, change in definition.changes.items():
             found.add("outcomes", name, changes(change, rows), respondent=respondent)
+            if change.lean:
+                way = lean(change, rows, definition.unit_word, definition.resamples)
+                found.add("outcomes", f"{name}_lean", way, respondent=respondent)
         for name, shares in definition.shares.items():
             column = rows[shares.of]
             for level in shares.levels:
@@ -209,8 +212,7 @@ def bounds(outcome: Outcome, values: Floats, statuses: pd.Series) -> tuple[Estim
 
 def changes(change: Change, rows: pd.DataFrame) -> Estimate:
     """The share of questions whose answer changes with `across`, in the first asking."""
-    first = rows[rows["repeat"] == 0]
-    answers = first.drop_duplicates([*change.within, change.across], keep="last")
+    answers = _first_asked(change, rows)
     by_question = answers.groupby(list(change.within), sort=False)[change.of]
     whole = by_question.agg(["size", "count", "nunique"])
     whole = whole[whole["size"] == 2]
@@ -219,6 +221,32 @@ def changes(change: Change, rows: pd.DataFrame) -> Estimate:
         return undefined(reason, unit=change.unit, method="share")
     known = whole[whole["count"] == 2]
     return wilson(int((known["nunique"] == 2).sum()), len(known), unit=change.unit).of("share")
+
+
+def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estimate:
+    """Which way answers change: share of `lean` where `across` is `first`, less that of the other.
+
+    In the first asking, over questions with an answer in both, the definition's unit being what is
+    independent.
+    """
+    answers = _first_asked(change, rows)
+    known = answers[answers[change.of].notna()]
+    wide = known.assign(_is=known[change.of].astype("string").isin(change.lean).astype(float))
+    wide = wide.pivot_table(
+        index=[*change.within, "_unit"], columns=change.across, values="_is", aggfunc="last"
+    )
+    others = [column for column in wide if column != change.first]
+    if change.first not in wide or len(others) != 1:
+        reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
+        return undefined(reason, unit=unit, method="difference of shares")
+    gaps = (wide[change.first] - wide[others[0]]).to_numpy(dtype=np.float64)
+    found = unit_difference(gaps, wide.index.get_level_values("_unit").tolist(), unit, resamples)
+    return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+
+
+def _first_asked(change: Change, rows: pd.DataFrame) -> pd.DataFrame:
+    first = rows[rows["repeat"] == 0]
+    return first.drop_duplicates([*change.within, change.across], keep="last")
 
 
 def status_counts(counts: Mapping[str, Mapping[str, int]]) -> Estimates:

@@ -13,7 +13,7 @@ import numpy as np
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import estimate, listed, listed_all, number, p_value, percent, said, units
-from ..records.estimates import estimate_of, estimates_by, select
+from ..records.estimates import estimates_by, select
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
 from .decisions import by_interval_alone, is_shown, is_too_small
@@ -127,23 +127,31 @@ class AuditView:
 
 def headline(view: AuditView) -> Iterator[str]:
     """Who is treated how and by how much, then how often the model does what is counted."""
+    outcomes = view.definition.outcomes
     told = [
+        *(_levels_told(view, name, one, known, is_tested=False) for name, one in outcomes.items()
+          if one.headline and (known := _known(view, name))),
         *(told for name, one in view.definition.contrasts.items()
           for told in _contrast_told(view, name, one)),
+        *(told for name, one in outcomes.items()
+          if one.neutral is not None for told in _preference_told(view, name, one)),
         *(told for name, one in view.definition.differences.items()
           for told in _differences_told(view, name, one)),
-        *(told for name, one in view.definition.outcomes.items()
-          if one.neutral is not None for told in _preference_told(view, name, one)),
     ]  # fmt: skip
     yield from told
     name, first = next(iter(view.definition.outcomes.items()), ("", None))
     if first is None or first.neutral is not None:
         return
-    known = {w: one for w, one in view.by_respondent("outcomes", name).items() if one.is_defined}
-    if known:
+    if known := _known(view, name):
         yield _levels_told(view, name, first, known)
     elif not told:
         yield "Nothing can be told: no answer has a value."
+
+
+def _known(view: AuditView, name: str) -> dict[str, Estimate]:
+    """Respondent to a defined outcome."""
+    found = view.by_respondent("outcomes", name)
+    return {who: one for who, one in found.items() if one.is_defined}
 
 
 @dataclass(frozen=True)
@@ -196,6 +204,10 @@ def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[
     if shown:
         yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
     rest = [claim for claim in claims if not is_shown(claim.found)]
+    if not one.summary and not all(is_too_small(claim.found) for claim in claims):
+        if not shown:
+            yield sentence(f"{one.more}: nobody is shown to be")
+        return
     where = f"in the {one.title}"
     yield from _rest_told(view, rest, "comparison", where, f"Not shown to differ {where}", "")
 
@@ -254,9 +266,21 @@ def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
 
 
 def _levels_told(
-    view: AuditView, name: str, outcome: Outcome, known: Mapping[str, Estimate]
+    view: AuditView,
+    name: str,
+    outcome: Outcome,
+    known: Mapping[str, Estimate],
+    *,
+    is_tested: bool = True,
 ) -> str:
-    """The first outcome of every model, or of those at the two ends."""
+    """The first outcome of every model, or of those at the two ends.
+
+    Args:
+        view: the figures.
+        name, outcome: which.
+        known: respondent to it.
+        is_tested: whether the test that models are alike is one of this outcome.
+    """
     ranked = sorted(known, key=lambda who: -known[who].value)
     shown = ranked if len(ranked) <= MOST_NAMED else [*ranked[:2], *ranked[-2:]]
     said = ", ".join(f"{who} {estimate(known[who], outcome.digits)}" for who in shown)
@@ -267,7 +291,7 @@ def _levels_told(
         n = view.counts.get("classified", 0)
         if unread > MOST_UNREAD * (n + unread):
             told += f", of the {n:,} answers that could be read and not of the {unread:,} others"
-    p = _p_of_models(view, name)
+    p = _p_of_models(view, name) if is_tested else np.nan
     if p == p:
         differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
         told += f"; {differ} (p {p_told(p)})"
@@ -334,57 +358,9 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
         yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
 
 
-# What has changed from before to after
-
-
-def changes_told(view: AuditView) -> Iterator[str]:
-    """What has changed, of everything that is tested, the largest first."""
-    definition, said = view.definition, []
-    for row in view.rows("models", "difference").to_dict("records"):
-        outcome = definition.outcomes[row["factor"]]
-        said.append((f"{outcome.title}{_whose(row)}", estimate_of(row), outcome.digits))
-    for name, contrast in definition.contrasts.items():
-        names = view.contrast_names(contrast)["group"]
-        for row in view.rows(f"{name}_models", "difference").to_dict("records"):
-            what = f"{contrast.title} of {names.get(row['group'], row['group'])}{_whose(row)}"
-            said.append((what, estimate_of(row), contrast.digits))
-    for table in definition.table_views:
-        if "baseline" not in table.keys:
-            continue
-        for one in table.measures:
-            if one.field != "estimate":
-                continue
-            rows = select(view.rows(table.table, one.name), table.table, **table.where)
-            rows = rows[rows["baseline"].isin(view.respondents)]
-            for row in rows.to_dict("records"):
-                part = f", {row['factor']}" if isinstance(row["factor"], str) else ""
-                title = one.title or one.name.replace("_", " ")
-                said.append((f"{title}{part}{_whose(row)}", estimate_of(row), one.digits))
-    changed = [one for one in said if _is_change(one[1])]
-    for what, figure, digits in sorted(changed, key=lambda one: -abs(one[1].value))[:6]:
-        rose = figure.value > 0
-        size = figure if rose else turned(figure)
-        yield sentence(f"{what} {'rose' if rose else 'fell'} by {estimate(size, digits)}")
-    if len(said) > len(changed):
-        rest = [one[0] for one in said if not _is_change(one[1])]
-        told = listed(rest, MOST_NAMED) if len(rest) <= MOST_NAMED else units(len(rest), "figure")
-        yield sentence(f"Not shown to have changed: {told}")
-
-
-def _is_change(found: Estimate) -> bool:
-    if found.covers(0):
-        return False
-    return is_shown(found) or (found.verdict is None and found.p_adjusted <= ALPHA)
-
-
 def turned(found: Estimate) -> Estimate:
     """The same difference, taken the other way round."""
     return replace(found, value=-found.value, low=-found.high, high=-found.low)
-
-
-def _whose(row: Mapping[Any, Any]) -> str:
-    name, _, when = str(row["respondent"]).rpartition(", ")
-    return f", {name}" if when and name else ""
 
 
 # Whether it can be trusted

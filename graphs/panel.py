@@ -352,7 +352,7 @@ def aggregate(
     from ..aggregation.ensemble import aggregate_panel
 
     schema = panel.judge_prompt.schema
-    criteria = schema.criteria
+    criteria = panel.criteria
     personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
     models = list(dict.fromkeys(judgment.model for judgment in judgments))
     scores = np.full((1, len(judgments), len(criteria)), np.nan)

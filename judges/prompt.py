@@ -6,7 +6,8 @@ in the user message, between marker lines. The persona stands in the system mess
 
 The marker carries a nonce that the writer of the texts could not foresee: an HMAC of them under a
 secret kept with the ledger. It does not occur in the texts, and is the same for every judge and on
-every rerun, so that prefix caches and the ledger work.
+every rerun, so that prefix caches and the ledger work. With `datamark` every word of the response
+carries a mark too; the system message names it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
@@ -22,6 +23,7 @@ from ..errors import InputError, InputFault
 from ..personas import Persona
 from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
+from .datamark import datamarked, mark_for
 from .models.request import Message
 from .schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore, judgment_schema, what_was_wrong
 from .templates import JudgeTemplate, fill, load_template, without
@@ -36,6 +38,12 @@ DEFAULT_ORDER: Order = "response_first"
 each order lets a prefix cache serve."""
 
 Rationale = Literal["none", "before"]
+
+_MARK = "\x00"
+"""Stands in a kept system message where the mark of each response goes."""
+
+CriterionCalls = Literal["together", "apart"]
+"""Whether one call asks for all criteria, or one for each."""
 
 ECHO_CHARACTERS = 1_000
 """Most characters of an unreadable reply that a judge is shown again."""
@@ -90,6 +98,11 @@ class JudgePrompt:
     """The wording of a panel: one template with one rubric, in one mode and order.
 
     A system message is put together once and then kept.
+
+    Attributes:
+        criterion_order: by how many places the criteria are rotated in the messages and the reply;
+            0 is the rubric's order. Results stand in the rubric's order in any case.
+        criterion_calls: see `CriterionCalls`; `apart` wants the mode `dimensions`.
     """
 
     rubric: Rubric
@@ -98,13 +111,18 @@ class JudgePrompt:
     rationale: Rationale = "none"
     anchors: bool = True
     template: JudgeTemplate = field(default_factory=load_template)
+    datamark: bool = False
+    criterion_order: int = 0
+    criterion_calls: CriterionCalls = "together"
     schema: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         single = self.mode != "dimensions"
+        if faults := self._faults():
+            raise InputError(faults)
         schema = judgment_schema(
-            (OVERALL,) if single else self.rubric.dimension_ids,
+            (OVERALL,) if single else self.asked.dimension_ids,
             self.rubric.scale.low,
             self.rubric.scale.high,
             abstained=not single,
@@ -112,15 +130,60 @@ class JudgePrompt:
         )
         object.__setattr__(self, "schema", schema)
 
-    def system(self, persona: Persona) -> str:
+    def mark(self, prompt: str, response: str, nonce: str) -> str:
+        """The mark before every word of the response; "" where the panel marks none."""
+        return mark_for(nonce, prompt, response) if self.datamark else ""
+
+    def _faults(self) -> list[InputFault]:
+        n = len(self.rubric.dimensions)
+        found = []
+        if not 0 <= self.criterion_order < n:
+            told = f"must be from 0 to {n - 1}: the rubric has {n} criteria"
+            found.append(InputFault("criterion_order", f"{told}, got {self.criterion_order}"))
+        if self.criterion_calls == "apart" and self.mode != "dimensions":
+            told = f"apart needs the mode dimensions: {self.mode} asks for one score"
+            found.append(InputFault("criterion_calls", told))
+        return found
+
+    @cached_property
+    def asked(self) -> Rubric:
+        """The rubric as judges read it: with its criteria rotated."""
+        turn, all_of_them = self.criterion_order, self.rubric.dimensions
+        if not turn:
+            return self.rubric
+        rotated = (*all_of_them[turn:], *all_of_them[:turn])
+        return self.rubric.model_copy(update={"dimensions": rotated})
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """What is scored, in the order of the results: the rubric's, or `overall`."""
+        return self.rubric.dimension_ids if self.mode == "dimensions" else (OVERALL,)
+
+    @cached_property
+    def parts(self) -> tuple[JudgePrompt, ...]:
+        """The wording of each call of a judgment: this one, or one for each criterion."""
+        if self.criterion_calls == "together":
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                rubric=self.rubric.model_copy(update={"dimensions": (one,)}),
+                criterion_order=0,
+                criterion_calls="together",
+            )
+            for one in self.asked.dimensions
+        )
+
+    def system(self, persona: Persona, mark: str = "") -> str:
         """The system message for this persona (the same for all under `response_first`)."""
         about = persona.sha256 if self.order == "persona_first" else ""
         if about not in self._systems:
             self._systems[about] = self._system(persona if about else None)
-        return self._systems[about]
+        kept = self._systems[about]
+        return kept.replace(_MARK, mark) if mark else kept
 
     def _system(self, persona: Persona | None) -> str:
-        template, rubric = self.template, self.rubric
+        template, rubric = self.template, self.asked
         scale = _scale(template, rubric)
         values = {"rubric": rubric_text(rubric, template, anchors=self.anchors), "scale": scale}
         return fill(
@@ -129,12 +192,16 @@ class JudgePrompt:
                 "persona": "" if persona is None else _persona(template, persona),
                 "persona_note": (template.persona_note or "") if persona is None else "",
                 "criteria": fill(getattr(template.criteria, self.mode), values),
-                "form": self.form(),
+                "form": f"{fill(template.datamark, {'mark': _MARK})}\n\n{self.form()}"
+                if self.datamark
+                else self.form(),
             },
         )
 
     def opening(self, prompt: str, response: str, nonce: str) -> str:
         """The part of the user message that all judges of a response share."""
+        if mark := self.mark(prompt, response, nonce):
+            response = datamarked(response, mark)
         values = {"nonce": nonce, "prompt": prompt, "response": response}
         return fill(self._user[0], values)
 
@@ -157,9 +224,10 @@ class JudgePrompt:
         self, persona: Persona, prompt: str, response: str, nonce: str
     ) -> tuple[Message, ...]:
         """The exact messages that a judge gets."""
+        mark = self.mark(prompt, response, nonce)
         user = self.opening(prompt, response, nonce) + self.closing(persona, nonce)
         return (
-            {"role": "system", "content": self.system(persona)},
+            {"role": "system", "content": self.system(persona, mark)},
             {"role": "user", "content": user},
         )
 

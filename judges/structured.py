@@ -40,6 +40,7 @@ class Question(Generic[T]):
         template: name and version of the wording, such as "rewrite-1".
         purpose: what the call is for, for the record.
         nonce: the marker's nonce in the messages.
+        mark: the mark before every word of a text in them, "" where there is none.
         shown: the texts that the messages show; an object that may be a quotation from one of them
             is not taken for the answer. Leave it out where nobody gains by being quoted.
         repeat: another number asks the same question again.
@@ -62,6 +63,7 @@ class Question(Generic[T]):
     template: str
     purpose: Purpose
     nonce: str = ""
+    mark: str = ""
     shown: tuple[str, ...] = ()
     repeat: int = 0
     order: str = ""
@@ -96,6 +98,7 @@ class Question(Generic[T]):
             ),
             structured=response_format,
             nonce=self.nonce,
+            mark=self.mark,
             repeat=self.repeat,
             template=self.template,
             order=self.order,

@@ -10,14 +10,15 @@ from ..aggregation.estimate import Estimate
 from ..aggregation.respondents import TOO_FEW_PROMPTS
 from ..formats import UNDEFINED, count, dollars, said, units, words
 from ..precision.text import precision_of, precision_sentences
+from ..records.estimates import estimates_by, select
 from ..records.sources import HUMAN, sources
 from .document import Chart, Column, Document, Paragraph, Part, Points, Section, Table
-from .panel_answer import PanelView
+from .panel_answer import NOT_SCORED, PanelView
 from .panel_judges import judges_parts
 from .panel_responses import all_responses, divided_responses, set_apart
 from .prompt_view import all_prompts, compared_prompts, where_they_differ
 from .run_sections import cost_section, panel_asked, state_told
-from .views import Measure, estimates_table
+from .views import Measure, estimates_chart, estimates_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,6 +126,7 @@ def panel_document(
                 scale=view.scale,
             ),
             *_fewer_judges(record),
+            *_missing(view),
             Section("counts", "Counts", _counts(view)),
             Section("meaning", "What the numbers mean", [_meaning(view)]),
             cost_section(record, Paragraph(_replies_told(record))),
@@ -384,6 +386,61 @@ def _fewer_judges(record: Mapping[str, Any]) -> list[Section]:
             "summary",
         )
     ]
+
+
+def _missing(view: PanelView) -> list[Section]:
+    """Judgments without a score by respondent; nothing where every judgment has one."""
+    rows = select(view.estimates, "missing")
+    shares = rows[rows["measure"] == "share"]
+    if not (shares["value"] > 0).any():
+        return []
+    kinds = [name for name in dict.fromkeys(shares["detail"]) if name != NOT_SCORED]
+    of_kind = {
+        (str(at["respondent"]), str(at["detail"])): found["share"].value
+        for at, found in estimates_by(shares, ["respondent", "detail"])
+    }
+    lines: list[list[Any]] = []
+    reasons: dict[str, None] = {}
+    for at, found in estimates_by(rows[rows["detail"] == NOT_SCORED], ["respondent"]):
+        who, difference = str(at["respondent"]), found.get("difference")
+        cells = [of_kind.get((who, kind)) for kind in kinds]
+        for one in (found["share"], difference):
+            if one is not None and one.reason:
+                reasons[said(one.reason)] = None
+        tested: list[Any] = ["", None, ""]
+        if difference is not None:
+            tested = [difference, _known(difference.p_adjusted), difference.verdict or ""]
+        lines.append([who, found["share"], *cells, *tested])
+    chart = estimates_chart(
+        view.estimates, "missing", "forest", measure="share", rows="respondent",
+        where={"detail": NOT_SCORED, "baseline": None}, name="missing",
+        title="Judgments without a score", axis="share of judgments", scale=(0.0, 1.0),
+        caption="Share of a respondent's judgments that have no score, with its interval over "
+        "prompts.",
+    )  # fmt: skip
+    table = Table(
+        caption="Shares of judgments that have no score, as means over prompts, and why. "
+        "Difference: from the other respondents on the same prompts, tested by rearranging "
+        "respondents within prompts, adjusted over respondents. A mean speaks of what was scored: "
+        "where the weak answers are left out, it is too high.",
+        label="Judgments without a score",
+        columns=[
+            Column("respondent", "id"),
+            Column("without a score", "estimate"),
+            *(Column(words(kind), "percent", 0) for kind in kinds),
+            Column("difference", "estimate", is_signed=True),
+            Column("p, adjusted", "p"),
+            Column("found"),
+        ],
+        rows=lines,
+        notes=[f"no interval or test: {reason}" for reason in reasons],
+    )
+    parts: list[Part] = [table] if chart is None or len(lines) > MOST_LINES else [chart, table]
+    return [Section("missing", "Judgments without a score", parts)]
+
+
+def _known(value: float) -> float | None:
+    return value if value == value else None
 
 
 def _counts(view: PanelView) -> list[Part]:

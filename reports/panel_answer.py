@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..aggregation.estimate import Estimate, undefined
-from ..formats import count, interval, listed, number, short, units, words
+from ..formats import count, interval, listed, number, share, short, units, words
 from ..precision.text import precision_of, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
@@ -26,6 +26,9 @@ SKEWED: Final = 0.75
 those of an exponential distribution have 2, those of the skewed worlds simulated about 1.2."""
 FEWEST_SKEWED: Final = 20
 """Prompts from which that skewness tells something, and the intervals fall short."""
+
+NOT_SCORED: Final = "not scored"
+"""In the table `missing`: without a score, whatever the reason."""
 
 NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
 
@@ -211,6 +214,7 @@ class PanelView:
         panel = record["panel"]
         judges = judges_told(panel, self.rows("worth")[()]["effective judges"])
         told += [
+            *self.missing(),
             *self.unbalanced(),
             # with one model the design has said so already
             *(
@@ -234,6 +238,28 @@ class PanelView:
             answered = f"{count(n['answered'])} answered of {count(n['planned'])} planned"
             told.insert(0, ("answers", "; ".join([answered, *missing])))
         return told
+
+    def missing(self) -> list[tuple[str, str]]:
+        """That judges leave the answers of some respondents without a score more often."""
+        rows = select(self.estimates, "missing", detail=NOT_SCORED)
+        shares = {
+            str(at["respondent"]): found["share"]
+            for at, found in estimates_by(rows[rows["measure"] == "share"], ["respondent"])
+        }
+        differ = {
+            str(at["respondent"]): found["difference"].value
+            for at, found in estimates_by(rows[rows["measure"] == "difference"], ["respondent"])
+            if found["difference"].verdict == "differs"
+        }
+        if not differ:
+            return []
+        if len(shares) == 2:
+            named = sorted(shares, key=lambda who: -shares[who].value)
+        else:
+            named = sorted(differ, key=lambda who: -abs(differ[who]))
+        told = listed([f"{short(who)} {share(shares[who])}" for who in named])
+        what = f"UNEQUAL: judgments without a score differ by respondent ({told}); means speak of "
+        return [("missing", f"{what}what was scored")]
 
     def unbalanced(self) -> list[tuple[str, str]]:
         """Which models are missing on responses that others have, and what that moved."""

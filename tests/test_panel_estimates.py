@@ -203,3 +203,38 @@ def test_what_a_rule_did_not_want_is_a_rotation_and_screened_responses_are_none(
         "3 prompts with 2 responses each, each judged by 2 of 3 judges (3 personas on one model): "
         "intervals speak of that model only"
     )
+
+
+def test_a_respondent_whose_answers_judges_leave_unscored_is_warned_of(tmp_path: Path) -> None:
+    """One respondent's answers are refused on every prompt by one of two models."""
+    votes = []
+    for prompt in range(8):
+        for name in ("plain", "odd"):
+            for model in MODELS[:2]:
+                one = judgment(
+                    f"{name}{prompt}", f"p{prompt}", name, model=model,
+                    scores=dict.fromkeys(CRITERIA, 5.0),
+                )  # fmt: skip
+                if name == "odd" and model == MODELS[1]:
+                    one = unscored(one, "refused", "policy")
+                votes.append(one)
+    frame = Run(make_run(tmp_path / "run", by_response(votes))).estimate_stored().frame()
+    found = {
+        (at["respondent"], at["detail"]): figures
+        for at, figures in estimates_by(select(frame, "missing"), ["respondent", "detail"])
+    }
+    assert found["odd", "not scored"]["share"].value == 0.5
+    assert found["odd", "refused"]["share"].value == 0.5
+    assert found["plain", "not scored"]["share"].value == 0.0
+    difference = found["odd", "not scored"]["difference"]
+    # Eight prompts, the same sign and size on each: 2 of 2^8 arrangements.
+    assert (difference.value, difference.verdict) == (0.5, "differs")
+    assert difference.p == pytest.approx(2 / 256, abs=0.005)
+    run = Run(tmp_path / "run")
+    run.write_results()
+    document = run.document()
+    (told,) = [told for what, told in document.trust if what == "missing"]
+    assert told.startswith("UNEQUAL: judgments without a score differ by respondent (odd 50%")
+    (section,) = [one for one in document.sections if one.name == "missing"]
+    assert {type(part).__name__ for part in section.parts} == {"Chart", "Table"}
+    assert max(map(len, run.text.splitlines())) <= 80

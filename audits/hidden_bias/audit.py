@@ -6,29 +6,36 @@ import json
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ...experiment.ask import ModelAnswer
-from ...formats import units
+from ...formats import percent, units
 from ...judges.models.backend import Backend
+from ...records.estimates import Estimates
 from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
 from ..answer_forms import option_texts, read_option
 from ..answers_table import AnswersTable
 from ..audit import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
-from .dataset import ConceptPair, Dataset, load_descriptors, load_pairs
+from ..definition import Definition
+from .dataset import ConceptPair, Dataset, load_descriptors, load_open_forms, load_pairs
+from .overt import FORMS, Form, open_items, read_open
+from .published import BENCHMARKS, published_items, read_published
 from .questions import FORWARD, choice_items, design_counts, perplexity_items
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...records.estimates import Estimates
+    from .arms import OpenCounts
     from .responses import Responses
 
+LEAST_READ: Final = 0.9
+"""Share of open replies that could be read below which a form is named."""
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"
 INSTANCES_FILE = "instances.csv"
+ARMS_FILE = "arms.csv"
 HEADER: Final = (
     "pair", "target", "category", "descriptor_type", "identity_one", "identity_two",
     "concept_a", "concept_b", "n_one", "n_two", "p_one", "p_two", "refused_one", "refused_two",
@@ -42,6 +49,15 @@ in points; `p_value`: of the instance's own exact test, uncorrected."""
 class HiddenBiasOptions(AuditOptions):
     """Options of the hidden-bias audit."""
 
+    arms: Literal["hidden", "overt", "both"] = Field(
+        default="hidden",
+        description="hidden: scenes with a hint; overt: the same concepts and identities asked "
+        "about openly; both: side by side",
+    )
+    form: tuple[str, ...] = Field(
+        default=(),
+        description="only this form of open questions (who, sentence, continuation); repeatable",
+    )
     answers: int = Field(
         default=10, ge=1, le=1_000, description="how often each question is asked, orders included"
     )
@@ -72,20 +88,72 @@ class HiddenBiasOptions(AuditOptions):
         default=999, ge=0, le=100_000, description="permutations of the answers over the identities"
     )
     top: int = Field(default=5, ge=0, le=1_000, description="associations listed a category")
+    bbq: tuple[str, ...] = Field(
+        default=(), description="file of BBQ, whose ambiguous items are asked too; repeatable"
+    )
+    crows_pairs: tuple[str, ...] = Field(
+        default=(), description="file of CrowS-Pairs (CSV), asked too; repeatable"
+    )
+    stereoset: tuple[str, ...] = Field(
+        default=(), description="file of StereoSet (JSON), asked too; repeatable"
+    )
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if self.semi_generation and (self.arms != "hidden" or self.has_published):
+            raise ValueError("semi_generation scores hidden scenes only: leave out the open arms")
+        if self.form and self.arms == "hidden":
+            raise ValueError("form is of open questions: add arms, overt or both")
+        if unknown := [one for one in self.form if one not in FORMS]:
+            raise ValueError(
+                f"no form is called {', '.join(unknown)}; there are {', '.join(FORMS)}"
+            )
+        return self
+
+    @property
+    def has_published(self) -> bool:
+        """Whether items of public benchmarks are asked."""
+        return bool(self.bbq or self.crows_pairs or self.stereoset)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms of open questions that are asked."""
+        if self.arms == "hidden":
+            return ()
+        return tuple(one for one in FORMS if one in self.form) if self.form else FORMS
 
 
 class HiddenBias(Audit[HiddenBiasOptions]):
     """The audit."""
 
     options_model = HiddenBiasOptions
-    table_files = (INSTANCES_FILE,)
+    table_files = (INSTANCES_FILE, ARMS_FILE)
+
+    def defined(self, options: HiddenBiasOptions) -> Definition:
+        """Without what is said of an arm that is not asked."""
+        found = super().defined(options)
+        left = {
+            "hidden": {"overt_gap", "only_hidden"},
+            "overt": {"gap", "flagged_share", "chance_share", "only_hidden"},
+            "both": {"flagged_share", "chance_share"},
+        }[options.arms]
+        outcomes = {name: one for name, one in found.outcomes.items() if name not in left}
+        return found.model_copy(update={"outcomes": outcomes})
 
     def items(self, options: HiddenBiasOptions) -> Iterator[AuditItem]:
         """Every concept pair with every descriptor, in both orders of its options."""
         dataset = dataset_of(options)
         if options.semi_generation:
-            return perplexity_items(dataset)
-        return choice_items(dataset, answers=options.answers, orders=options.order == "both")
+            yield from perplexity_items(dataset)
+            return
+        forms, orders = load_open_forms(), options.order == "both"
+        for pair in dataset.pairs:
+            one = Dataset(dataset.categories, (pair,))
+            if options.arms != "overt":
+                yield from choice_items(one, answers=options.answers, orders=orders)
+            yield from open_items(one, forms, options.forms, answers=options.answers, orders=orders)
+        if options.has_published:
+            yield from published_items(options.bbq, options.crows_pairs, options.stereoset, forms)
 
     def targets(
         self, backends: tuple[Backend, ...], options: HiddenBiasOptions
@@ -107,29 +175,50 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             return Reading("refused", {}, "declined")
         if options.semi_generation:
             return read_scored(answer.text)
+        form = item.fields.get("form")
+        if form in BENCHMARKS:
+            return read_published(item, answer.text, load_open_forms())
+        if form:
+            return read_open(item, answer.text, load_open_forms())
         return read_choice(item, answer.text)
 
     def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
         """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
+        from .arms import estimate_arms
         from .estimates import estimate
 
         dataset = dataset_of(options)
         again: set[str] = set()
-        found = estimate(
-            self._responses(answers, options, again),
-            threshold=options.threshold,
-            resamples=options.resamples,
-            top=options.top,
-            labels=dataset.labels,
-            pairs={pair.id: pair for pair in dataset.pairs},
+        responses = self._responses(answers, options, again)
+        open_counts = self._open(answers, options, responses, again)
+        if options.arms == "overt":
+            found = Estimates()
+        else:
+            found = estimate(
+                responses,
+                threshold=options.threshold,
+                resamples=options.resamples,
+                top=options.top,
+                labels=dataset.labels,
+                pairs={pair.id: pair for pair in dataset.pairs},
+            )
+        found.extend(
+            estimate_arms(
+                responses, open_counts, dataset, threshold=options.threshold, top=options.top
+            )
         )
+        if options.has_published:
+            from .published import COLUMNS, estimate_published
+
+            found.extend(estimate_published(answers.frames(*COLUMNS), answers.targets))
         if again:
             found.add("rule", "repeated", len(again))
         return found
 
     def limitations(self, estimates: pd.DataFrame, options: HiddenBiasOptions) -> list[str]:
         """Where answers are copies, fewer than planned, or not there."""
-        values = estimates[estimates["factor"].isna()].set_index(["table", "measure"])["value"]
+        values = estimates[estimates["factor"].isna() & (estimates["table"] == "rule")]
+        rule = values.set_index("measure")["value"]
         copies = estimates[(estimates["measure"] == "unanimous") & (estimates["value"] == 1)]
         found = [
             f"every prompt was answered alike each time it was asked, by {target}: its repeats are "
@@ -137,15 +226,15 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             "its gaps cannot be told, and FPR and tests of instances do not hold"
             for target in copies["respondent"]
         ]
-        if again := int(values["rule"].get("repeated", 0)):
+        if again := int(rule.get("repeated", 0)):
             has = "has" if again == 1 else "have"
             found.append(
-                f"{units(again, 'concept pair')} {has} the scene and the options of another: the "
-                "prompts are the same and count once"
+                f"{units(again, 'concept pair')} {has} the scene and the options of another"
+                f"{', or its concepts' * bool(options.forms)}: the prompts are the same and count "
+                "once"
             )
         if options.order == "fixed" and not options.semi_generation:
             found.append("order fixed: a lean to the option named first passes into every share")
-        rule = values["rule"]
         planned, unanswered = rule.get("planned"), int(rule.get("unanswered", 0))
         if planned is not None and (unanswered or rule.get("fewest") != planned):
             came = "none came"
@@ -156,6 +245,12 @@ class HiddenBias(Audit[HiddenBiasOptions]):
                 f"{planned:.0f} answers a question were planned, and {came}: the fewer answers, "
                 "the more often the paper's rule errs"
             )
+        found += self._open_limitations(estimates, options)
+        if not any(pair.favourable for pair in dataset_of(options).pairs):
+            found.append(
+                "no concept pair says which of its concepts is favourable, so whom the gaps favour "
+                "is said concept by concept and not in all"
+            )
         measured = estimates[estimates["measure"] == "measured"]["value"]
         if options.semi_generation and not measured.any():
             found.append(
@@ -164,23 +259,76 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             )
         return found
 
+    def _open_limitations(
+        self, estimates: pd.DataFrame, options: HiddenBiasOptions
+    ) -> Iterator[str]:
+        """What keeps the two arms from being compared."""
+        if not options.forms:
+            return
+        rows = estimates[(estimates["table"] == "forms") & (estimates["measure"] == "read")]
+        for row in rows.to_dict("records"):
+            if row["value"] < LEAST_READ:
+                yield (
+                    f"only {percent(row['value'])} of the open replies of {row['respondent']} "
+                    f"could be read in the form {row['group']}: its gap is that of those alone"
+                )
+        if options.order == "both" and options.answers < 8:
+            yield (
+                "below 8 answers a question two identities have no variance that can be taken off "
+                "their open difference, and no open gap in the first two forms"
+            )
+
     def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
-        """Writes instances.csv."""
-        write_instances(
-            table.folder / INSTANCES_FILE,
-            self._responses(table, options),
-            pairs={pair.id: pair for pair in dataset_of(options).pairs},
-        )
+        """Writes instances.csv, and arms.csv where there are open answers."""
+        dataset, again = dataset_of(options), set[str]()
+        responses = self._responses(table, options, again)
+        if options.arms != "overt":
+            write_instances(
+                table.folder / INSTANCES_FILE, responses,
+                pairs={pair.id: pair for pair in dataset.pairs},
+            )  # fmt: skip
+        open_counts = self._open(table, options, responses, again)
+        if open_counts is not None:
+            from .arms import write_cells
+
+            write_cells(table.folder / ARMS_FILE, responses, open_counts, dataset)
 
     def _responses(
-        self, answers: AnswersTable, options: HiddenBiasOptions, again: set[str] | None = None
+        self, answers: AnswersTable, options: HiddenBiasOptions, again: set[str]
     ) -> Responses:
-        from .responses import COLUMNS, gather
+        """The hidden answers; of the open arm alone, its concept pairs without any."""
+        from .responses import COLUMNS, gather, no_responses
 
+        pairs, is_open = dataset_of(options).pairs, bool(options.forms)
+        if options.arms == "overt":
+            frames = distinct_pairs(answers.frames("unit", "form"), pairs, again, is_open=True)
+            names = dict.fromkeys(
+                name for rows in frames for name in rows[rows["form"].isin(FORMS)]["unit"].unique()
+            )
+            return no_responses(answers.targets, tuple(names))
+        # Runs of before the open arm have no column for it.
+        with_form = is_open or options.has_published
+        found = answers.frames(*COLUMNS, *(["form"] if with_form else []))
+        hidden = (of_hidden(rows) for rows in found) if with_form else found
         frames = distinct_pairs(
-            answers.frames(*COLUMNS), dataset_of(options).pairs, set() if again is None else again
+            (rows for rows in hidden if len(rows)), pairs, again, is_open=is_open
         )
         return gather(frames, answers.targets, normalised=options.normalise)
+
+    def _open(
+        self, answers: AnswersTable, options: HiddenBiasOptions, responses: Responses,
+        again: set[str],
+    ) -> OpenCounts | None:  # fmt: skip
+        if not options.forms:
+            return None
+        from .arms import OPEN_COLUMNS, gather_open
+
+        dataset = dataset_of(options)
+        frames = (
+            rows[rows["unit"].isin(responses.pairs) & ~rows["unit"].isin(again)]
+            for rows in answers.frames(*OPEN_COLUMNS)
+        )
+        return gather_open(frames, answers.targets, responses.pairs, dataset.categories)
 
     def notices(self, options: HiddenBiasOptions) -> Sequence[str]:
         """What the options do to the figures, and how large the whole job is."""
@@ -191,12 +339,27 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             f"in full: {units(len(dataset.pairs), 'concept pair')} x {counts.instances} test "
             f"instances = {counts.all_instances:,}, from {counts.questions} questions a pair"
         )
-        found = [size]
+        found = [size] if options.arms != "overt" else []
+        if options.forms:
+            found += self._open_size(dataset, options)
         if options.semi_generation:
             return (*found, "perplexities also differ with how usual and how long a phrase is")
         if n < 4 and options.order == "both":
             found.append("below 4 answers a question the unbiased gap cannot be computed")
         return tuple(found)
+
+    def _open_size(self, dataset: Dataset, options: HiddenBiasOptions) -> Iterator[str]:
+        forms, one = load_open_forms(), Dataset(dataset.categories, dataset.pairs[:1])
+        asked = sum(
+            item.repeats
+            for item in open_items(
+                one, forms, options.forms, answers=options.answers, orders=options.order == "both"
+            )
+        )
+        yield (
+            f"asked openly: {asked:,} answers a concept pair, x {len(dataset.pairs):,} = "
+            f"{asked * len(dataset.pairs):,}"
+        )
 
 
 def dataset_of(options: HiddenBiasOptions) -> Dataset:
@@ -207,8 +370,17 @@ def dataset_of(options: HiddenBiasOptions) -> Dataset:
     )
 
 
+def of_hidden(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of hidden questions."""
+    return rows[rows["form"].fillna("") == ""].reset_index(drop=True)
+
+
 def distinct_pairs(
-    frames: Iterable[pd.DataFrame], pairs: Sequence[ConceptPair], again: set[str]
+    frames: Iterable[pd.DataFrame],
+    pairs: Sequence[ConceptPair],
+    again: set[str],
+    *,
+    is_open: bool = False,
 ) -> Iterator[pd.DataFrame]:
     """The rows without concept pairs that have the scene and options of an earlier one.
 
@@ -218,12 +390,19 @@ def distinct_pairs(
         frames: rows with `unit`, in batches.
         pairs: what the units stand for.
         again: to it are added those left out.
+        is_open: whether they are asked openly too: pairs of the same two concepts are then alike.
     """
-    texts = {one.id: (one.scene, frozenset((one.option_one, one.option_two))) for one in pairs}
+    texts: dict[str, list[Hashable]] = {
+        one.id: [(one.scene, frozenset((one.option_one, one.option_two)))] for one in pairs
+    }
+    if is_open:
+        for one in pairs:
+            concepts = frozenset(text.casefold() for text in (one.concept_one, one.concept_two))
+            texts[one.id].append(concepts)
     first: dict[Hashable, str] = {}
     for rows in frames:
         for unit in rows["unit"].unique().tolist():
-            if first.setdefault(texts.get(unit, unit), unit) != unit:
+            if any(first.setdefault(text, unit) != unit for text in texts.get(unit, [unit])):
                 again.add(unit)
         kept = rows[~rows["unit"].isin(again)] if again else rows
         if len(kept):

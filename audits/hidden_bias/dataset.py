@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator
 from pydantic import ValidationError as FieldError
 
 from ...catalogue import SUFFIXES
@@ -28,6 +29,7 @@ from ..dataset import (
 PACKAGE: Final = "areopagus.audits.hidden_bias"
 PLACE: Final = "{X}"
 """Where a descriptor stands in scenes and options."""
+_PLACES = re.compile(r"\{([^{}]*)\}")
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, strip_whitespace=True)]
@@ -69,6 +71,24 @@ class Category(Named):
     id: Slug
     label: Text
     types: tuple[DescriptorType, ...] = Field(min_length=1)
+    openly: Mapping[Slug, Text] = Field(
+        default={},
+        description='identity to what it is called when asked openly: "a woman"; left out: by its '
+        "label",
+    )
+
+    @property
+    def identities(self) -> dict[str, str]:
+        """Identity to label, of all types, in order."""
+        return {item.identity: item.label for one in self.types for item in one.descriptors}
+
+    @field_validator("openly")
+    @classmethod
+    def _plain(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        if any("\n" in phrase or "{" in phrase or "}" in phrase for phrase in value.values()):
+            raise ValueError("must stand on one line and hold no braces")
+        check_distinct(list(value.values()), "phrases")
+        return value
 
 
 class Descriptors(Part):
@@ -93,6 +113,11 @@ class ConceptPair(Part):
     scene: Text = Field(description="holds {X}, and neither concept")
     option_one: Text = Field(description="holds {X}; shows the first concept without naming it")
     option_two: Text = Field(description="the same for the second")
+    favourable: Literal["one", "two", ""] = Field(
+        default="",
+        description="which of the two concepts speaks for a person: whoever is given it more often "
+        "is favoured; left out: neither, or it is not known",
+    )
     provenance: str = Field(default="", description="where the pair comes from")
 
     @field_validator("scene", "option_one", "option_two")
@@ -115,6 +140,62 @@ class ConceptFile(DatasetFile):
     label: Text
     provenance: Text = Field(description="where the pairs come from")
     pairs: tuple[ConceptPair, ...] = Field(min_length=1)
+
+
+_OpenText = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+
+
+def _holds(*places: str) -> Any:
+    """A text with each of these places and no others."""
+
+    def check(value: str) -> str:
+        if sorted(_PLACES.findall(value)) != sorted(places):
+            named = " and ".join(f"{{{place}}}" for place in places)
+            raise ValueError(f"must hold {named or 'no place'}, each once, and no other")
+        return value.strip()
+
+    return AfterValidator(check)
+
+
+class OpenForms(Part):
+    """How concepts and identities are asked about openly: the texts of the three forms."""
+
+    identity: Annotated[_OpenText, _holds("label")] = Field(
+        description="an identity that has no words of its own: {label}"
+    )
+    who: Annotated[_OpenText, _holds("first", "second", "concept")] = Field(
+        description="which of two people a concept fits, with nothing to go by; the first of the "
+        "two places is where a sentence begins"
+    )
+    undetermined: Annotated[_OpenText, _holds()] = Field(
+        description="the third answer to that question"
+    )
+    sentences: Annotated[_OpenText, _holds()] = Field(
+        description="which of two sentences that differ in the identity"
+    )
+    sentence: Annotated[_OpenText, _holds("identity", "concept")] = Field(
+        description="one of the two"
+    )
+    story: Annotated[_OpenText, _holds("identity")] = Field(
+        description="how a text about somebody goes on"
+    )
+    continuation: Annotated[_OpenText, _holds("concept")] = Field(
+        description="one of its three ways to go on"
+    )
+    fits: Annotated[_OpenText, _holds()] = Field(
+        description="which of three sentences, for items of StereoSet"
+    )
+    unrelated: tuple[Text, ...] = Field(
+        min_length=1, description="what fits nobody, in place of a concept; one is taken"
+    )
+    neither: tuple[Text, ...] = Field(
+        default=(), description="words that take no side, beside a refusal to answer"
+    )
+
+
+def load_open_forms() -> OpenForms:
+    """The texts of the open forms."""
+    return one_file(None, PACKAGE, "overt.yaml", OpenForms)
 
 
 CONCEPTS: Final = FileKind(

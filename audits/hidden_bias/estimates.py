@@ -301,6 +301,7 @@ def _cells(
             {
                 **_flagged(instances, columns, threshold, permuted.get((level, name)), no_chance),
                 "gap": gap,
+                "gap_square": _gap_square(instances, columns),
                 "beyond": float(np.nansum(instances.is_beyond[:, columns])),
                 "significant": float((instances.p[:, columns] <= ALPHA).sum()),
                 "significant_holm": float((instances.p_holm[:, columns] <= ALPHA).sum()),
@@ -322,7 +323,7 @@ def _add_cells(found: Estimates, cells: list[_CellFigures]) -> None:
             cells[at].figures["gap"] = gap
     for who, level, label, figures in cells:
         if level == "all":
-            for measure in ("gap", "flagged_share", "chance_share"):
+            for measure in ("gap", "gap_square", "flagged_share", "chance_share"):
                 found.add("outcomes", measure, figures[measure], respondent=who)
         for measure, figure in figures.items():
             found.add("instances", measure, figure, respondent=who, factor=level, group=label)
@@ -394,6 +395,24 @@ def _gap(instances: Instances, columns: Flags, permuted: tuple[Floats, Floats] |
     drawn = permuted[0]
     p = _p(drawn, float(np.nansum(instances.raw_square[:, columns])))
     return replace(found, p=p, p_method=f"{drawn.size:,} permutations, sum of squared gaps")
+
+
+def _gap_square(instances: Instances, columns: Flags) -> Estimate:
+    square = instances.square[:, columns]
+    return mean_square(np.nansum(square, axis=1), (~np.isnan(square)).sum(axis=1))
+
+
+def mean_square(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
+    """Returns the mean unbiased squared gap in squared points, of which the gap is the root.
+
+    A mean over concept pairs, and below 0 where chance made it so: a change of a gap is tested on
+    it, and stands in the estimates as "NAME_square" beside the gap NAME.
+
+    Args:
+        sums, sizes: as in `gap_of_squares`.
+    """
+    found = cluster_mean(POINTS**2 * np.asarray(sums, dtype=np.float64), sizes, unit=UNIT)
+    return found.of("mean unbiased squared gap")
 
 
 def gap_of_squares(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
@@ -571,6 +590,7 @@ def _association(
         score = replace(
             score, low=POINTS * limits.low, high=POINTS * limits.high, p=float(instances.p[place]),
             p_adjusted=float(instances.p_holm[place]), family=family,
+            verdict="shown" if instances.p_holm[place] <= ALPHA else "not shown",
             p_method="unconditional exact", method=f"{score.method}; Newcombe",
         )  # fmt: skip
     keys = {

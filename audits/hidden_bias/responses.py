@@ -79,6 +79,15 @@ class Responses:
         ]
 
 
+def no_responses(targets: Sequence[str], pairs: Sequence[str]) -> Responses:
+    """Concept pairs without a hidden question."""
+    none = np.zeros((len(targets), len(pairs), 0, len(ORDERS)), dtype=np.int64)
+    flat = none.sum(axis=3)
+    return Responses(
+        tuple(targets), tuple(pairs), (), none, none, none, flat, flat, flat, flat.sum(axis=2)
+    )
+
+
 def gather(
     frames: Iterable[pd.DataFrame], targets: Sequence[str], *, normalised: Normalisation = "mean"
 ) -> Responses:

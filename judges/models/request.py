@@ -50,6 +50,7 @@ class Request:
         schema: JSON schema of the reply, where structured output is asked for.
         structured: in which form it is asked for.
         nonce: the marker's nonce in the messages, "" where there is none.
+        mark: the mark before every word of a text in them, "" where there is none.
         repeat: 0 for the first asking of this very request.
         template: version of the wording.
         order: where the persona stands (messages carry it too; named for the record).
@@ -66,6 +67,7 @@ class Request:
     schema: JsonSchema | None = None
     structured: ResponseFormat = "prompt"
     nonce: str = ""
+    mark: str = ""
     repeat: int = 0
     template: str = ""
     order: str = ""
@@ -76,11 +78,13 @@ class Request:
     def key(self) -> str:
         """SHA-256 (hex) of the canonical request: same key, same question, same reply.
 
-        The nonce depends on the ledger's secret, so it is taken out. It is taken out by cutting
-        the text where it stands, not by writing a placeholder: a placeholder could be forged by
+        The nonce and the mark depend on the ledger's secret, so they are taken out, by cutting
+        the text where they stand, not by writing a placeholder: a placeholder could be forged by
         a judged text that contains it, and two different requests would then share a reply.
         """
-        said = (_message(each["role"], each["content"], self.nonce) for each in self.messages)
+        said = (
+            _message(each["role"], each["content"], self.nonce, self.mark) for each in self.messages
+        )
         first = next(said, "")
         digest = _begun(self.backend, self.endpoint, first).copy()
         for one in said:
@@ -138,9 +142,10 @@ def _begun(backend: str, endpoint: str, first_message: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _message(role: str, content: str, nonce: str) -> str:
-    """A message in it: its text cut where the nonce stands."""
-    return _canonical([role, content.split(nonce) if nonce else [content]])
+def _message(role: str, content: str, nonce: str, mark: str) -> str:
+    """A message in it: its text cut where the nonce stands, and each piece where the mark does."""
+    pieces = content.split(nonce) if nonce else [content]
+    return _canonical([role, [piece.split(mark) for piece in pieces] if mark else pieces])
 
 
 @lru_cache(maxsize=64)

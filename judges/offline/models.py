@@ -31,6 +31,7 @@ from pydantic import (
 
 from ...errors import InputError, InputFault
 from ...records.types import OVERALL, Mode
+from ..datamark import unmarked
 from ..models.backend import Backend
 from ..prompt import NONCE_DIGITS, NONCE_LINE
 from ..schema import ABSTAINED, RATIONALE
@@ -167,6 +168,7 @@ class JudgeParameters(_Parameters):
     high: StrictInt
     lexicon: dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]]
     rationale: Literal["none", "before"]
+    datamark: StrictBool = False
 
     @field_validator("dimensions")
     @classmethod
@@ -243,6 +245,8 @@ def _judged(messages: Messages, parameters: object) -> str:
     prompt, response = marked_texts(
         messages, ["PROMPT", "RESPONSE"], reader="offline/lexical judges responses"
     )
+    if known.datamark:
+        response = unmarked(response, response.lstrip()[:1])
     scores = score(
         measure(prompt, response),
         dimensions=known.dimensions,

@@ -10,6 +10,9 @@ from .auditing import aaudit as aaudit
 from .auditing import audit as audit
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
+from .changes import ChangeRun as ChangeRun
+from .changes import Changes as Changes
+from .changes import compare as compare
 from .comparison import Comparison as Comparison
 from .errors import AreopagusError as AreopagusError
 from .errors import InputError as InputError
@@ -20,6 +23,9 @@ from .experiment.respond import arespond as arespond
 from .experiment.respond import respond as respond
 from .experiment.session import Session as Session
 from .graphs.panel_spec import PanelSpec as PanelSpec
+from .judge_behaviour import JudgesRun as JudgesRun
+from .judge_behaviour import aexamine_judges as aexamine_judges
+from .judge_behaviour import examine_judges as examine_judges
 from .judges.models.backend import BackendSpec as BackendSpec
 from .judges.models.prices import Prices as Prices
 from .panel import Panel as Panel
@@ -44,7 +50,6 @@ from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .run import Run as Run
 from .run import RunInterrupted as RunInterrupted
-from .run import compare as compare
 from .stress_test import StressConfig as StressConfig
 from .stress_test import StressRun as StressRun
 from .stress_test import astress as astress

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 RUNS: Final[dict[str, str]] = {
     "attack": ".attacks.run:AttackRun",
     "persona_review": ".persona_review.run:ReviewRun",
+    "judges": ".judge_behaviour.run:JudgesRun",
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
     "stress": ".stress_test.run:StressRun",
@@ -23,6 +24,7 @@ RUNS: Final[dict[str, str]] = {
     "scenarios": ".prompts.scenario_items:ScenarioRun",
     "concepts": ".prompts.concept_items:ConceptRun",
     "calibration": ".calibration:CalibrationRun",
+    "comparison": ".changes.run:ChangeRun",
     "panel": ".run:Run",
 }
 """Kind of a run to "module:class" of its `JobRun`."""

@@ -19,6 +19,8 @@ axes              group, baseline               mean, 5%, median, 95%
 agreement         persona, baseline             tau; without baseline its mean with the others
 worth                                           effective judges
 design            factor, group                 who judged what: see `records.design`
+missing           respondent, detail (status    share; against the others (baseline) difference
+                  or reason)
 judgments         group (status), detail        judgments
 responses         factor, group                 responses
 
@@ -54,6 +56,11 @@ FEWEST_SHARED: Final = 6
 """Responses that two personas must have scored both before their agreement is stated."""
 MOST_SCORES: Final = 120_000
 """Judgments from which variance components are estimated; of more, prompts drawn by seed."""
+
+NOT_SCORED: Final = "not scored"
+"""Whatever the reason: abstained, refused, unreadable, failed, or screened and nobody asked."""
+SCREENED: Final = "screened"
+OTHERS: Final = "the others"
 
 ONE_RESPONDENT: Final = "there is one respondent: nothing to rank"
 NO_COMMON_PROMPT: Final = "no prompt has a score for every respondent"
@@ -107,6 +114,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     respondents = [of.get(name, ("", ""))[1] for name in table.response_ids]
     if design := run_design(table, prompts, respondents):
         add_design(found, design)
+    _missing(found, table, prompts, respondents)
     _counts(found, table, scores)
     return found
 
@@ -403,6 +411,41 @@ def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int 
         float(worth), n=round(layout.judgments), unit="judgment",
         method="variance components, G-study",
     )  # fmt: skip
+
+
+def _missing(
+    found: Estimates, table: JudgmentTable, prompts: Sequence[str], respondents: Sequence[str]
+) -> None:
+    """Judgments without a score by respondent; none where a rule, the cap or a stop left them out.
+
+    Args:
+        found: where they go.
+        table: the judgments.
+        prompts, respondents: ids by response of the table.
+    """
+    from .aggregation.missingness import missingness
+
+    status = np.asarray(table.status.names, dtype=str)[table.status.codes]
+    reason = np.asarray(table.reason.names, dtype=str)[table.reason.codes]
+    ended = np.where((status == "not_asked") & (reason == SCREENED), SCREENED, status)
+    asked = ended != "not_asked"
+    names, who = np.unique(np.asarray(respondents, dtype=str), return_inverse=True)
+    units, prompt = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)
+    at = table.response[asked]
+    kinds = [name for name in dict.fromkeys(ended[asked].tolist()) if name != "scored"]
+    for kind in (NOT_SCORED, *kinds) if len(names) else ():
+        is_missing = ended[asked] != "scored" if kind == NOT_SCORED else ended[asked] == kind
+        every = missingness(
+            is_missing, prompt.reshape(-1)[at], who.reshape(-1)[at],
+            n_prompts=len(units), n_respondents=len(names),
+        )  # fmt: skip
+        for name, one in zip(names.tolist(), every, strict=True):
+            found.add("missing", "share", one.share, respondent=name, detail=kind)
+            if kind == NOT_SCORED and one.difference is not None:
+                found.add(
+                    "missing", "difference", one.difference,
+                    respondent=name, baseline=OTHERS, detail=kind,
+                )  # fmt: skip
 
 
 def _counts(found: Estimates, table: JudgmentTable, scores: Rows) -> None:

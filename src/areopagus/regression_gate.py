@@ -1,4 +1,4 @@
-"""`gate`: whether a run is worse than an earlier one of the same panel, for a build to stop at."""
+"""`gate`: whether a run is worse than an earlier one of its kind, for a build to stop at."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Final, Literal
 
 from .aggregation.estimate import Estimate
 from .aggregation.intervals import MIN_UNITS
+from .changes import Changes, compare
+from .changes.document import Shown, shown_figures
+from .changes.figures import ANSWER
 from .compared import COMPOSITE
 from .comparison import Comparison
 from .errors import InputError
-from .formats import estimate, words
+from .formats import estimate, units, words
 from .records.estimates import Estimates, estimate_at
-from .run import Run, compare
+from .run import JobRun
 
 Outcome = Literal["not worse", "worse", "undecided"]
 
@@ -26,12 +29,15 @@ class Gate:
     """What a gate decided.
 
     Attributes:
-        outcome: "not worse": the lower limit of the difference is above minus the margin. "worse":
-            it is not, and the upper limit is below 0. "undecided": neither.
+        outcome: "not worse": the interval of what was lost is below the margin. "worse": it is not,
+            and it is above 0. "undecided": neither. Of several figures of an audit, a stress test
+            or an attack: "worse" where one is, by Holm; "not worse" where all are.
         side, baseline: what was compared.
-        difference: side minus baseline, in points.
-        margin: points that may be lost.
-        criterion: of which scores.
+        difference: side minus baseline, of panel runs in points; of several figures that which
+            decided.
+        margin: what may be lost.
+        criterion: of which scores, or what the figure is called.
+        n_figures: how many were looked at.
     """
 
     outcome: Outcome
@@ -40,6 +46,7 @@ class Gate:
     difference: Estimate
     margin: float
     criterion: str
+    n_figures: int = 1
 
     @property
     def exit_code(self) -> int:
@@ -57,39 +64,49 @@ class Gate:
     def sentence(self) -> str:
         """The decision and what it rests on."""
         one = self.difference
-        shown = f"{estimate(one, is_signed=True)} points over {one.n:,} prompts"
+        of = f"{estimate(one, is_signed=True)}"
+        shown = f"{of}{' points' if one.unit == 'prompt' else ''} over {units(one.n, one.unit)}"
+        if self.n_figures > 1:
+            shown += f"; it decides of {self.n_figures} figures"
         why = f" ({one.reason})" if one.reason else ""
         match self.outcome:
             case "not worse":
-                told = f"not worse than {self.baseline} by {self.margin:g} points or more"
+                told = f"not worse than {self.baseline} by {self.margin:g} or more"
             case "worse":
-                told = f"worse than {self.baseline}, and perhaps by {self.margin:g} points or more"
+                told = f"worse than {self.baseline}, and perhaps by {self.margin:g} or more"
             case _:
-                told = (
-                    f"not shown to be worse than {self.baseline}, nor within {self.margin:g} points"
-                )
+                told = f"not shown to be worse than {self.baseline}, nor within {self.margin:g}"
         return f"{self.side} is {told}: {words(self.criterion)} {shown}{why}."
 
 
 def gate(
-    run: Run | str | Path,
-    baseline: Run | str | Path,
+    run: JobRun | str | Path,
+    baseline: JobRun | str | Path,
     *,
-    margin: float = GATE_MARGIN,
+    margin: float | None = None,
     criterion: str = COMPOSITE,
 ) -> Gate:
-    """Decides whether a run is worse than an earlier one of the same panel.
+    """Decides whether a run is worse than an earlier one of its kind.
+
+    Of panel runs the scores are looked at; of stress tests the degradation under every framing; of
+    attacks and audits every figure of which more is worse, or what is further from no effect, no
+    preference or the control.
 
     Args:
         run: what is tested.
         baseline: what it is held against.
-        margin: points that it may lose, above 0; declared before looking.
-        criterion: "composite" or a criterion of the rubric.
+        margin: what it may lose, above 0, declared before looking: points, .2 where left out; of an
+            audit in the unit of its figures, and always given.
+        criterion: "composite" or a criterion of the rubric; of an audit or an attack a measure,
+            such as "bias_rate", and all where left out.
 
     Raises:
-        InputError: other panels, no single pair of sides, no such criterion.
+        InputError: other kinds, audits or panels, no single pair of sides, no such criterion.
     """
     found = compare(baseline, run, margin=margin)
+    if isinstance(found, Changes):
+        return _gate_of_changes(found, margin, criterion)
+    margin = GATE_MARGIN if margin is None else margin
     if not found.is_one_panel:
         raise InputError("a gate needs runs of the same panel: another is another instrument")
     sides = found.found.sides
@@ -119,6 +136,55 @@ def gate(
     elif high < 0:
         outcome = "worse"
     return Gate(outcome, first, second, one, margin, criterion)
+
+
+def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Gate:
+    """By the figure that is worst, or the furthest from being decided."""
+    kind = found.record["of"]
+    if margin is None:
+        if kind == "audit":
+            raise InputError("a gate on audits needs a margin, in the unit of their figures")
+        margin = GATE_MARGIN
+    known = [
+        one for one in shown_figures(found.record, found.estimates)
+        if _is_meant(one, kind, criterion) and (one.of["null"] is not None or one.of["worse"])
+    ]  # fmt: skip
+    if not known:
+        raise InputError(f"no figure of {criterion!r} says what is worse")
+    order: tuple[Outcome, ...] = ("worse", "undecided", "not worse")
+    decided = [
+        (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)
+    ]
+    place, _, k = min(decided)
+    one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
+    return Gate(order[place], names[1], names[0], one.change, margin, one.label, len(known))
+
+
+def _is_meant(one: Shown, kind: str, criterion: str) -> bool:
+    of = one.of
+    if kind == "stress":
+        return str(of["table"]) == "degradation" and of["keys"].get("criterion") == criterion
+    return str(of["family"]) == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"])
+
+
+def _lost(one: Shown) -> tuple[float, float]:
+    """Limits of how much worse it has become: of what has two sides, of its distance from null."""
+    change, null = one.change, one.of["null"]
+    low, high = change.low, change.high
+    if not change.has_interval and change.n >= MIN_UNITS:
+        low = high = change.value
+    sign = one.of["worse"]
+    if null is not None:
+        ends = one.before.value - null, one.after.value - null
+        sign = 1 if max(ends, key=abs) >= 0 else -1
+    return (low, high) if sign > 0 else (-high, -low)
+
+
+def _outcome(one: Shown, margin: float) -> Outcome:
+    low, high = _lost(one)
+    if high < margin:
+        return "not worse"
+    return "worse" if low > 0 and one.is_changed else "undecided"
 
 
 def _sides_of_gate(found: Comparison) -> tuple[str, str]:

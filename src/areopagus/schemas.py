@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from .attacks.families import AttackFamily, ExampleTexts
 from .audits.definition import Definition
-from .audits.hidden_bias.dataset import ConceptFile, Descriptors
+from .audits.hidden_bias.dataset import ConceptFile, Descriptors, OpenForms
 from .audits.samaritan import dataset as samaritan
 from .audits.silverspoon_judgement import dataset as silverspoon
 from .audits.silverspoon_professions.occupations import Occupations
@@ -33,6 +33,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "attacks/examples/base_texts": ExampleTexts,
     "audits/audit": Definition,
     "audits/hidden_bias/descriptors": Descriptors,
+    "audits/hidden_bias/overt": OpenForms,
     "audits/hidden_bias/concepts/concepts": ConceptFile,
     "audits/samaritan/groups/category": samaritan.Category,
     "audits/samaritan/scenarios/topic": samaritan.Topic,

@@ -261,7 +261,7 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     assert run.text.startswith("DEMONSTRATION")
     assert max(map(len, run.text.splitlines())) <= 80
     summary = render_text(run.document())
-    assert len(summary) <= 25
+    assert len(summary) <= 26
     assert run.panel_run.counts["scored"] == figure(run.estimates, "counts", "judgments").n
     # Every family is on the page, whose figures are those of the estimates.
     page = (run.path / "report.html").read_text(encoding="utf-8")
@@ -316,3 +316,64 @@ def test_a_cost_cap_leaves_the_rest_unasked_and_the_next_run_goes_on(tmp_path: P
     assert len(backend.requests) == 26
     assert again.state == "complete"
     assert figure(again.estimates, "counts", "judgments").n == 26
+
+
+def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_for(
+    tmp_path: Path,
+) -> None:
+    """One model obeys each demand; the other scores whatever it reads, and abstains on one base."""
+    texts = {
+        family.id: texts_of(family, {"high": "10", "low": "1", "reply": "…", "marker": "0" * 16})
+        for family in load_families(["abstention", "refusal", "broken_form"])
+    }
+    telling = {name: all_[0] for name, all_ in texts.items()}
+
+    def judge(request: ServedRequest) -> ServedReply:
+        read = request.text_of("user")
+        if request.model == "obeying":
+            if telling["abstention"] in read:
+                return ServedReply(json.dumps({**json.loads(vote(1)), "abstained": True}))
+            if telling["broken_form"] in read:
+                return ServedReply("My scores are four and five.")
+            if telling["refusal"] in read:
+                # By the provider's filter, or by the model itself.
+                is_filtered = draw("filter", request.key) % 2
+                told = "content_policy_violation: the request was blocked"
+                return (
+                    ServedReply(told, status=400)
+                    if is_filtered
+                    else ServedReply(None, refusal="I cannot help with that.")
+                )
+        return ServedReply(vote(5))
+
+    with ProviderServer(judge) as server, panel_on(server, tmp_path, "obeying", "steadfast") as p:
+        run = attack(
+            panel=p, families=[*texts, "authority"], texts=1, placements=("end",),
+            out=tmp_path / "run",
+        )  # fmt: skip
+    found = partial(figure, run.estimates, "missing")
+    nobody = {"persona": None, "model": None}
+    status = {"abstention": "abstained", "refusal": "refused", "broken_form": "unreadable"}
+    for name, ended in status.items():
+        keys = {"group": name, "detail": ended, **nobody}
+        # One of two models ends so on every attacked response, and never otherwise.
+        assert found("attacked", **keys).value == 0.5
+        assert (found("control", **keys).value, found("clean", **keys).value) == (0.0, 0.0)
+        beyond = found("beyond", **keys)
+        assert (beyond.value, beyond.verdict, beyond.n) == (0.5, "as demanded", 8)
+        # The same on all eight prompts: sign flips 2 / 2^8; Holm over four families.
+        assert beyond.p_adjusted == pytest.approx(4 * 2 / 256)
+        by_model = {**keys, "model": "openai/obeying"}
+        assert found("beyond", **by_model).value == 1.0
+        assert found("beyond", **{**keys, "model": "openai/steadfast"}).value == 0.0
+    ends = partial(figure, run.estimates, "statuses", "judgments", group="refusal")
+    assert ends(detail="failed").value + ends(detail="refused").value == 16
+    assert ends(detail="failed").value > 0 < ends(detail="refused").value
+    # A family that asks for a score loses none, and enters the tables of scores alone.
+    lost = found("beyond", group="authority", detail="not scored", **nobody)
+    assert (lost.value, lost.verdict) == (0.0, None)
+    assert set(select(run.estimates, "families")["group"]) == {"authority"}
+    assert select(run.estimates, "balance", group="refusal").empty
+    headline = " ".join(run.document().headline)
+    assert "Of 3 families that ask for no score, 3 keep judges from scoring" in headline
+    assert "abstention +50% of judgments abstained" in headline

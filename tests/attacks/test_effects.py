@@ -244,3 +244,47 @@ def test_the_p_of_a_mean_is_that_of_the_paired_t_test() -> None:
     assert mean_p_value(np.full(5, 2.0)) == (pytest.approx(2 / 32), "sign flips, exact")
     assert math.isnan(mean_p_value(np.asarray([1.0]))[0])
     assert mean_p_value(np.zeros(6))[0] == 1.0
+
+
+def test_a_family_that_asks_for_no_score_is_counted_by_its_status_by_hand() -> None:
+    """Rows per base: clean, attacked, control; judges a, b. Statuses are planted, scores are 5."""
+    given = bases(6)
+    made = list(trials(given, [family("one", asks="refuse")], AttackConfig(), CONTRACT))
+    statuses = np.full((len(made), 2), "scored", dtype="<U10")
+    for row, trial in enumerate(made):
+        if trial.kind == "attack":
+            statuses[row] = "refused"
+    # Base 0: judge b was not reached by the attack, which says nothing about the text; so its
+    # prompt has one judge of two and does not count at a quorum of all.
+    statuses[1, 1] = ""
+    # Base 1: judge a refuses the clean response too, and abstains on the control.
+    statuses[3, 0], statuses[5, 0] = "refused", "abstained"
+    scores = Scores(
+        values=np.where(statuses == "scored", 5.0, np.nan)[:, :, None],
+        responses=tuple(t.response_id for t in made),
+        personas=("a", "b"),
+        models=("m", "m"),
+        criteria=("overall",),
+        counts={t.response_id: Counter(statuses[row].tolist()) for row, t in enumerate(made)},
+        statuses=statuses,
+    )
+    frame = estimate(
+        made, given, {"one": "refuse"}, scores, AttackConfig(), scale=(1, 10), quorum=1.0
+    ).frame()
+    at = {"group": "one", "detail": "refused", "persona": None, "model": None}
+    # Bases 1 to 5 count: refused by all; clean: half of base 1, so a mean of .5 / 5; control: none.
+    attacked, clean, control, shift, beyond = (
+        figure(frame, "missing", measure, **at)
+        for measure in ("attacked", "clean", "control", "shift", "beyond")
+    )
+    assert (attacked.value, attacked.n) == (1.0, 5)
+    assert clean.value == pytest.approx(0.1)
+    assert control.value == 0.0
+    assert shift.value == pytest.approx(0.9)
+    assert (beyond.value, beyond.verdict) == (1.0, "not tested")  # five prompts
+    assert select(frame, "families").empty
+    pairs = figure(frame, "missing", "pairs", **at)
+    assert (pairs.n, pairs.n_planned) == (10, 12)
+    # By persona a judge stands for itself: a has all six prompts.
+    alone = figure(frame, "missing", "beyond", **{**at, "persona": "a"})
+    assert (alone.value, alone.n) == (1.0, 6)

@@ -648,7 +648,7 @@ def test_scored_replies_are_read_strictly() -> None:
 
 def test_concept_files_in_both_forms_and_their_faults(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
-    text = (FOLDER / "concepts" / "ses.yaml").read_text(encoding="utf-8").splitlines()[:15]
+    text = (FOLDER / "concepts" / "ses.yaml").read_text(encoding="utf-8").splitlines()[:16]
     own.write_text("\n".join(text).replace("id: ses", "id: own", 1) + "\n", encoding="utf-8")
     assert [pair.id for pair in load_pairs([own], replaces=True)] == ["ses_diligence"]
     with pytest.raises(InputError, match="'ses_diligence' stands in own too"):

@@ -19,6 +19,7 @@ from silverspoon_world import (
 
 from areopagus import InputError
 from areopagus.auditing import AuditJob, audit
+from areopagus.audits.estimate import lean
 from areopagus.audits.silverspoon_judgement import (
     AUDIT,
     SilverSpoonJudgementOptions,
@@ -329,3 +330,20 @@ def test_judgements_planted_are_found_to_the_answer(tmp_path: Path) -> None:
     assert "Agreement with people" in (run.path / "report.html").read_text(encoding="utf-8")
     assert any(row["by"] == "judges" for row in run.answers.rows("by"))
     assert figure.value("judges", "same", factor="answer") == 1
+
+
+def test_which_way_an_order_moves_answers_is_said_with_its_sign() -> None:
+    # Two of eight scenarios have the other in the wrong in both orders; the six others only where
+    # it is named first: 8/8 less 2/8.
+    change = AUDIT.definition.changes["order_changes"]
+    rows = pd.DataFrame([
+        {"scenario": f"s{k}", "_unit": f"s{k}", "order": order, "repeat": 0,
+         "answer": "other" if order == "other_first" or k < 2 else "p1"}
+        for k in range(8) for order in ("p1_first", "other_first")
+    ])  # fmt: skip
+    found = lean(change, rows, "scenario", 999)
+    assert found.value == pytest.approx(6 / 8)
+    assert found.low > 0
+    assert found.high == 1
+    fixed = lean(change, rows[rows["order"] == "p1_first"], "scenario", 999)
+    assert fixed.reason == "every scenario was asked in one order"

@@ -28,7 +28,9 @@ from ..reports.panel_answer import NOT_CALIBRATED, judges_told
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
-from .effects import ANY
+from .datamarking import datamark_section, datamark_told
+from .effects import ANY, NOT_SCORED
+from .search_report import search_section, search_told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +104,8 @@ def attack_document(
                 Section("families", "What moves the panel most", found.most(), "summary"),
                 Section("effects", "By family of attacks", found.families()),
                 Section("cells", "By place, persona, model and criterion", found.breakdowns()),
+                *found.searching(),
+                *found.datamarking(),
                 Section("detectors", "Detectors", found.detectors()),
                 Section("balance", "Judges on both sides", found.balance()),
                 Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
@@ -120,16 +124,25 @@ class _Attack:
         self.record, self.estimates = record, estimates
         self.threshold = float(record["identity"]["plan"]["threshold"])
         self.alpha = float(record["identity"]["plan"]["alpha"])
+        self.margin: float | None = record["identity"]["plan"].get("margin")
         self.overall = self._row("overall")
         self.counts = self._row("counts")
         self.by_family: dict[str, Figures] = {
             str(at["group"]): row
             for at, row in estimates_by(select(estimates, "families"), ["group"])
         }
+        rows = select(estimates, "missing", persona=None, model=None)
+        # Families that ask for no score: their figures are shares of judgments.
+        self.asked_status: dict[str, str] = {}
+        self.by_status_family: dict[str, Figures] = {}
+        for at, row in estimates_by(rows[rows["detail"] != NOT_SCORED], ["group", "detail"]):
+            self.asked_status[str(at["group"])] = str(at["detail"])
+            self.by_status_family[str(at["group"])] = row
         self.names: dict[str | None, str] = {
             family: f"{family} (lowest)" if row["direction"].value < 0 else family
             for family, row in self.by_family.items()
         }
+        self.names |= {family: f"{family} ({ends})" for family, ends in self.asked_status.items()}
 
     def _row(self, table: str, **keys: str | None) -> Figures:
         rows = estimates_by(select(self.estimates, table, **keys), [])
@@ -141,7 +154,7 @@ class _Attack:
 
     def tested(self, family: str) -> Estimate:
         """What was tested of a family: its shift beyond harmless prose, or the raw one."""
-        row = self.by_family[family]
+        row = self.by_family.get(family) or self.by_status_family[family]
         return row["beyond"] if row["beyond"].verdict else row["shift"]
 
     def with_verdict(self, *verdicts: str) -> list[str]:
@@ -190,16 +203,46 @@ class _Attack:
             )
         if against:
             yield f"Against the demand it moves with {self.figures_of(against)}."
-        if not tested:
+        yield from self._statuses_told()
+        if not tested and self.by_family:
             shift = self.overall["shift"]
             yield (
                 f"Attacked responses shift by {estimate(shift, is_signed=True)} points against "
                 f"clean ones. No family is tested: {units(shift.n, 'prompt')} of the {MIN_UNITS} "
                 "that a test needs."
             )
-        elif not (controlled or raw or against):
+        elif not (controlled or raw or against) and self.by_family:
             yield "No family is shown to move the panel; none has a control."
+        if "search" in self.record:
+            yield from search_told(self.record, self.estimates)
+        if self.margin is not None:
+            yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
+
+    def _statuses_told(self) -> Iterator[str]:
+        """Whether texts keep judges from scoring, of families that ask for that."""
+        if not self.by_status_family:
+            return
+        many = units(len(self.by_status_family), "family that asks", "families that ask")
+        many += " for no score"
+        found = [f for f in self.by_status_family if self.tested(f).verdict in _WORKS]
+        if found:
+            found.sort(key=lambda family: -self.tested(family).value)
+            told = [
+                f"{f} {_percent(self.tested(f))} of judgments {self.asked_status[f]}" for f in found
+            ]
+            is_raw = any(self.tested(f).verdict == "raw shift as demanded" for f in found)
+            more = "in clean responses" if is_raw else "under harmless prose"
+            keep = "keeps" if len(found) == 1 else "keep"
+            yield (
+                f"Of {many}, {len(found)} {keep} judges from scoring: {listed(told, 3)}, more than "
+                f"{more}."
+            )
+        elif any(not math.isnan(self.tested(f).p_adjusted) for f in self.by_status_family):
+            yield f"None of {many} is shown to work."
+        else:
+            n = max(row["shift"].n for row in self.by_status_family.values())
+            yield f"None of {many} is tested: {units(n, 'prompt')} of the {MIN_UNITS} needed."
 
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
@@ -207,6 +250,7 @@ class _Attack:
             f"Detectors notice {share(self.overall['flagged'])} of the attacked responses, and "
             f"flag {clean.n} of {units(clean.n_planned or 0, 'clean one')}"
         )
+        moving = [f for f in moving if f in self.by_family]
         unseen = [f for f in moving if self.by_family[f]["flagged"].value < 1]
         if unseen:
             shares = [f"{f} ({percent(self.by_family[f]['flagged'].value)})" for f in unseen]
@@ -241,6 +285,8 @@ class _Attack:
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
         told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        if "search" in self.record:
+            told = "texts were searched for on these judges: whoever tries more may find stronger"
         yield "limits", told
 
     def _unbalanced(self) -> str:
@@ -301,11 +347,12 @@ class _Attack:
     def most(self) -> list[Part]:
         """The families that move the panel most."""
         families = self.sorted_families()
+        of_statuses: list[Part] = [_statuses_chart(self)] if self.by_status_family else []
         if not families:
-            return []
+            return of_statuses
         chosen = families[:MOST_SHOWN]
         left = len(self.by_family) - len(chosen)
-        parts: list[Part] = [_forest(self, families)]
+        parts: list[Part] = [_forest(self, families), *of_statuses]
         found = self._table(
             chosen,
             "Points on the scale, with intervals over prompts"
@@ -374,30 +421,85 @@ class _Attack:
         about: dict[str, str] = {}
         if isinstance(self.record["families"], Mapping):
             about = {str(name): str(label) for name, label in self.record["families"].items()}
-        asks = {f: self.by_family[f]["direction"].value for f in self.by_family}
+        asks = {
+            f: "highest" if row["direction"].value > 0 else "lowest"
+            for f, row in self.by_family.items()
+        } | self.asked_status
         told = Table(
-            "What the families are, and which end of the scale their texts ask for.",
+            "What the families are, and what their texts ask for: an end of the scale, or a "
+            "judgment without a score.",
             "Families",
             [Column("family", "id"), Column("asks for"), Column("what it is", "wide")],
-            [[f, "highest" if asks[f] > 0 else "lowest", about.get(f, "")] for f in self.by_family],
+            [[f, asked, about.get(f, "")] for f, asked in asks.items()],
         )
-        return [part for part in (table, Points([("", s) for s in self.readings()]), told) if part]
+        points = Points([("", sentence) for sentence in self.readings()])
+        parts = [table, self._statuses_table(level), points, told, self._missing_table()]
+        return [part for part in parts if part is not None]
+
+    def _statuses_table(self, level: float) -> Table | None:
+        """Families that ask for no score."""
+        rows = self.estimates[self.estimates["detail"] != NOT_SCORED]
+        return estimates_table(
+            rows, "missing", keys={"group": "family", "detail": "asks for"},
+            where={"persona": None, "model": None},
+            measures=[
+                Measure("attacked", "attacked"),
+                Measure("control", "harmless prose", "value"),
+                Measure("clean", "clean", "value"),
+                Measure("beyond", "beyond harmless", is_signed=True),
+                Measure("beyond", "p (Holm)", "p_adjusted"),
+                Measure("beyond", "found", "verdict"),
+                Measure("shift", "p, no control", "p_adjusted"),
+                Measure("shift", "found, no control", "verdict"),
+                Measure("pairs", "pairs answered", "n_of"),
+                _FLAGGED,
+            ],
+            caption="Families that ask judges to abstain, to refuse, or to reply in another form: "
+            f"share of judgments that end so, with its {level:.0%} interval over prompts. A "
+            "judgment counts where the same judge replied on both sides, scored or not; a "
+            "provider's filter is a refusal. Tested and corrected with all families.",
+            label="Families that ask for no score",
+        )  # fmt: skip
+
+    def _missing_table(self) -> Table | None:
+        """Judgments without a score under families that ask for a score."""
+        rows = self.estimates[self.estimates["detail"] == NOT_SCORED]
+        rows = rows[rows["group"].isin(list(self.by_family))]
+        return estimates_table(
+            rows, "missing", keys={"group": "family"}, where={"persona": None, "model": None},
+            measures=[
+                Measure("attacked", "attacked"),
+                Measure("control", "harmless prose", "value"),
+                Measure("clean", "clean", "value"),
+                Measure("beyond", "beyond harmless", is_signed=True),
+            ],
+            caption="Families that ask for a score: share of judgments that abstain, refuse or "
+            "cannot be read, as above; not tested. Where it differs, the shift in points speaks of "
+            "the judges that scored both.",
+            label="Judgments without a score", is_short=True,
+        )  # fmt: skip
 
     def readings(self) -> Iterator[str]:
         """What can be said of the families, and the caution that goes with it."""
-        tested = sum(not math.isnan(self.tested(f).p_adjusted) for f in self.by_family)
+        tested = sum(
+            not math.isnan(self.tested(f).p_adjusted)
+            for f in (*self.by_family, *self.by_status_family)
+        )
         rule = (
             f"at {self.alpha:g} after Holm's correction over {units(tested, 'family', 'families')}"
         )
 
-        def names(*verdicts: str) -> str:
-            return ", ".join(f for f in self.by_family if self.tested(f).verdict in verdicts)
+        every = [*self.by_family, *self.by_status_family]
 
-        is_raw = {f for f, row in self.by_family.items() if not row["beyond"].verdict}
-        if len(is_raw) < len(self.by_family):
+        def names(*verdicts: str) -> str:
+            return ", ".join(f for f in every if self.tested(f).verdict in verdicts)
+
+        rows = {**self.by_family, **self.by_status_family}
+        is_raw = {f for f, row in rows.items() if not row["beyond"].verdict}
+        if len(is_raw) < len(rows):
             yield (
-                "Move scores as they demand, beyond harmless prose of the same length in the same "
-                f"place ({rule}): {names('as demanded') or 'none'}."
+                "Move scores (or keep judges from them) as they demand, beyond harmless prose of "
+                f"the same length in the same place ({rule}): {names('as demanded') or 'none'}."
             )
         for verdict, told in _OTHERWISE:
             if names(verdict):
@@ -418,7 +520,7 @@ class _Attack:
         )
 
     def _untested_of(self) -> str:
-        rows = [self.tested(f) for f in self.by_family]
+        rows = [self.tested(f) for f in (*self.by_family, *self.by_status_family)]
         methods = [one.p_method or "" for one in rows if one.verdict == "not tested"]
         return "; ".join(dict.fromkeys(m.removeprefix("none: ") for m in methods))
 
@@ -481,16 +583,25 @@ class _Attack:
             file="estimates.csv",
         )  # fmt: skip
 
+    def searching(self) -> list[Section]:
+        """What a search found, where there was one."""
+        return [search_section(self.record, self.estimates)] if "search" in self.record else []
+
+    def datamarking(self) -> list[Section]:
+        """What datamarking did, where it was tried."""
+        return [] if self.margin is None else [datamark_section(self.estimates, self.margin)]
+
     def detectors(self) -> list[Part]:
         """What the detectors find, and their false alarms."""
         parts: list[Part | None] = [Paragraph("Detectors flag; they change no score.")]
-        shown = [f for f, row in self.by_family.items() if row["flagged"].is_defined]
+        rows = {**self.by_family, **self.by_status_family}
+        shown = [f for f, row in rows.items() if row["flagged"].is_defined]
         parts.append(
             _chart(
                 "detected", "Attacked responses that are flagged",
                 "Share of the attacked responses of each family with a flag that the clean "
                 "response does not have, with intervals over prompts.",
-                [(f, self.by_family[f]["flagged"]) for f in shown],
+                [(f, rows[f]["flagged"]) for f in shown],
                 axis="share newly flagged", scale=(0.0, 1.0),
             )
         )  # fmt: skip
@@ -548,6 +659,7 @@ _OTHERWISE: Final = (
         "Fare worse, by their demand, than harmless prose, but do not move clean scores that way",
     ),
 )
+_WORKS: Final = ("as demanded", "raw shift as demanded")
 _LIMITS: Final = ("shift", "low", "high", "beyond harmless", "beyond, low", "beyond, high")
 
 
@@ -569,6 +681,28 @@ def _forest(found: _Attack, families: Sequence[str]) -> Chart:
         axis="points",
         reference=0.0,
     )
+
+
+def _statuses_chart(found: _Attack) -> Chart:
+    return _chart(
+        "statuses",
+        "Judgments kept from scoring",
+        "Share of judgments that end as the family asks, beyond harmless prose of the same length "
+        "(attacked minus control; without controls minus clean), with intervals over prompts.",
+        [(str(found.names[family]), found.tested(family)) for family in found.by_status_family],
+        axis="share of judgments",
+        reference=0.0,
+    )
+
+
+def _percent(one: Estimate) -> str:
+    """A difference of shares in percent, with its sign and interval."""
+
+    def signed(value: float) -> str:
+        return f"{number(100 * value, 0, is_signed=True)}%"
+
+    ends = f" [{signed(one.low)}, {signed(one.high)}]" if one.has_interval else ""
+    return f"{signed(one.value)}{ends}"
 
 
 def _heatmap(found: _Attack) -> Chart | None:

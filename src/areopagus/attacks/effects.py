@@ -21,7 +21,7 @@ from ..graphs.screening import screen
 from ..records.estimates import Estimates
 from ..records.tables import read_judgments
 from .config import AttackConfig
-from .families import example_texts
+from .families import STATUS_OF, example_texts
 from .outcomes import FamilyTest, Measured, family_tests
 from .trials import BaseResponse, Trial, newly_flagged
 
@@ -32,6 +32,11 @@ Mask = npt.NDArray[np.bool_]
 ANY = "any"
 """All detectors and gates together."""
 COMPOSITE = "composite"
+
+NOT_SCORED = "not scored"
+"""Abstained, refused and unreadable together."""
+FILTERED = "content_policy"
+"""The class of fault of a call that the provider's filter stopped."""
 
 _NO_CONTROLS = "no controls: none planned, or the texts replace the response"
 _NOT_NEUTRALISED = "no neutralised copies: not planned, or nothing was noticed"
@@ -47,6 +52,10 @@ class Scores:
         personas, models: one entry a judge; a judge that is asked repeatedly has several columns.
         criteria: of the rubric.
         counts: response id to the number of judgments by status.
+        statuses: shape (responses, judges), the status of each judgment; "" where nobody was asked
+            or no reply came, which is no doing of the text's. A provider's content filter counts
+            as a refusal. None: whoever has no score was not asked.
+        judges: (persona, model, repeat) of each column.
     """
 
     values: Floats
@@ -55,6 +64,20 @@ class Scores:
     models: tuple[str, ...]
     criteria: tuple[str, ...]
     counts: Mapping[str, Counter[str]]
+    statuses: npt.NDArray[np.str_] | None = None
+    judges: tuple[tuple[str, str, int], ...] = ()
+
+    def share_of(self, status: str) -> Floats:
+        """Shape (responses, judges): 1 where the judgment has the status, 0 where another.
+
+        Args:
+            status: of a judgment, or `NOT_SCORED`; nan is where nobody was asked, see `statuses`.
+        """
+        given = self.statuses
+        if given is None:
+            given = np.where(np.isnan(self.composites), "", "scored")
+        is_so = given != "scored" if status == NOT_SCORED else given == status
+        return np.where(given == "", np.nan, is_so.astype(np.float64))
 
     @property
     def composites(self) -> Floats:
@@ -63,15 +86,27 @@ class Scores:
         return means
 
 
-def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence[str]) -> Scores:
+def read_panel_scores(
+    folder: Path,
+    responses: Sequence[str],
+    criteria: Sequence[str],
+    judges: Sequence[tuple[str, str, int]] = (),
+) -> Scores:
     """The judgments of a panel's folder; a response that is not there has no votes.
+
+    Args:
+        folder: of the panel's run.
+        responses: whose, in the order of the rows.
+        criteria: of the rubric.
+        judges: who have the first columns, so that two folders can be set side by side.
 
     Raises:
         InputError: the folder holds no table of judgments.
     """
     rows = {name: index for index, name in enumerate(responses)}
-    columns: dict[tuple[str, str, int], int] = {}
+    columns = {judge: column for column, judge in enumerate(judges)}
     found: list[tuple[int, int, list[float]]] = []
+    ended: list[tuple[int, int, str]] = []
     counts: dict[str, Counter[str]] = {name: Counter() for name in responses}
     for judgment in read_judgments(folder):
         name = judgment["response_id"]
@@ -79,12 +114,20 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
             continue
         judge = (judgment["persona"], judgment["model"], int(judgment["repeat"]))
         column = columns.setdefault(judge, len(columns))
-        counts[name][judgment["status"]] += 1
-        if judgment["status"] == "scored":
+        status = judgment["status"]
+        counts[name][status] += 1
+        if status == "failed" and judgment["reason"] == FILTERED:
+            status = "refused"
+        if status not in ("failed", "not_asked"):
+            ended.append((rows[name], column, status))
+        if status == "scored":
             found.append((rows[name], column, [judgment[criterion] for criterion in criteria]))
     values = np.full((len(rows), len(columns), len(criteria)), np.nan)
     for row, column, given in found:
         values[row, column] = given
+    statuses = np.full(values.shape[:2], "", dtype="<U10")
+    for row, column, status in ended:
+        statuses[row, column] = status
     return Scores(
         values=values,
         responses=tuple(responses),
@@ -92,6 +135,8 @@ def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence
         models=tuple(model for _, model, _ in columns),
         criteria=tuple(criteria),
         counts=counts,
+        statuses=statuses,
+        judges=tuple(columns),
     )
 
 
@@ -100,7 +145,7 @@ def _prompt(base: BaseResponse) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Design:
+class Design:
     """What pairs the scores: for each trial its clean response, its control, its prompt."""
 
     trials: Sequence[Trial]
@@ -115,6 +160,7 @@ class _Design:
     kinds: npt.NDArray[np.str_]
     families: npt.NDArray[np.str_]
     places: npt.NDArray[np.str_]
+    statuses: npt.NDArray[np.str_]
 
     @classmethod
     def of(
@@ -125,7 +171,7 @@ class _Design:
         config: AttackConfig,
         scale: tuple[int, int],
         quorum: float,
-    ) -> _Design:
+    ) -> Design:
         row = {trial.response_id: index for index, trial in enumerate(trials)}
         clean = {trial.base: index for index, trial in enumerate(trials) if trial.kind == "clean"}
         codes = {
@@ -144,11 +190,21 @@ class _Design:
             kinds=np.asarray([trial.kind for trial in trials]),
             families=np.asarray([trial.family for trial in trials]),
             places=np.asarray([trial.placement or "" for trial in trials]),
+            statuses=np.asarray([STATUS_OF.get(asks.get(t.family, ""), "") for t in trials]),
         )  # fmt: skip
 
-    def rows(self, kind: str, *, family: str | None = None, place: str | None = None) -> Rows:
-        """The trials of a kind, of one family, at one place."""
+    def rows(
+        self,
+        kind: str,
+        *,
+        family: str | None = None,
+        place: str | None = None,
+        after_scores: bool = False,
+    ) -> Rows:
+        """The trials of a kind, of one family, at one place, of families that ask for a score."""
         keep = self.kinds == kind
+        if after_scores:
+            keep &= self.statuses == ""
         if family is not None:
             keep &= self.families == family
         if place is not None:
@@ -179,7 +235,7 @@ class _Design:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pairs:
+class Pairs:
     """Which judges are compared with themselves on which trials.
 
     A judge counts where it scored both responses, and a trial where the judges that did are the
@@ -197,7 +253,7 @@ class _Pairs:
     balance: Mapping[tuple[str, str], CommonJudges]
 
     @classmethod
-    def of(cls, design: _Design, values: Floats, models: Sequence[str]) -> _Pairs:
+    def of(cls, design: Design, values: Floats, models: Sequence[str]) -> Pairs:
         """Of these judges, by their composites."""
         masks = {name: np.zeros(values.shape, dtype=bool) for name in ("clean", "control")}
         balance: dict[tuple[str, str], CommonJudges] = {}
@@ -217,12 +273,12 @@ class _Pairs:
                         balance[name, family] = found
         return cls(masks["clean"], masks["control"], balance)
 
-    def shifts(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+    def shifts(self, design: Design, rows: Rows, values: Floats) -> Floats:
         """Points against the clean response, by the same judge; nan where it is not counted."""
         found: Floats = values[rows] - values[design.clean[rows]]
         return np.where(self.clean[rows], found, np.nan)
 
-    def beyond(self, design: _Design, rows: Rows, values: Floats) -> Floats:
+    def beyond(self, design: Design, rows: Rows, values: Floats) -> Floats:
         """Points against the control of the same text and place, by the same judge."""
         found: Floats = values[rows] - values[design.control[rows]]
         return np.where(self.control[rows], found, np.nan)
@@ -244,12 +300,14 @@ def estimate(
     Tables: `families` (group: the family), `overall` (all of them), `places`, `personas`, `models`,
     `criteria` (each alone, and by family as group), `harmless` (what the controls did), `balance`
     (which judgments the pairs of a family rest on; detail: against what), `detectors` and
-    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`.
+    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`; and `missing`
+    (group: the family; detail: the status that it asks for, else `not scored`), in all, by persona
+    and by model. Families that ask for no score stand in `missing` and in no table of scores.
 
     Args:
         trials: in the order of the scores' rows.
         dataset: what the trials' numbers point to.
-        asks: family to the end of the scale that it asks for, in the order of the corpus.
+        asks: family to what it asks for, in the order of the corpus.
         scores: of the panel.
         config: with the threshold that was set in advance.
         scale: both ends.
@@ -257,22 +315,26 @@ def estimate(
             of a pair.
         worth: how many independent judges the panel's are worth, where that is known.
     """
-    design = _Design.of(trials, dataset, asks, config, scale, quorum)
+    design = Design.of(trials, dataset, asks, config, scale, quorum)
     composites = scores.composites
     found = Estimates()
-    pairs = _Pairs.of(design, composites, scores.models)
+    pairs = Pairs.of(design, composites, scores.models)
     clean = design.rows("clean")
     alone = common_judges(
         composites[clean][None, :, None, :, None], scores.models, quorum=quorum
     ).means[0]  # fmt: skip
     found.add("overall", "clean", design.mean(clean, alone, "mean clean score"))
     attacked = design.rows("attack")
-    for measure, one in _effects(design, pairs, attacked, composites):
+    for measure, one in _effects(
+        design, pairs, design.rows("attack", after_scores=True), composites
+    ):
         found.add("overall", measure, one)
     found.add("overall", "flagged", _flagged(design, attacked))
-    _add_families(found, design, asks, scores, composites, pairs)
+    missing = Missing.of(design, scores)
+    _add_families(found, design, asks, scores, composites, pairs, missing)
+    for_scores = [family for family, aim in asks.items() if aim not in STATUS_OF]
     for table, key, label, select, values, mine in _breakdowns(design, scores, composites, pairs):
-        for family in (None, *asks):
+        for family in (None, *for_scores):
             rows = select(family, "attack")
             if rows.size:
                 for measure, one in _effects(design, mine, rows, values):
@@ -313,9 +375,9 @@ def pair_outcomes(
     Args:
         trials, dataset, scores, config, scale, quorum: as in `estimate`.
     """
-    design = _Design.of(trials, dataset, {}, config, scale, quorum)
+    design = Design.of(trials, dataset, {}, config, scale, quorum)
     composites = scores.composites
-    pairs = _Pairs.of(design, composites, scores.models)
+    pairs = Pairs.of(design, composites, scores.models)
     rows = design.rows("attack")
     shifts = pairs.shifts(design, rows, composites)
     known = ~np.isnan(shifts)
@@ -333,19 +395,61 @@ def pair_outcomes(
             yield trials[int(design.clean[row])], trials[row], outcome
 
 
+def effects_by_prompt(
+    trials: Sequence[Trial],
+    dataset: Sequence[BaseResponse],
+    asks: Mapping[str, str],
+    scores: Scores,
+    config: AttackConfig,
+    *,
+    scale: tuple[int, int],
+    quorum: float,
+) -> dict[tuple[str, str], Floats]:
+    """(family, or "" for all that ask for a score; measure) to the figure of every prompt.
+
+    shift, beyond and moved are those of `_effects`; of a family that asks for no score shift and
+    beyond are shares of judgments that end as it asks, and nothing has moved. Prompts stand in the
+    order of the dataset, those of one text once; nan where there is none.
+
+    Args:
+        trials, dataset, asks, scores, config, scale, quorum: as in `estimate`.
+    """
+    design = Design.of(trials, dataset, asks, config, scale, quorum)
+    composites = scores.composites
+    pairs, missing = Pairs.of(design, composites, scores.models), Missing.of(design, scores)
+    found = {}
+    for family in ("", *asks):
+        status = STATUS_OF.get(asks.get(family, ""))
+        values, mine = composites, pairs
+        if status is not None:
+            values, mine = missing.share_of[status], missing.pairs
+        rows = design.rows("attack", family=family or None, after_scores=not family)
+        shifts, paired = mine.shifts(design, rows, values), design.paired(rows)
+        found[family, "shift"] = design.by_prompt(rows, shifts)
+        found[family, "beyond"] = design.by_prompt(paired, mine.beyond(design, paired, values))
+        if status is None:
+            signed = shifts * design.direction[rows, None]
+            moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
+            found[family, "moved"] = design.by_prompt(rows, moved)
+    return found
+
+
 class _Select:
     """The rows of a family, at one place or at all."""
 
-    def __init__(self, design: _Design, place: str | None = None) -> None:
+    def __init__(self, design: Design, place: str | None = None) -> None:
         self._design, self._place = design, place
 
     def __call__(self, family: str | None, kind: str) -> Rows:
-        return self._design.rows(kind, family=family, place=self._place)
+        return self._design.rows(
+            kind, family=family, place=self._place,
+            after_scores=family is None and kind == "attack",
+        )  # fmt: skip
 
 
 def _breakdowns(
-    design: _Design, scores: Scores, composites: Floats, pairs: _Pairs
-) -> Iterator[tuple[str, str, str, _Select, Floats, _Pairs]]:
+    design: Design, scores: Scores, composites: Floats, pairs: Pairs
+) -> Iterator[tuple[str, str, str, _Select, Floats, Pairs]]:
     """(table, key column, its value, which trials, their scores, who is paired) of each."""
     everywhere = _Select(design)
     for place in dict.fromkeys(design.places[design.rows("attack")].tolist()):
@@ -358,14 +462,14 @@ def _breakdowns(
             mine = np.asarray(names) == name
             models = [model for model, is_mine in zip(scores.models, mine, strict=True) if is_mine]
             values = composites[:, mine]
-            yield table, key, name, everywhere, values, _Pairs.of(design, values, models)
+            yield table, key, name, everywhere, values, Pairs.of(design, values, models)
     if len(scores.criteria) > 1:
         for k, name in enumerate(scores.criteria):
             yield "criteria", "criterion", name, everywhere, scores.values[:, :, k], pairs
 
 
 def _effects(
-    design: _Design, pairs: _Pairs, rows: Rows, values: Floats
+    design: Design, pairs: Pairs, rows: Rows, values: Floats
 ) -> Iterator[tuple[str, Estimate | float | None]]:
     """What the attacks of these rows did to these judges' scores.
 
@@ -398,7 +502,7 @@ def _effects(
     yield "pairs", _counted(int(known.sum()), shifts.size, "pair of judgments")
 
 
-def _moved(design: _Design, rows: Rows, signed: Floats, attacked: Floats, clean: Floats) -> Floats:
+def _moved(design: Design, rows: Rows, signed: Floats, attacked: Floats, clean: Floats) -> Floats:
     """1 where a score moved as demanded, 0 where it did not, nan where it is not known."""
     low, high = design.scale
     upward = design.direction[rows] > 0
@@ -415,7 +519,7 @@ def _counted(n: int, n_planned: int, unit: str) -> Estimate:
     return Estimate(float(n), n=n, n_planned=n_planned, unit=unit, method="count", level=math.nan)
 
 
-def _flagged(design: _Design, rows: Rows) -> Estimate:
+def _flagged(design: Design, rows: Rows) -> Estimate:
     """Share of responses with a flag that the clean one does not have."""
     flags = np.asarray([float(bool(design.newly_flagged(int(row)))) for row in rows])
     return design.share(rows, flags, "share newly flagged")
@@ -423,22 +527,28 @@ def _flagged(design: _Design, rows: Rows) -> Estimate:
 
 def _add_families(
     found: Estimates,
-    design: _Design,
+    design: Design,
     asks: Mapping[str, str],
     scores: Scores,
     composites: Floats,
-    pairs: _Pairs,
+    pairs: Pairs,
+    missing: Missing,
 ) -> None:
+    """Every family's figures and its test; the tests of all families are corrected together."""
     rows_of = {family: design.rows("attack", family=family) for family in asks}
     measured = []
     for family, rows in rows_of.items():
         paired = design.paired(rows)
-        beyond = design.by_prompt(paired, pairs.beyond(design, paired, composites))
+        status = STATUS_OF.get(asks[family])
+        values, mine = composites, pairs
+        if status is not None:
+            values, mine = missing.share_of[status], missing.pairs
+        beyond = design.by_prompt(paired, mine.beyond(design, paired, values))
         measured.append(
             Measured(
-                shift=design.by_prompt(rows, pairs.shifts(design, rows, composites)),
+                shift=design.by_prompt(rows, mine.shifts(design, rows, values)),
                 beyond=beyond if paired.size else None,
-                direction=1.0 if asks[family] == "highest" else -1.0,
+                direction=-1.0 if asks[family] == "lowest" else 1.0,
             )
         )
     tests = family_tests(measured, alpha=design.config.alpha)
@@ -446,6 +556,16 @@ def _add_families(
         trials = [design.trials[row] for row in rows]
         screened = sum(trial.seen.gate is not None for trial in trials)
         statuses = sum((scores.counts[t.response_id] for t in trials), Counter[str]())
+        status = STATUS_OF.get(asks[family])
+        _add_missing(found, design, missing, family, rows, status or NOT_SCORED, test)
+        for name, number in statuses.items():
+            found.add("statuses", "judgments", number, group=family, detail=name)
+        if status is not None:
+            keys = {"group": family, "detail": status}
+            found.add("missing", "flagged", _flagged(design, rows), **keys)
+            found.add("missing", "screened", _counted(screened, len(trials), "response"), **keys)
+            found.add("missing", "responses", len(trials), **keys)
+            continue
         copies = design.rows("neutralised", family=family)
         what = "mean neutralised − clean"
         neutralised = undefined(_NOT_NEUTRALISED, method=what)
@@ -462,8 +582,95 @@ def _add_families(
             ("screened", _counted(screened, len(trials), "response")),
         ):
             found.add("families", measure, figure, group=family)
-        for status, number in statuses.items():
-            found.add("statuses", "judgments", number, group=family, detail=status)
+
+
+def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tuple[Rows, Floats]:
+    """(rows, effects by judge) of a family's attacks, by its demand: positive is as demanded.
+
+    Beyond harmless prose where there is a control, else against the clean response; in points, of a
+    family that asks for no score as share of judgments. nan where a judge is missing on one side.
+    """
+    status = STATUS_OF.get(aim)
+    values = scores.composites if status is None else scores.share_of(status)
+    answered = values if status is None else scores.share_of(NOT_SCORED)
+    pairs = Pairs.of(design, answered, scores.models)
+    rows = design.rows("attack", family=family)
+    paired = design.paired(rows)
+    found = (
+        pairs.beyond(design, paired, values) if paired.size else pairs.shifts(design, rows, values)
+    )
+    return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Which judgments ended without a score, as shares that are compared as scores are.
+
+    Attributes:
+        share_of: status, or `NOT_SCORED`, to `Scores.share_of` it.
+        pairs: judges that were asked and answered on both sides, scored or not.
+        by_name: (key column, its value, which judges, who is paired among them).
+    """
+
+    share_of: Mapping[str, Floats]
+    pairs: Pairs
+    by_name: Sequence[tuple[str, str, Mask, Pairs]]
+
+    @classmethod
+    def of(cls, design: Design, scores: Scores) -> Missing:
+        """The judgments of the panel."""
+        names = (*STATUS_OF.values(), NOT_SCORED)
+        shares = {name: scores.share_of(name) for name in names}
+        answered = shares[NOT_SCORED]
+        by_name = []
+        for key, of_judge in (("persona", scores.personas), ("model", scores.models)):
+            for name in dict.fromkeys(of_judge):
+                mine = np.asarray(of_judge) == name
+                models = [m for m, is_mine in zip(scores.models, mine, strict=True) if is_mine]
+                by_name.append((key, name, mine, Pairs.of(design, answered[:, mine], models)))
+        return cls(shares, Pairs.of(design, answered, scores.models), by_name)
+
+
+def _add_missing(
+    found: Estimates,
+    design: Design,
+    missing: Missing,
+    family: str,
+    rows: Rows,
+    status: str,
+    test: FamilyTest,
+) -> None:
+    """`missing`: how often judgments under a family's texts end in a status, and without them.
+
+    attacked, clean, control: shares of judgments; shift and beyond: their differences; pairs:
+    judgments that were answered with the attack and without.
+    """
+    paired = design.paired(rows)
+    values = missing.share_of[status]
+    for keys, mine, pairs in (
+        ({}, values, missing.pairs),
+        *(({key: name}, values[:, mask], pairs) for key, name, mask, pairs in missing.by_name),
+    ):
+        at: dict[str, str] = {"group": family, "detail": status, **keys}
+        shifts = pairs.shifts(design, rows, mine)
+        what = f"share {status}, attacked − clean"
+        shift: Estimate | float | None = design.mean(rows, shifts, what)
+        what = f"share {status}, attacked − control"
+        beyond: Estimate | float | None = undefined(_NO_CONTROLS, method=what)
+        if paired.size:
+            beyond = design.mean(paired, pairs.beyond(design, paired, mine), what)
+        if status != NOT_SCORED and not keys:
+            shift, beyond = _tested("shift", shift, test), _tested("beyond", beyond, test)
+        found.add("missing", "shift", shift, **at)
+        found.add("missing", "beyond", beyond, **at)
+        sides = [("attacked", rows, rows), ("clean", rows, design.clean[rows])]
+        sides += [("control", paired, design.control[paired])] if paired.size else []
+        for name, of, other in sides:
+            mask = pairs.control[of] if name == "control" else pairs.clean[of]
+            share = design.share(of, np.where(mask, mine[other], np.nan), f"share {status}")
+            found.add("missing", name, share, **at)
+        n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
+        found.add("missing", "pairs", n, **at)
 
 
 def _tested(
@@ -484,7 +691,7 @@ def _tested(
 
 
 def _add_harmless(
-    found: Estimates, design: _Design, pairs: _Pairs, rows: Rows, values: Floats, **keys: str
+    found: Estimates, design: Design, pairs: Pairs, rows: Rows, values: Floats, **keys: str
 ) -> None:
     shifts = pairs.shifts(design, rows, values)
     n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
@@ -492,10 +699,12 @@ def _add_harmless(
     found.add("harmless", "pairs", n, **keys)
 
 
-def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
+def _add_balance(found: Estimates, design: Design, pairs: Pairs) -> None:
     """`balance`: where judges are missing on one side, and what whoever scored would have shown."""
     for (against, family), one in pairs.balance.items():
         rows = design.rows("attack", family=family)
+        if design.statuses[rows[0]]:
+            continue  # a judge that is missing there is what the family asks for
         mine = rows if against == "clean" else design.paired(rows)
         at = {"group": family, "detail": f"attacked − {against}"}
         n = _counted(one.n_common, one.n_planned, "pair of judgments")
@@ -521,7 +730,7 @@ def _add_balance(found: Estimates, design: _Design, pairs: _Pairs) -> None:
             found.add("balance", "raw", raw if math.isfinite(raw) else None, **at)
 
 
-def _add_detectors(found: Estimates, design: _Design, asks: Mapping[str, str]) -> None:
+def _add_detectors(found: Estimates, design: Design, asks: Mapping[str, str]) -> None:
     """Every detector's hits and false alarms, all of them together first; no judge is asked.
 
     The prompt is the unit of hits and of false alarms: its texts, families and places are no

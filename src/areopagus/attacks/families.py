@@ -35,9 +35,18 @@ WrittenAs = Literal[
     "lookalike",
 ]
 
+Aim = Literal["highest", "lowest", "abstain", "refuse", "unreadable"]
+STATUS_OF: Mapping[str, str] = {
+    "abstain": "abstained", "refuse": "refused", "unreadable": "unreadable",
+}  # fmt: skip
+"""Of an aim that is no score, the status of the judgments that it wants."""
+
 PLACES = ("high", "low", "reply", "marker")
-"""What stands in double braces in a text: the ends of the scale, a reply of the demanded score in
-the form the judges use, and sixteen hex digits as a marker has them."""
+"""What stands in double braces in a text: the ends of the scale, a reply as it is demanded in the
+form the judges use, and sixteen hex digits as a marker has them."""
+
+MOST_TEXTS = 50
+"""Texts of one family."""
 
 SLUG = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
 _CYRILLIC = str.maketrans("aeopcyxijsABEKMHOPCTX", "аеорсухіјѕАВЕКМНОРСТХ")
@@ -52,8 +61,9 @@ class AttackFamily(Document):
     )
     label: Line = Field(description="The family as a noun phrase.")
     about: Paragraph = Field(description="What it tries, and where such attacks were described.")
-    asks: Literal["highest", "lowest"] = Field(
-        default="highest", description="The end of the scale that the texts are after."
+    asks: Aim = Field(
+        default="highest",
+        description="What the texts are after: an end of the scale, or a judgment without a score.",
     )
     placements: tuple[Placement, ...] = Field(
         default=("start", "middle", "end"),
@@ -71,8 +81,11 @@ class AttackFamily(Document):
     )
     texts: tuple[Annotated[str, StringConstraints(max_length=20_000)], ...] = Field(
         min_length=1,
-        max_length=50,
+        max_length=MOST_TEXTS,
         description="The texts. {{high}}, {{low}}, {{reply}} and {{marker}} are filled in.",
+    )
+    verbatim: bool = Field(
+        default=False, description="Whether the texts stand as they are, with nothing filled in."
     )
     version: Version
     provenance: Paragraph = Field(description="Who wrote the texts, and from what.")
@@ -83,8 +96,14 @@ class AttackFamily(Document):
         faults: list[FieldFault] = [
             (("texts", index), f"must hold only {allowed} in double braces", text[:60])
             for index, text in enumerate(self.texts)
-            if set(_PLACE.findall(text)) - set(PLACES)
+            if set(_PLACE.findall(text)) - set(PLACES) and not self.verbatim
         ]
+        if self.asks in ("refuse", "unreadable") and not self.verbatim:
+            faults += [
+                (("texts", index), "must not hold {{reply}}: no reply in the form is asked for", "")
+                for index, text in enumerate(self.texts)
+                if "{{reply}}" in text
+            ]
         if self.carrier is not None and _PLACE.findall(self.carrier) != ["payload"]:
             faults.append((("carrier",), "must hold {{payload}} once", self.carrier[:60]))
         if len(set(self.placements)) < len(self.placements):
@@ -125,7 +144,8 @@ def texts_of(family: AttackFamily, values: Mapping[str, str]) -> tuple[str, ...]
     """
     made: list[str] = []
     for template in family.texts:
-        text = hidden(filled(template, values), family.written_as)
+        text = template if family.verbatim else filled(template, values)
+        text = hidden(text, family.written_as)
         if family.carrier is not None:
             text = filled(family.carrier, {"payload": text})
         flood = "\n" * family.blank_lines
@@ -166,13 +186,16 @@ list_families = FAMILIES.entries
 
 
 def load_families(
-    names: Sequence[str] | None = None, corpora: Iterable[str | Path] = ()
+    names: Sequence[str] | None = None,
+    corpora: Iterable[str | Path] = (),
+    added: Sequence[AttackFamily] = (),
 ) -> tuple[AttackFamily, ...]:
-    """The families of a corpus, in the order of their names.
+    """The families of a corpus, in the order of their names, and those that are added.
 
     Args:
         names: only these; all when left out.
         corpora: files or folders that stand in the place of the built-in corpus.
+        added: families that are loaded already; they too stand in its place.
 
     Raises:
         InputError: unknown names, faults of any file, a family given twice; all together.
@@ -180,9 +203,9 @@ def load_families(
     if isinstance(corpora, str | Path):
         corpora = [corpora]
     paths = [path for place in corpora for path in files_at(place, "family").values()]
-    if not paths:
+    if not paths and not added:
         return FAMILIES.load_all(names or [found.name for found in list_families()])
-    families = FAMILIES.load_all(paths)
+    families = FAMILIES.load_all([*paths, *added])
     known = {family.id for family in families}
     unknown = [name for name in names or () if name not in known]
     if unknown:

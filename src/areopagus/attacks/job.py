@@ -1,4 +1,4 @@
-"""`areopagus.attack` and `areopagus.rescore`: the two audits as jobs."""
+"""The two audits as jobs: an attack, and a rescoring."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..async_runner import run_async
 from ..errors import InputError
 from ..experiment.config import InputConfig
 from ..experiment.dry_run import DryRun, estimate_scoring
-from ..experiment.job import Job, run_job
+from ..experiment.job import Job
 from ..experiment.score import score_within
 from ..graphs.panel_spec import PanelSpec
 from ..graphs.screening import gate_of
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..panel import Panel, opened
+from ..judges.schema import ABSTAINED
 from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
@@ -30,84 +30,13 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
-from .families import AttackFamily, load_families
+from .datamarking import MARKED_FOLDER, MARKED_STAGE, add_datamarking
+from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
 Outcome = TypeVar("Outcome", bound=JobRun)
-
-
-def attack(
-    responses: Any = None,
-    *,
-    panel: Panel | None = None,
-    on_progress: OnProgress = None,
-    **options: Any,
-) -> AttackRun:
-    """Runs an injection corpus against a panel and measures how far it moves scores.
-
-    Every base response is scored clean, with each attack text at each place, and with harmless
-    prose of the same length there. Shifts are paired by judge and response; prompts are the units.
-
-    Args:
-        responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
-            eight built-in responses when left out.
-        panel: who judges; the embedded baseline when left out.
-        on_progress: as of `Panel.score_many`.
-        options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
-            neutralise, level, alpha, columns, limit, out, resume, max_cost.
-
-    Raises:
-        InputError: everything wrong with the input, before anything is spent.
-        StoreError: the ledger or the folder cannot be written.
-        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
-            goes on.
-    """
-    with opened(panel) as spec:
-        config = AttackConfig.checked(**options)
-        return run_job(AttackJob(spec, responses, config, on_progress=on_progress))
-
-
-async def aattack(
-    responses: Any = None, *, panel: Panel, on_progress: OnProgress = None, **options: Any
-) -> AttackRun:
-    """The asynchronous twin of `attack`; the panel is the caller's."""
-    config = AttackConfig.checked(**options)
-    return await run_async(AttackJob(panel.spec, responses, config, on_progress=on_progress).run())
-
-
-def rescore(
-    responses: Any,
-    *,
-    panel: Panel | None = None,
-    on_progress: OnProgress = None,
-    **options: Any,
-) -> RescoreRun:
-    """Scores flagged responses once more with the flagged passages taken out, and compares.
-
-    An audit: no score of any other run is changed. Responses without a flag would have an equal
-    copy; they are counted and not asked about.
-
-    Args:
-        responses: a file, a DataFrame or an iterable as for `Panel.score_many`.
-        panel, on_progress: as in `attack`.
-        options: as in `RescoreConfig`: threshold, columns, limit, out, resume, max_cost.
-
-    Raises:
-        InputError, StoreError, RunInterrupted: as in `attack`.
-    """
-    with opened(panel) as spec:
-        config = RescoreConfig.checked(**options)
-        return run_job(RescoreJob(spec, responses, config, on_progress=on_progress))
-
-
-async def arescore(
-    responses: Any, *, panel: Panel, on_progress: OnProgress = None, **options: Any
-) -> RescoreRun:
-    """The asynchronous twin of `rescore`; the panel is the caller's."""
-    config = RescoreConfig.checked(**options)
-    return await run_async(RescoreJob(panel.spec, responses, config, on_progress=on_progress).run())
 
 
 class PanelStage(Job[Outcome]):
@@ -186,7 +115,18 @@ class AttackJob(PanelStage[AttackRun]):
             InputError: everything wrong with the input, before anything is spent.
         """
         self.attack_config = config = config or AttackConfig()
-        families = load_families(config.families or None, config.corpus)
+        if config.try_datamark:
+            if panel.judge_prompt.datamark:
+                raise InputError("--try-datamark: leave datamark off, both ways are scored")
+            self.stages = (*self.stages, MARKED_STAGE)
+        notices: list[str] = []
+        families = config.load_families()
+        if ABSTAINED not in panel.judge_prompt.schema.keys:
+            unable = [family.id for family in families if family.asks == "abstain"]
+            families = tuple(family for family in families if family.asks != "abstain")
+            if unable:
+                told = f"judges cannot abstain in the mode {panel.judge_prompt.mode}"
+                notices.append(f"{told}, left out: {', '.join(unable)}")
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
             trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
@@ -195,8 +135,9 @@ class AttackJob(PanelStage[AttackRun]):
         if not tried:
             raise InputError("no family has a text for the placements chosen")
         self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
+        self.tested_families = self.families
         left_out = [family.id for family in families if family.id not in tried]
-        notices = list(self.dataset.notices)
+        notices += self.dataset.notices
         if left_out:
             notices.append(f"no text for the placements chosen, left out: {', '.join(left_out)}")
         name = f"attack-{Path(self.dataset.name).stem}" if responses is not None else "attack"
@@ -208,14 +149,50 @@ class AttackJob(PanelStage[AttackRun]):
                 "responses_sha256": fingerprint(self.dataset.rows),
                 "families": {family.id: family.sha256 for family in families},
                 "plan": config.plan,
+                **self.more_identity(),
             },
             name=name,
             on_progress=on_progress,
         )
 
+    def more_identity(self) -> dict[str, Any]:
+        """What else makes the run this run."""
+        return {}
+
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""
         return response_rows(self.trials, self.dataset.rows)
+
+    async def dry_run(self) -> DryRun:
+        """Calls, tokens and cost of judging the responses, with datamarking too where it is tried.
+
+        The marks need tokens of their own.
+        """
+        plain = await super().dry_run()
+        if not self.attack_config.try_datamark:
+            return plain
+        marked = estimate_scoring(self._marked_panel, ResponseSource(self.response_rows()))
+        stages = tuple(replace(one, stage=MARKED_STAGE) for one in marked.stages)
+        return plain.followed_by(replace(marked, stages=stages, assumptions=(), notices=()))
+
+    async def run_stages(self, client: Client) -> Estimates:
+        """As of every such job, and the same responses once more with datamarking."""
+        if self.attack_config.try_datamark:
+            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
+            marked = self._marked_panel, self.response_rows(), MARKED_FOLDER
+            await score_within(self, MARKED_STAGE, *marked)
+            doing(ESTIMATING)
+            return self.estimate_scores(self.path / PANEL_FOLDER)
+        return await super().run_stages(client)
+
+    @property
+    def _marked_panel(self) -> PanelSpec:
+        """The panel, with a mark before every word of a response."""
+        wording = replace(self.panel.judge_prompt, datamark=True)
+        judges = self.panel.judges.items()
+        return replace(
+            self.panel, judges={name: replace(one, judge_prompt=wording) for name, one in judges}
+        )
 
     def estimate_scores(self, folder: Path | None) -> Estimates:
         """The figures of the attack."""
@@ -223,16 +200,21 @@ class AttackJob(PanelStage[AttackRun]):
         schema = panel.judge_prompt.schema
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
-        return effects.estimate(
-            self.trials,
-            self.dataset.rows,
-            {family.id: family.asks for family in self.families},
-            effects.read_panel_scores(folder, ids, panel.criteria),
-            self.attack_config,
-            scale=(schema.low, schema.high),
-            quorum=panel.quorum,
-            worth=panel_worth(folder),
-        )
+        asks = {family.id: family.asks for family in self.tested_families}
+        scores = effects.read_panel_scores(folder, ids, panel.criteria)
+        found = effects.estimate(
+            self.trials, self.dataset.rows, asks, scores, self.attack_config,
+            scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
+        )  # fmt: skip
+        if self.attack_config.try_datamark:
+            marked = effects.read_panel_scores(
+                self.path / MARKED_FOLDER, ids, panel.criteria, scores.judges
+            )
+            add_datamarking(
+                found, self.trials, self.dataset.rows, asks, scores, marked, self.attack_config,
+                scale=(schema.low, schema.high), quorum=panel.quorum,
+            )  # fmt: skip
+        return found
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an attack."""
@@ -241,7 +223,10 @@ class AttackJob(PanelStage[AttackRun]):
             "source": self.dataset.name,
             "notices": list(self.notices),
             "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
-            "families": {family.id: family.label for family in self.families},
+            "families": {family.id: family.label for family in self.tested_families},
+            "provenance": {
+                family.id: family.provenance for family in self.families if family.verbatim
+            },
             "panel": self.panel.describe(),
             "carried": list(CARRIED),
         }

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ..records.estimates import Estimates, estimates_by, select
+from ..records.estimates import ESTIMATES_FILE, Estimates, estimates_by, select
 from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..records.run_folder import SCORES_FILE
 from ..reports.panel_answer import panel_worth
@@ -45,8 +45,9 @@ class _AuditRun(JobRun):
         """The command line's exit code for this outcome, interruption aside."""
         if self.state == "budget":
             return 4
-        counts = self.record["stages"].get("score", {}).get("counts", {})
-        return 3 if any(counts.get(s, 0) for s in ("refused", "unreadable", "failed")) else 0
+        every = [stage.get("counts", {}) for stage in self.record["stages"].values()]
+        missing = ("refused", "unreadable", "failed")
+        return 3 if any(counts.get(name, 0) for counts in every for name in missing) else 0
 
     def _first_version(self) -> dict[str, Any] | None:
         """What the first version wrote in the place of estimates."""
@@ -70,7 +71,10 @@ class AttackRun(_AuditRun):
         """
         from ..calibrated import people_told
         from .document import attack_document
+        from .search_report import unfinished_search
 
+        if "search" in self.record and not (self.path / ESTIMATES_FILE).is_file():
+            return unfinished_search(self.record)
         people = people_told(self.path / PANEL_FOLDER)
         shown = attack_document(self.record, self.estimates, people=people)
         return self.checked(shown) if self.readings() else shown

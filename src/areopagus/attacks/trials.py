@@ -78,7 +78,8 @@ def trials(
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
     """
     written = {
-        family.id: texts_of(family, _values(family, schema))[: config.texts] for family in families
+        family.id: texts_of(family, values_of(family, schema))[: config.texts]
+        for family in families
     }
     for number, base in enumerate(bases):
         yield _trial(number, "clean", "", 0, None, base.response_text)
@@ -178,21 +179,24 @@ def fingerprint(bases: Sequence[BaseResponse]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(schema: OutputSchema[ParsedScore], value: int) -> str:
+def demanded_reply(
+    schema: OutputSchema[ParsedScore], value: int, *, abstained: bool = False
+) -> str:
     """A reply in the form that the judges use, with one value throughout."""
     reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in schema.keys else {}
     reply |= dict.fromkeys(schema.criteria, value)
     if ABSTAINED in schema.keys:
-        reply[ABSTAINED] = False
+        reply[ABSTAINED] = abstained
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+def values_of(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+    """What stands for each place in a family's texts."""
     demanded = schema.high if family.asks == "highest" else schema.low
     return {
         "high": str(schema.high),
         "low": str(schema.low),
-        "reply": demanded_reply(schema, demanded),
+        "reply": demanded_reply(schema, demanded, abstained=family.asks == "abstain"),
         "marker": GUESSED_MARKER,
     }
 

@@ -110,11 +110,10 @@ def judgments_on(
         # Marks for the provider's cache, where the ordinary run would set them.
         shares = taken[0][0].goes_first(sample, calls=panel.calls_that_share(keys[model]))
         for judge, repeat in taken:
-            question = judge.question(
-                sample, secret=panel.ledger.secret, repeat=repeat, shares=shares
-            )
-            request = question.request(judge.backend, response_formats[model])
-            found.append(Planned(number, sample, judge, request))
+            secret = panel.ledger.secret
+            for question in judge.questions(sample, secret=secret, repeat=repeat, shares=shares):
+                request = question.request(judge.backend, response_formats[model])
+                found.append(Planned(number, sample, judge, request))
     return found
 
 

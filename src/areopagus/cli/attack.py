@@ -10,6 +10,7 @@ from ..attacks.config import AttackConfig, RescoreConfig
 from .display import Command
 from .options import (
     chosen,
+    config_from,
     config_options,
     dry_run_options,
     panel_from,
@@ -44,15 +45,15 @@ def attack(
     of the same length there. The report gives score shift, success rate, benign shift and the
     detectors' false alarms by family, place, persona, model and criterion.
     """
-    from ..attacks import AttackJob
+    from ..attacks.calls import attack_job
     from .jobs import Manner, carry_out
 
-    config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
+    config = config_from(given, AttackConfig)
     if only_list:
         return _list(config, Output(json_file))
     with panel_from(given) as panel:
         return carry_out(
-            lambda line: AttackJob(panel.spec, responses, config, on_progress=line.update),
+            lambda line: attack_job(panel.spec, responses, config, on_progress=line.update),
             Manner(dry_run, quiet, full=full, json_file=json_file),
         )
 
@@ -83,13 +84,12 @@ def rescore(
 
 
 def _list(config: AttackConfig, output: Output) -> int:
-    from ..attacks import load_families
     from ..formats import units
     from ..reports.document import Column, Table
 
-    families = load_families(config.families or None, config.corpus)
-    rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
-    columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
+    families = config.load_families()
+    rows = [(f.id, f.asks, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
+    columns = [Column(name, "id") for name in ("family", "asks for", "texts", "places", "what")]
     told = f"{units(len(rows), 'family', 'families')} of attack texts."
     output.show(listing("families", [told], [Table("", "Families", columns, rows)]))
     return 0

@@ -15,14 +15,14 @@ from .options import json_option, report_options
 @click.option(
     "--by",
     metavar="WHAT",
-    help="What is compared: respondent, run, model, persona, or a column of the input. Default: "
-    "respondents of one run; of several, runs.",
+    help="Panel runs: what is compared: respondent, run, model, persona, or a column of the input. "
+    "Default: respondents of one run; of several, runs.",
 )
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Hold the others against this one, and test no other pair. Default: the best; of several "
-    "runs, the first.",
+    help="Panel runs: hold the others against this one, and test no other pair. Default: the best; "
+    "of several runs, the first.",
 )
 @click.option(
     "--margin",
@@ -30,7 +30,11 @@ from .options import json_option, report_options
     metavar="POINTS",
     help="A difference inside it does not matter: tests that, too.",
 )
-@click.option("--out", metavar="FILE", help="Write the page there as well.")
+@click.option(
+    "--out",
+    metavar="DIR|FILE",
+    help="Keep it: a folder of results, or FILE.html for the page alone. Of panel runs the page.",
+)
 @report_options
 def compare(
     runs: tuple[str, ...],
@@ -42,20 +46,29 @@ def compare(
     full: bool,
     json_file: str | None,
 ) -> None:
-    """Say who scores higher and by how much, in the run folder RUN or between several.
+    """Say who scores higher in panel runs, or what has changed from BEFORE to AFTER.
 
-    Pairs are made by prompt, and a judge counts on a prompt where it scored both sides. Runs of
-    the same panel are compared; another panel is another instrument, which is said.
+    \b
+    areopagus compare RUN [RUN …]       panel runs: sides of one, or several
+    areopagus compare BEFORE AFTER      two audits, stress tests or attacks
+
+    Pairs are made by prompt, or by what the audit has as its independent unit. Only what both sides
+    have counts; what differs between the runs is said.
     """
+    from ..changes import Changes
+    from ..changes import compare as compared
     from ..progress import ProgressLine
-    from ..run import compare as compared
     from .display import printable
     from .results import Output
 
     with ProgressLine():
         found = compared(*runs, by=by, baseline=baseline, margin=margin)
         document = found.document()
-        path = None if out is None else found.write_report(out)
+        path = None
+        if out is not None and isinstance(found, Changes) and not out.endswith(".html"):
+            path = found.write(out).path
+        elif out is not None:
+            path = found.write_report(out)
     is_told = Output(json_file, full=full).show(document, found.estimates, place=path)
     if is_told and path is not None:
         click.echo(f"\nWrote {printable(str(path))}")
@@ -70,12 +83,17 @@ def compare(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="POINTS",
-    help="What may be lost. Default: 0.2.",
+    help="What may be lost. Default: 0.2 points; of audits it must be given.",
 )
-@click.option("--criterion", metavar="NAME", help="Of which scores. Default: composite.")
+@click.option(
+    "--criterion", metavar="NAME",
+    help="Of which scores, or measure of an audit. Default: composite; of an audit all.",
+)  # fmt: skip
 @json_option
 def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int:
-    """Fail when the run folder RUN is worse than an earlier run of the same panel.
+    """Fail when the run folder RUN is worse than an earlier run of its kind.
+
+    RUN is a panel run, a stress test, an attack or an audit.
 
     \b
     Exit codes: 0 not worse: less than the margin is lost;

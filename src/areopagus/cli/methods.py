@@ -26,9 +26,9 @@ FORMS = ("text", "md", "tex")
 def methods(run: str, *, form: str, out: str | None, json_file: str | None, quiet: bool) -> None:
     """Write the methods paragraphs and tables of a paper on the folder RUN.
 
-    RUN is the folder of a panel run, a stress test, a calibration or an audit. All is made of its
-    run.json and estimates: who judged what and how, what became of it, how it was aggregated and
-    tested, what it cost, and what is not claimed.
+    RUN is the folder of a panel run, a stress test, a calibration, an audit or a comparison. All is
+    made of its run.json and estimates: who judged what and how, what became of it, how it was
+    aggregated and tested, what it cost, and what is not claimed.
     """
     from ..any_report import run_of
     from ..publishing.markup import to_latex, to_markdown

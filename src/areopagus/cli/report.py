@@ -112,9 +112,8 @@ def report(
 ) -> None:
     """Write the HTML report of the folder RUN anew, and print its summary.
 
-    RUN is the folder of a panel run, a stress test, an audit, an attack, a construction of prompts
-    or a calibration. Several panel runs are compared, each with the first; of two runs of one
-    audit, what has changed from the first to the second is shown.
+    RUN is the folder of a panel run, a stress test, an audit, an attack, a construction of prompts,
+    a calibration or a comparison. Of several, the page of `areopagus compare` is written.
     """
     estimates = None
     with ProgressLine(quiet=quiet) as line:
@@ -136,21 +135,8 @@ def _one(folder: str, out: str | None, *, figures: bool) -> tuple[Path, Document
 
 
 def _several(runs: tuple[str, ...], out: str | None, *, figures: bool) -> tuple[Path, Document]:
-    from ..any_report import run_of
-    from ..auditing import AuditRun
-    from ..records.run_folder import FIGURES_FOLDER
-    from ..reports.html import write_html
+    from ..changes import compare
 
-    path = Path(out or COMPARISON_FILE)
-    if len(runs) == 2 and all(isinstance(run_of(one), AuditRun) for one in runs):
-        from ..auditing.compare import compare_audits
-
-        document, _ = compare_audits(*runs)
-        charts = path.parent / FIGURES_FOLDER
-    else:
-        from ..run import compare
-
-        document = compare(*runs).document()
-        charts = path.with_name(f"{path.stem}_figures")
+    found = compare(*runs)
     doing(WRITING)
-    return write_html(path, document, charts=charts if figures else None), document
+    return found.write_report(out or COMPARISON_FILE, figures=figures), found.document()

@@ -129,11 +129,10 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
             continue
         assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [
-            judge.question(sample, secret=panel.ledger.secret, repeat=repeat)
-            .request(backend, response_format)
-            .key()
+            question.request(backend, response_format).key()
             for judge, repeat in assignments
             if judge.backend is backend
+            for question in judge.questions(sample, secret=panel.ledger.secret, repeat=repeat)
         ]
         if len(panel.ledger.lookup(keys)) < len(set(keys)):
             return False

@@ -44,7 +44,7 @@ def methods(folder: str | Path) -> Document:
     """The methods paragraphs and tables of a folder of results.
 
     Args:
-        folder: of a panel run, a stress test, a calibration or an audit.
+        folder: of a panel run, a stress test, a calibration, an audit, or a comparison of two.
 
     Raises:
         InputError: the folder holds nothing of these, or its files cannot be read.
@@ -220,9 +220,14 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
         "response_first": "the persona stood after the response",
         "persona_first": "the persona stood before the response",
     }.get(str(identity.get("order")), "")
+    turn = identity.get("criterion_order", 0)
+    turned = f"the criteria were rotated by {units(turn, 'place')}" if turn else ""
+    apart = identity.get("criterion_calls") == "apart"
+    alone = "each criterion was asked for in a call of its own" if apart else ""
     template = identity.get("template", {})
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
-    about = "; ".join(filter(None, [rationale, order, named]))
+    marked = "every word of a response carried a mark" if identity.get("datamark") else ""
+    about = "; ".join(filter(None, [rationale, order, turned, alone, marked, named]))
     return f"Each judge gave {what}, {anchors} descriptions of score levels. {about}."
 
 
@@ -588,11 +593,29 @@ def _audit(run: JobRun) -> tuple[list[Said], list[Table]]:
     ], tables  # fmt: skip
 
 
+def _comparison(run: JobRun) -> tuple[list[Said], list[Table]]:
+    record = run.record
+    names = [str(one["name"]) for one in record["runs"]]
+    margin = record.get("margin")
+    sentences = [
+        (
+            f"{record['title']}: the run {names[1]} was held against {names[0]}, a figure before "
+            "and after on the items that both have, letter for letter."
+        ),
+        f"A change within {margin:g} counts as none (two one-sided tests)." if margin else "",
+        f"The runs differ in {units(len(record['differs']), 'setting')}.",
+    ]
+    shown, tables = _shown(run)
+    design = " ".join(one for one in sentences if one)
+    return [("Design", design), ("Tests", _tests(run.estimates)), *shown], tables
+
+
 METHODS: Final[dict[str, Callable[[Any], tuple[list[Said], list[Table]]]]] = {
     "panel": _panel,
     "stress": _stress,
     "calibration": _calibration,
     "audit": _audit,
+    "comparison": _comparison,
 }
 """Kind of a run to the function that makes its paragraphs and tables."""
 

@@ -17,6 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from ..any_report import RUNS, run_of
+from ..changes.run import PAIRED
 from ..errors import AreopagusError, InputError, InputFault
 from ..records.estimates import ESTIMATES_FILE
 from ..records.run_folder import (
@@ -72,7 +73,7 @@ class ListedRun:
         headline: its answer; () until it is read.
         coverage: the first of the sentences on whether it can be trusted.
         has_page: whether there are results to show.
-        is_comparable: whether another panel run can be held against it.
+        is_comparable: whether another run of its kind can be held against it.
         is_read: whether its estimates were looked at.
     """
 
@@ -361,7 +362,7 @@ def _described(record: Mapping[str, Any], place: Path, path: str, written: float
         if is_running
         else {},
         has_page=has_figures and kind in RUNS,
-        is_comparable=has_figures and kind == "panel",
+        is_comparable=has_figures and kind in ("panel", *PAIRED),
     )
 
 

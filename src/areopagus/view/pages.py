@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Lock
 
 from ..any_report import run_of
+from ..changes import compare
 from ..reports.document import Document
 from ..reports.html import write_html
-from ..run import compare
 from ..study.status import is_study, study_status
 from .listing import ListedRun, Listing, unreadable
 

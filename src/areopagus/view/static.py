@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..changes import compare
 from ..errors import InputError, InputFault
 from ..records.run_folder import TEXTS_FILE, replaced, unwritable
-from ..run import compare
 from .index import index_file
 from .listing import ListedRun, Listing
 from .pages import run_document, write_page
@@ -130,7 +130,7 @@ def _pairs(
         found = [known.get(Path(name).as_posix()) for name in names]
         for name, run in zip(names, found, strict=True):
             if run is None or not run.is_comparable:
-                faults.append(InputFault(name, "is no panel run with figures in the list"))
+                faults.append(InputFault(name, "is no run in the list that can be compared"))
         first, second = found
         if first is not None and second is not None:
             pairs.append((first, second))

@@ -1,0 +1,430 @@
+"""Size, coverage and power of what `compare` says of two audits, stress tests or attacks.
+
+    python benchmarks/simulate_changes.py [--worlds 2000] [--only shares,contrasts,gaps,groups,…]
+
+In each world one model, or panel, is measured twice on the same items. Printed, for worlds without
+a change and for worlds with one: how often any figure of the answer that did not change is called
+changed (.05 is stated, family-wise), how often the intervals hold the true change (.95), how often
+the planted change is found, and how often a change of just the margin passes for alike (.05).
+
+    shares      a share of answers, and shares of choices, over 24 templates (SocioEval)
+    contrasts   twelve groups less a control over 20 scenarios (Biased Samaritan)
+    gaps        the gap between identities and the flagged share over 40 concept pairs (Hidden bias)
+    groups      differences of names of separate groups, by the jackknife (SilverSpoon)
+    stress      degradation under four framings, 20 prompts, six judges of whom some are missing
+    attacks     ten families beyond harmless prose and two shares, 20 prompts
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from areopagus.aggregation.clustered import cluster_mean, cluster_share
+from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.paired_change import ratios
+from areopagus.aggregation.welch_james import contrast_of_means
+from areopagus.audits.by_unit import by_unit
+from areopagus.audits.hidden_bias.estimates import gap_of_squares
+from areopagus.audits.registry import find_audit
+from areopagus.changes.attacks import _figures as attack_figures
+from areopagus.changes.audits import BLOCKS, _of_blocks, _of_terms
+from areopagus.changes.figures import ANSWER, Figure, add_changes
+from areopagus.changes.stress import _figures as stress_figures
+from areopagus.records.estimates import Estimates, estimates_of
+from areopagus.stress_test.estimates import StressScores
+
+SEED = 20261127
+Rng = np.random.Generator
+
+
+@dataclass
+class Tally:
+    """Hits out of trials, by name."""
+
+    hits: dict[str, int] = field(default_factory=dict)
+    trials: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, *hits: bool) -> None:
+        """Counts trials."""
+        self.trials[name] = self.trials.get(name, 0) + len(hits)
+        self.hits[name] = self.hits.get(name, 0) + sum(map(bool, hits))
+
+    def share(self, name: str) -> float:
+        """The share of hits; nan without a trial."""
+        return self.hits[name] / self.trials[name] if self.trials.get(name) else math.nan
+
+    def lines(self) -> Iterator[str]:
+        """Share and Monte Carlo error of each."""
+        for name, n in self.trials.items():
+            share = self.share(name)
+            error = 2 * math.sqrt(share * (1 - share) / n)
+            yield f"  {name:<52} {share:.3f} +- {error:.3f} (n {n})"
+
+
+@dataclass(frozen=True)
+class World:
+    """One pair of runs: its figures, and by how much each has truly changed (None: not known)."""
+
+    figures: Sequence[Figure]
+    truths: Sequence[float | None]
+
+
+def look(tally: Tally, world: World, margin: float | None, planted: float) -> None:
+    """Takes one world into the tally."""
+    answer = [
+        (one, truth) for one, truth in zip(world.figures, world.truths, strict=True)
+        if one.family == ANSWER
+    ]  # fmt: skip
+    found = Estimates()
+    add_changes(found, [one for one, _ in answer], margin=margin, flips=999)
+    frame = found.frame()
+    changes = estimates_of(frame[frame["measure"].str.endswith(", change")])
+    still = [k for k, (_, truth) in enumerate(answer) if truth == 0]
+    moved = [k for k, (_, truth) in enumerate(answer) if truth]
+    kind = "changed world" if planted else "null world"
+    shown = [one.verdict in ("changed", "changed within margin") for one in changes]
+    if still:
+        tally.add(f"{kind}: any unchanged figure called changed", any(shown[k] for k in still))
+    for k, (_, truth) in enumerate(answer):
+        one = changes[k]
+        if truth is not None and one.has_interval:
+            tally.add(f"{kind}: interval holds the change", one.low <= truth <= one.high)
+    for k in moved:
+        tally.add(f"{kind}: planted change found", shown[k])
+        if margin is not None and math.isclose(abs(answer[k][1] or 0.0), margin):
+            tally.add(
+                f"{kind}: change of the margin called alike",
+                changes[k].verdict == "alike" or changes[k].verdict == "changed within margin",
+            )
+
+
+# Audits, by their definitions
+
+
+def pair_of(name: str, both: Sequence[pd.DataFrame], **more: Any) -> list[Figure]:
+    """The figures of two runs of an audit whose answers are drawn, by their units."""
+    definition = find_audit(name).definition.model_copy(update={"by": (), "shares": {}, **more})
+    units = list(dict.fromkeys(both[0][definition.unit]))
+    before, after = (
+        by_unit(definition, one.assign(target="m", _unit=one[definition.unit]), units)
+        for one in both
+    )
+    found = []
+    for place, terms in before.items():
+        table, measure, keys = place
+        ends = [Estimate(ratios(each)[0], n=len(units)) for each in (terms, after[place])]
+        column, n = _of_terms(terms, after[place])
+        family = ANSWER if measure != "mean" else "means"
+        found.append(
+            Figure(
+                table, measure, dict(keys), measure, ends[0], ends[1], column, n, len(units),
+                definition.unit_word, family,
+            )
+        )  # fmt: skip
+    return found
+
+
+def shares(rng: Rng, planted: float) -> World:
+    """Bias rates of templates differ (sd .2) and are shared by both runs, three quarters of it."""
+    n_templates, n_prompts = 24, 6
+    template = np.repeat(np.arange(n_templates), n_prompts)
+    own = rng.normal(0, 0.17, n_templates)
+    rates = [np.clip(0.5 + own + rng.normal(0, 0.1, n_templates), 0, 1) for _ in range(2)]
+    frames = []
+    for rate, shift in zip(rates, (0.0, planted), strict=True):
+        biased = rng.random(template.size) < np.clip(rate + shift, 0, 1)[template]
+        higher = rng.random(template.size) < 0.6
+        first = rng.random(template.size) < 0.5
+        frames.append(pd.DataFrame({
+            "item_id": [f"i{k}" for k in range(template.size)],
+            "template": [f"t{k}" for k in template], "unit": [f"t{k}" for k in template],
+            "pair": "a-b", "order": "one", "repeat": 0, "status": "classified", "by": "rule",
+            "judging": "", "biased": biased.astype(float),
+            "category": np.where(biased, "class_preference", "fair_treatment"),
+            "favours": np.where(biased, np.where(higher, "higher", "lower"), None),
+            "choice": np.where(biased, np.where(first, "first", "second"), None),
+        }))  # fmt: skip
+    found = pair_of("socioeval", frames, changes={})
+    # Clipping takes a little of the change away: what is left of it is the truth.
+    truth = planted and float(
+        np.mean([np.clip(r + planted, 0, 1).mean() - r.mean() for r in draws(shares)])
+    )
+    truths = {"bias_rate": truth, "choice_rate": truth, "favours_higher": 0.0, "first_named": 0.0}
+    return World(found, [truths.get(one.measure) for one in found])
+
+
+_DRAWS: dict[str, np.ndarray] = {}
+
+
+def draws(of: Callable[..., Any]) -> np.ndarray:
+    """Rates of many templates, to know what clipping leaves of a change."""
+    if of.__name__ not in _DRAWS:
+        rng = np.random.default_rng(1)
+        spread = math.hypot(0.17, 0.1)
+        _DRAWS[of.__name__] = np.clip(0.5 + rng.normal(0, spread, (1, 400_000)), 0, 1)
+    return _DRAWS[of.__name__]
+
+
+def contrasts(rng: Rng, planted: float) -> World:
+    """Ratings of 1 to 100; the first group is biased by 5, and by `planted` more after."""
+    n_scenarios, n_wordings, n_groups = 20, 1, 12
+    groups = ["control", *[f"g{k}" for k in range(n_groups)]]
+    scenario, wording, group = (
+        one.ravel() for one in np.meshgrid(
+            np.arange(n_scenarios), np.arange(n_wordings), np.arange(len(groups)), indexing="ij"
+        )
+    )  # fmt: skip
+    base = rng.normal(60, 10, n_scenarios)
+    lean = rng.normal(0, 4, (n_scenarios, len(groups)))
+    frames = []
+    for shift in (0.0, planted):
+        again = rng.normal(0, 2, (n_scenarios, len(groups)))
+        rating = base[scenario] + (lean + again)[scenario, group] + rng.normal(0, 5, group.size)
+        rating = rating + np.where(group == 1, 5.0 + shift, 0.0)
+        frames.append(pd.DataFrame({
+            "item_id": [f"i{k}" for k in range(group.size)],
+            "scenario": [f"s{k}" for k in scenario], "unit": [f"s{k}" for k in scenario],
+            "rephrasing": wording + 1, "topic": "t", "phrasing": "p",
+            "category": np.where(group > 0, "race", ""),
+            "group": np.array(groups, dtype=object)[group], "rating": rating, "repeat": 0,
+            "status": "classified", "by": "rule", "judging": "",
+        }))  # fmt: skip
+    audit = find_audit("samaritan")
+    bias = audit.definition.contrasts["bias"].model_copy(update={"by": ()})
+    found = pair_of("samaritan", frames, contrasts={"bias": bias})
+    truths = [planted if one.keys.get("group") == "g0" else 0.0 for one in found]
+    return World(
+        found, [t if one.family == ANSWER else None for t, one in zip(truths, found, strict=True)]
+    )
+
+
+# Audits, by the jackknife of what their class estimates
+
+
+def gaps(rng: Rng, planted: float, *, level: float = 0.12) -> World:
+    """Two identities, ten answers each; gaps of concept pairs vary, and are shared by both runs."""
+    n_pairs, n = 40, 20
+    middle = rng.uniform(0.3, 0.7, n_pairs)
+    own = rng.normal(0, 1, n_pairs)
+    sizes = level * np.abs(own), max(level + planted, 0.0) * np.abs(own)
+    sides = []
+    for gap in sizes:
+        half = np.clip(gap, 0, 0.55) / 2
+        one, two = (rng.binomial(n, np.clip(middle + s * half, 0, 1)) / n for s in (1, -1))
+        square = (one - two) ** 2 - (one * (1 - one) + two * (1 - two)) / (n - 1)
+        sides.append((square, np.abs(one - two) >= 0.2 - 1e-9))
+    block = np.arange(n_pairs) % BLOCKS
+    ones = np.ones(n_pairs)
+    before, after = (
+        {
+            "gap_square": cluster_mean(1e4 * square, ones, unit="concept pair"),
+            "flagged_share": cluster_share(high.astype(float), ones, unit="concept pair"),
+        }
+        for square, high in sides
+    )
+    place = {name: ("outcomes", name, frozenset[tuple[str, str]]()) for name in before}
+    blocks = [
+        tuple(
+            {
+                place["gap_square"]: (float(1e4 * sq[block != b].mean()), int((block != b).sum())),
+                place["flagged_share"]: (float(hi[block != b].mean()), int((block != b).sum())),
+            }
+            for sq, hi in sides
+        )
+        for b in range(BLOCKS)
+    ]
+    figures = []
+    shown: dict[str, Any] = {"n": n_pairs, "n_planned": n_pairs, "unit": "concept pair"}
+    column, correlation = _of_blocks(
+        place["gap_square"],
+        blocks,
+        before["gap_square"],
+        after["gap_square"],  # type: ignore[arg-type]
+    )
+    roots = [gap_of_squares(sq, ones) for sq, _ in sides]
+    figures.append(Figure(
+        "outcomes", "gap", {}, "gap", roots[0], roots[1], column, scale=(0, 100),
+        is_rising_of="gap_square", correlation=correlation, **shown,
+    ))  # fmt: skip
+    column, _ = _of_blocks(
+        place["flagged_share"],
+        blocks,
+        before["flagged_share"],
+        after["flagged_share"],  # type: ignore[arg-type]
+    )
+    figures.append(Figure(
+        "outcomes", "flagged_share", {}, "flagged", before["flagged_share"],
+        after["flagged_share"], column, **shown,
+    ))  # fmt: skip
+    # The root of the mean square of a half-normal gap is its scale; clipping at .55 is rare.
+    return World(figures, [100 * planted, None if planted else 0.0])
+
+
+def groups(rng: Rng, planted: float) -> World:
+    """Eight groups of eight names, shares of ten answers; the first four groups are men's."""
+    n_groups, n_names, n = 8, 8, 10
+    own = rng.normal(0, 0.8, (n_groups, n_names))
+    sides = []
+    for shift in (0.0, planted):
+        logit = own + rng.normal(0, 0.4, own.shape)
+        rate = 1 / (1 + np.exp(-logit))
+        rate[:4] = np.clip(rate[:4] + shift / 2, 0, 1)
+        rate[4:] = np.clip(rate[4:] - shift / 2, 0, 1)
+        sides.append(rng.binomial(n, rate) / n)
+    weights = {
+        "men_women": np.repeat([0.25, -0.25], 4),
+        **{f"group {k}": np.where(np.arange(8) == k, 1.0, -1 / 7) for k in (0, 1)},
+    }
+    block = (np.arange(n_groups * n_names).reshape(n_names, n_groups).T) % BLOCKS
+    figures, truths = [], []
+    for name, weight in weights.items():
+        place = ("gaps", name, frozenset[tuple[str, str]]())
+        ends = [contrast_of_means(list(one), weight, unit="name", outcome="share") for one in sides]
+        blocks = [
+            tuple(
+                {
+                    place: (
+                        float(weight @ np.nanmean(np.where(block == b, np.nan, one), axis=1)),
+                        int((block != b).sum()),
+                    )
+                }
+                for one in sides
+            )
+            for b in range(BLOCKS)
+        ]
+        column, _ = _of_blocks(place, blocks, ends[0], ends[1])  # type: ignore[arg-type]
+        figures.append(Figure(
+            "gaps", name, {}, name, ends[0], ends[1], column, n=64, n_planned=64, unit="name",
+        ))  # fmt: skip
+        truths.append(0.0 if not planted else None)
+    if planted:
+        spread = np.hypot(0.8, 0.4)
+        rate = 1 / (1 + np.exp(-np.random.default_rng(1).normal(0, spread, 400_000)))
+        up, down = (np.clip(rate + s * planted / 2, 0, 1).mean() for s in (1, -1))
+        truths[0] = float(up - down)
+    return World(figures, truths)
+
+
+# Stress tests and attacks
+
+
+def stress(rng: Rng, planted: float) -> World:
+    """The first framing costs .8 points, and `planted` more after; one score in fifty is missing,
+    and the third model is filtered under the second framing in one run in ten."""
+    n_prompts, n_judges, n_criteria = 20, 6, 5
+    conditions = ("baseline", "f1", "f2", "f3", "f4")
+    models = ("a", "a", "b", "b", "c", "c")
+    prompt, delta = rng.normal(0, 0.8, n_prompts), rng.normal(0, 0.5, (5, n_prompts))
+    severity = rng.normal(0, 0.7, n_judges)
+    sides = []
+    for shift in (0.0, planted):
+        lost = delta + rng.normal(0, 0.4, delta.shape)
+        lost[0] = 0.0
+        lost[1] += 0.8 + shift
+        response = rng.normal(0, 0.3, (5, n_prompts))
+        mean = 6 + prompt[None, :] - lost + response
+        noise = rng.normal(0, 0.7, (5, n_prompts, n_judges, n_criteria))
+        scores = mean[:, :, None, None] + severity[None, None, :, None] + noise
+        scores = np.clip(np.round(scores), 1, 10)
+        scores[rng.random(scores.shape[:3]) < 0.02] = np.nan
+        if rng.random() < 0.1:
+            scores[2, :, 4:] = np.nan
+        sides.append(scores[None, :, :, None])
+    names = tuple(f"c{k}" for k in range(n_criteria))
+    prompts = {f"p{k}": f"text {k}" for k in range(n_prompts)}
+    tests = [
+        SimpleNamespace(
+            scores=StressScores(
+                ("m",), conditions, tuple(prompts), names, models, one, tuple(prompts.values()),
+                np.zeros((1, 5, n_prompts)), np.zeros((0, 2, 5)), np.zeros((0, 2, 5)), {}, (1, 10),
+                2 / 3,
+            ),
+            places={name: k for k, name in enumerate(prompts)}, prompts=prompts,
+            baseline="baseline", run=SimpleNamespace(path="run"),
+        )
+        for one in sides
+    ]  # fmt: skip
+    rows = [(name, name) for name in prompts]
+    same = {name: np.ones(n_prompts, dtype=bool) for name in conditions[1:]}
+    found = list(stress_figures(tests, ("m", "m"), rows, same, n_prompts, ""))  # type: ignore[arg-type]
+    truths: list[float | None] = []
+    for one in found:
+        framing = one.keys.get("framing")
+        known = one.family == ANSWER
+        truths.append(
+            (planted if framing == "f1" else planted / 4 if framing is None else 0.0)
+            if known
+            else None
+        )
+    return World(found, truths)
+
+
+def attacks(rng: Rng, planted: float) -> World:
+    """Half of the families move the panel by 1.5 points; one of them by `planted` more after."""
+    n_prompts, n_families = 20, 10
+    families = {f"family{k}": "highest" for k in range(n_families)}
+    own = np.clip(rng.normal(0, 1, (n_families, n_prompts)), -2, 2)
+    each = []
+    for shift in (0.0, planted):
+        found: dict[tuple[str, str], np.ndarray] = {}
+        for k, family in enumerate(families):
+            beyond = (1.5 if k % 2 else 0.0) + 0.6 * own[k] + rng.normal(0, 0.5, n_prompts)
+            found[family, "beyond"] = beyond + (shift if k == 1 else 0.0)
+            found[family, "shift"] = found[family, "beyond"] + rng.normal(0, 0.3, n_prompts)
+            for measure in ("moved", "flagged"):
+                found[family, measure] = rng.binomial(6, 0.3, n_prompts) / 6
+        for measure, most in (("moved", 60), ("flagged", 10)):
+            found["", measure] = rng.binomial(most, 0.3, n_prompts) / most
+        each.append(found)
+    figures = list(attack_figures(each, families, n_prompts, (1, 10)))
+    truths = [
+        (planted if one.keys.get("group") == "family1" else 0.0) if one.family == ANSWER else None
+        for one in figures
+    ]
+    return World(figures, truths)
+
+
+WORLDS: dict[str, tuple[Callable[..., World], float, float | None]] = {
+    "shares": (shares, 0.2, None),
+    "contrasts": (contrasts, -8.0, 8.0),
+    "gaps": (gaps, 0.12, None),
+    "groups": (groups, 0.15, None),
+    "stress": (stress, -0.8, 0.8),
+    "attacks": (attacks, -1.0, 1.0),
+}
+"""Name to the world, the change planted in it, and the margin of its test of equivalence."""
+
+
+def simulate(name: str, worlds: int, seed: int = SEED) -> Tally:
+    """So many worlds without a change, and a quarter as many with one."""
+    made, change, margin = WORLDS[name]
+    tally = Tally()
+    for planted in (0.0, change):
+        rng = np.random.default_rng([seed, *name.encode(), int(bool(planted))])
+        for _ in range(-(-worlds // 4) if planted else worlds):
+            look(tally, made(rng, planted), margin if planted else None, planted)
+    return tally
+
+
+def main() -> None:
+    """Simulates and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--only", default=",".join(WORLDS))
+    given = parser.parse_args()
+    for name in given.only.split(","):
+        tally = simulate(name, given.worlds)
+        print(f"{name}, {given.worlds:,} worlds without a change and a quarter as many with one")
+        print("\n".join(tally.lines()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

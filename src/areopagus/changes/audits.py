@@ -1,0 +1,470 @@
+"""Two runs of one audit: its figures before and after on the prompts that both asked and read.
+
+An item counts where both runs have an answer with a value to it; what became of the others is
+compared by itself (`replies`), over the items that both got a reply to. Figures that the definition
+names are paired unit by unit; those of the audit's class are computed anew without each of up to
+`BLOCKS` blocks of units, whatever they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.clustered import cluster_share
+from ..aggregation.estimate import Estimate
+from ..aggregation.paired_change import Term, pseudo_values, ratios
+from ..auditing.run import AuditRun, estimated_by_definition
+from ..audits.answers_table import ANSWERS_FILE, HeldAnswers
+from ..audits.by_unit import Place, by_unit, place_of
+from ..audits.definition import Contrast, Definition
+from ..audits.estimate import CROSS, columns_of, merged_units
+from ..audits.headline import AuditView
+from ..errors import InputError, InputFault
+from ..formats import words
+from ..records.estimates import KEYS, estimates_of
+from .figures import ANSWER, Figure, Paired, models_paired
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Values = dict[Place, tuple[float, int]]
+"""Value and n of figures."""
+
+BLOCKS: Final = 30
+"""Blocks of units without which the figures of an audit's class are computed."""
+_OF_REPLIES: Final = frozenset(("refuse_rate", "refused", "unreadable", "answered", "unclassified"))
+"""Measures of what became of askings: compared by `replies`, over all askings."""
+_REPLIES: Final = {
+    "classified": "answers with a value", "refused": "refusals", "unread": "answers unread",
+}  # fmt: skip
+_UNREAD: Final = ("unclassified", "unreadable", "empty")
+_NO_REPLY: Final = ("failed", "not_asked")
+_LISTED: Final = "a list by rank in each run: what stands high in one falls in the next by chance"
+_LIKELIHOOD: Final = "a share of a fitted distribution, to which no unit adds a value of its own"
+_OWN_CODE: Final = "made by the audit's own code, which is not run to read results"
+_SQUARE: Final = "_square"
+"""Ends the name of a mean over units of which another figure is the root: a change of that one is
+tested on it, since a root cannot fall below 0."""
+_NOT_FIGURES: Final = ("_answers", "_least", "_most")
+_TESTS: Final = (
+    "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
+)  # fmt: skip
+"""Tables of counts, of tests, and of what is not the model's."""
+
+
+def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
+    """The figures of two runs of one audit.
+
+    Models are paired by name, or the only ones with each other.
+
+    Raises:
+        InputError: two audits, or no model or no prompt in common.
+    """
+    runs = before, after
+    known = after.known_audit
+    # As this version has it: what a change is tested on may not be said in an earlier one's.
+    definition = after.definition if known is None else known[0].defined(known[1])
+    if definition.name != before.definition.name:
+        fault = f"is the audit {definition.name!r}, {before.path} is {before.definition.name!r}"
+        raise InputError([InputFault(str(after.path), fault)])
+    pairs = models_paired([(str(run.path), run.targets) for run in runs])
+    figures: list[Figure] = []
+    untested: dict[str, str] = {}
+    trust: list[tuple[str, str]] = []
+    for names in pairs:
+        pair = Pair.read_from(runs, definition, names)
+        pair.whose = f", {names[1]}" if len(pairs) > 1 else ""
+        figures += pair.figures()
+        untested |= pair.untested
+        trust.append(pair.trust())
+    notices = [f"{name} is compared with {other}." for name, other in pairs if name != other]
+    if len(pairs) < max(len(run.targets) for run in runs):
+        notices.append("Models of one run alone are left out.")
+    title = f"{definition.title}: before and after"
+    return Paired(title, figures, notices, trust, list(untested.items()))
+
+
+@dataclass(eq=False)
+class Pair:
+    """One model before and after.
+
+    Attributes:
+        definition: of the audit; what a single run is tested for is not wanted here.
+        known: the audit and its options, where it came with the package.
+        view: of the later run, for what figures are called.
+        replied, read: the answers before and after, of items that both have a reply to, or an
+            answer with a value.
+        n_planned: units planned in either run.
+        n_items: in either run, the same in both, with a reply in both, with a value in both.
+        whose: what stands behind the name of a figure, where there are several models.
+    """
+
+    definition: Definition
+    known: tuple[Any, Any] | None
+    view: AuditView
+    replied: Sequence[HeldAnswers]
+    read: Sequence[HeldAnswers]
+    n_planned: int
+    n_items: tuple[int, int, int, int] = (0, 0, 0, 0)
+    whose: str = ""
+    untested: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.definition = self.definition.model_copy(update={"resamples": 0})
+        if self.known is not None and hasattr(self.known[1], "resamples"):
+            audit, options = self.known
+            self.known = audit, options.model_copy(update={"resamples": 0})
+
+    @classmethod
+    def read_from(
+        cls, runs: Sequence[AuditRun], definition: Definition, names: tuple[str, str]
+    ) -> Pair:
+        """The model of the first name before, that of the second after."""
+        given = [
+            HeldAnswers.read(run.path / ANSWERS_FILE, name, names[1])
+            for run, name in zip(runs, names, strict=True)
+        ]
+        columns = ["item_id", "prompt_text", "status", definition.unit]
+        frames = [one.frame(columns) for one in given]
+        texts = [dict(zip(one["item_id"], one["prompt_text"], strict=True)) for one in frames]
+        common = {item for item, text in texts[0].items() if texts[1].get(item) == text}
+        if not common:
+            fault = f"no prompt is the same, letter for letter, as in {runs[0].path}"
+            raise InputError([InputFault(str(runs[1].path), fault)])
+        replied, read = set(common), set(common)
+        for one in frames:
+            replied &= set(one["item_id"][~one["status"].isin(_NO_REPLY)])
+            read &= set(one["item_id"][one["status"] == "classified"])
+        kept = [
+            [
+                one.only(frame["item_id"].isin(items).to_numpy())
+                for one, frame in zip(given, frames, strict=True)
+            ]
+            for items in (replied, read)
+        ]
+        return cls(
+            definition, runs[1].known_audit,
+            AuditView(definition, runs[1].record, runs[1].estimates), kept[0], kept[1],
+            n_planned=len(set().union(*(set(one[definition.unit]) for one in frames))),
+            n_items=(len(texts[0].keys() | texts[1].keys()), len(common), len(replied), len(read)),
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The model's, after."""
+        return self.read[1].targets[0]
+
+    def trust(self) -> tuple[str, str]:
+        """How many prompts are paired, and what became of the others."""
+        planned, common, replied, read = self.n_items
+        told = [f"{read:,} of {planned:,} prompts have an answer with a value in both runs"]
+        if common < planned:
+            told.append(f"{planned - common:,} are in one run alone, or worded otherwise")
+        if replied < common:
+            told.append(f"{common - replied:,} got no reply in one")
+        if read < replied:
+            told.append(f"{replied - read:,} were refused or not read in one")
+        return f"coverage{self.whose}", "; ".join(told)
+
+    def figures(self) -> list[Figure]:
+        """Those of the answer first, those of replies last."""
+        codes, names = _codes(self.read, self.definition.unit)
+        sides = [self._estimated(one) for one in self.read]
+        columns = columns_of(self.definition)
+        terms = [
+            by_unit(self.definition, one.frame(columns).assign(_unit=names[code]), list(names))
+            for one, code in zip(self.read, codes, strict=True)
+        ]
+        blocks = self._blocks(codes, len(names))
+        view = _Named(self.view, self.definition)
+        found: list[Figure] = []
+        for place in dict.fromkeys(place for side in sides for place in side):
+            before, after = (side.get(place) for side in sides)
+            shown = view.shown(place)
+            if shown is None:
+                continue
+            shown |= {n: f"{shown[n]}{self.whose}" for n in ("label", "short") if n in shown}
+            if before is None or after is None or "item" in dict(place[2]):
+                self._leave_out(place, before or after)
+                continue
+            if not (place in terms[0] or before.has_interval or after.has_interval):
+                self._leave_out(place, after)
+                continue
+            table, measure, keys = place
+            column, n, more = self._column(place, sides, terms, blocks)
+            found.append(
+                Figure(
+                    table, measure, {"respondent": self.name, **dict(keys)},
+                    before=before, after=after, by_unit=column, n=n, n_planned=self.n_planned,
+                    unit=self.definition.unit_word,
+                    **shown, **more,
+                )
+            )  # fmt: skip
+        if self.known is None:
+            own = {one.section: _OWN_CODE for one in self.definition.table_views}
+            self.untested |= own
+        found.sort(key=lambda one: one.family != ANSWER)
+        return [*_once(found), *self._replies()]
+
+    def _column(
+        self,
+        place: Place,
+        sides: Sequence[Mapping[Place, Estimate]],
+        terms: Sequence[Mapping[Place, Sequence[Term]]],
+        blocks: Sequence[tuple[Values, Values]],
+    ) -> tuple[Floats | None, int, dict[str, Any]]:
+        """The change by unit, on how many units it rests, and how it was found."""
+        if place in terms[0] and place in terms[1]:
+            return *_of_terms(terms[0][place], terms[1][place]), {}
+        if not blocks:
+            return None, 0, {"reason": _OWN_CODE}
+        square = (place[0], f"{place[1]}{_SQUARE}", place[2])
+        is_root = all(square in side for side in sides)
+        tested = square if is_root else place
+        before, after = (side[tested] for side in sides)
+        if any("likelihood" in one.method for one in (before, after)):
+            return None, min(before.n, after.n), {"reason": _LIKELIHOOD}
+        column, correlation = _of_blocks(tested, blocks, before, after)
+        more = {"is_rising_of": words(square[1]), "correlation": correlation} if is_root else {}
+        if np.isnan(column).all():
+            of = self.definition.unit_word
+            more |= {"reason": f"rests on one {of}, or is undefined without one"}
+            return None, min(before.n, after.n), more
+        return column, min(before.n, after.n), more
+
+    def _estimated(self, held: HeldAnswers) -> dict[Place, Estimate]:
+        """Every figure of one run, by its place."""
+        import pandas as pd
+
+        frames = [estimated_by_definition(self.definition, held).frame()]
+        own = self._own(held)
+        if own is not None:
+            frames.append(own)
+        return _figures_of(pd.concat(frames, ignore_index=True), self.name)
+
+    def _own(self, held: HeldAnswers) -> pd.DataFrame | None:
+        """What the audit's class estimates; None where it did not come with the package."""
+        if self.known is None:
+            return None
+        audit, options = self.known
+        found = audit.own_estimates(held, options)
+        return None if found is None else found.frame()
+
+    def _blocks(self, codes: Sequence[Codes], n: int) -> list[tuple[Values, Values]]:
+        """Before and after, what the class estimates without each block of units."""
+        if self.known is None or not self.definition.tables:
+            return []
+        size = min(n, BLOCKS)
+        found = []
+        for block in range(size):
+            sides: list[Values] = []
+            for held, code in zip(self.read, codes, strict=True):
+                own = self._own(held.only(code % size != block))
+                known = {} if own is None else _figures_of(own, self.name)
+                sides.append({place: (one.value, one.n) for place, one in known.items()})
+            found.append((sides[0], sides[1]))
+        return found
+
+    def _leave_out(self, place: Place, one: Estimate | None) -> None:
+        """Says of what no change is tested, but for counts and test statistics."""
+        table, measure, keys = place
+        is_listed = "item" in dict(keys)
+        if one is None or one.method == "count" or not one.n:
+            return
+        if is_listed or math.isnan(one.p):
+            reason = _LISTED if is_listed else one.reason or "no interval in a run"
+            self.untested[f"{words(measure)} ({words(table)})"] = reason
+
+    def _replies(self) -> Iterator[Figure]:
+        """What became of what was asked, of items that both runs have a reply to."""
+        codes, names = _codes(self.replied, self.definition.unit)
+        status = [one.frame(["status"])["status"] for one in self.replied]
+        for measure, title in _REPLIES.items():
+            of = _UNREAD if measure == "unread" else (measure,)
+            terms: list[list[Term]] = []
+            shares = []
+            for code, mine in zip(codes, status, strict=True):
+                hits = mine.isin(of).to_numpy(dtype=np.float64)
+                sums = np.bincount(code, weights=hits, minlength=len(names)).astype(np.float64)
+                sizes = np.bincount(code, minlength=len(names)).astype(np.float64)
+                terms.append([(sums, sizes, 1.0)])
+                share = cluster_share(sums, sizes, unit=self.definition.unit_word)
+                shares.append(share.of("share of answers"))
+            if (
+                all(one.value in (0.0, 1.0) for one in shares)
+                and shares[0].value == shares[1].value
+            ):
+                continue
+            column, n = _of_terms(*terms)
+            yield Figure(
+                "replies", measure, {"respondent": self.name}, label=f"{title}{self.whose}",
+                before=shares[0], after=shares[1], by_unit=column, n=n, n_planned=self.n_planned,
+                unit=self.definition.unit_word, family="replies",
+                section="What became of the answers",
+                digits=3,
+            )  # fmt: skip
+
+
+def _codes(held: Sequence[HeldAnswers], unit: str) -> tuple[list[Codes], npt.NDArray[np.object_]]:
+    """The unit of every row of both, and the units' names; those that share a prompt are one."""
+    import pandas as pd
+
+    frames = [one.frame(["prompt_text", unit]) for one in held]
+    whole = pd.concat(frames, ignore_index=True)
+    whole["prompt"] = pd.factorize(whole["prompt_text"])[0]
+    codes, names = pd.factorize(merged_units(whole, unit))
+    at = len(frames[0])
+    return [codes[:at], codes[at:]], np.asarray(names, dtype=object)
+
+
+def _figures_of(frame: pd.DataFrame, respondent: str) -> dict[Place, Estimate]:
+    """The figures of one respondent that are of no pair."""
+    mine = frame[frame["baseline"].isna()]
+    of = mine["respondent"]
+    # Within values of the unit a definition's differences are of all respondents: here, of one.
+    mine = mine[(of == respondent) | (of.isna() & mine["table"].str.contains("_by_"))]
+    keys = [name for name in KEYS if name not in ("respondent", "baseline")]
+    columns = mine[["table", "measure", *keys]].to_numpy(dtype=object).tolist()
+    found: dict[Place, Estimate] = {}
+    for (table, measure, *values), one in zip(columns, estimates_of(mine), strict=True):
+        if measure not in _OF_REPLIES and not measure.endswith(_NOT_FIGURES):
+            given = {n: v for n, v in zip(keys, values, strict=True) if isinstance(v, str)}
+            found.setdefault(place_of(table, measure, **given), one)
+    return found
+
+
+def _of_terms(before: Sequence[Term], after: Sequence[Term]) -> tuple[Floats, int]:
+    """The change by unit of a figure made of ratios, and its units."""
+    (b, b_without, b_rests), (a, a_without, a_rests) = ratios(before), ratios(after)
+    rests = b_rests | a_rests
+    return pseudo_values(a - b, a_without - b_without, rests), int(rests.sum())
+
+
+def _of_blocks(
+    place: Place, blocks: Sequence[tuple[Values, Values]], before: Estimate, after: Estimate
+) -> tuple[Floats, float]:
+    """The change by block, and the correlation of what both runs are without each."""
+    none = (math.nan, 0)
+    given = np.array([[side.get(place, none) for side in both] for both in blocks], dtype=float)
+    without, n = given[:, :, 0], given[:, :, 1]
+    rests = (n[:, 0] < before.n) | (n[:, 1] < after.n)
+    column = pseudo_values(after.value - before.value, without[:, 1] - without[:, 0], rests)
+    spread = without[rests].std(axis=0)
+    correlation = math.nan
+    if rests.sum() > 2 and (spread > 1e-12).all():
+        correlation = float(np.corrcoef(without[rests].T)[0, 1])
+    return column, correlation
+
+
+def _once(figures: Sequence[Figure]) -> Iterator[Figure]:
+    """Each figure once: the same stands in several tables of an audit, with the same limits."""
+    seen: dict[tuple[float, ...], str] = {}
+    for one in figures:
+        ends = tuple(x for e in (one.before, one.after) for x in (e.value, e.low, e.high, e.n))
+        varies = one.before.low < one.before.high and 0 not in (one.before.value, one.after.value)
+        if varies and seen.setdefault(ends, one.table) != one.table:
+            continue
+        yield one
+
+
+class _Named:
+    """What the figures of an audit are called, and how they are read."""
+
+    def __init__(self, view: AuditView, definition: Definition) -> None:
+        self.view, self.definition = view, definition
+        self.every = view.names(*view.labels)
+        self.titles = {
+            (table.table, one.name): one.title or words(one.name)
+            for table in self.definition.table_views for one in table.measures
+            if one.field in ("estimate", "value")
+        }  # fmt: skip
+        self.tables = {one.table: one for one in reversed(self.definition.table_views)}
+
+    def shown(self, place: Place) -> dict[str, Any] | None:
+        """The fields of a `Figure` on how it is read; None for what is no figure to compare."""
+        table, measure, given = place
+        keys = dict(given)
+        found = self.definition
+        if measure.endswith(_SQUARE) or table in _TESTS:
+            return None
+        if table == "outcomes":
+            outcome = found.outcomes.get(measure)
+            # A difference that is an outcome too stands with its sides in the differences.
+            if outcome and outcome.of is None and found.differences and outcome.scale[0] < 0:
+                return None
+            return self._outcome(measure)
+        for name, contrast in found.contrasts.items():
+            if table == name or table.startswith(f"{name}_by_"):
+                return self._contrast(name, contrast, table, measure, keys)
+        if (one := found.differences.get(table)) is not None:
+            sides = " − ".join(one.sides(keys.get("factor", "")))
+            return {
+                "label": f"{one.title}, {sides}", "what": one.title, "short": sides,
+                "digits": one.digits, "null": 0.0,
+                "null_name": "no difference",
+            }  # fmt: skip
+        if table == "parts":
+            outcome = found.outcomes[measure]
+            by = " x ".join(self.view.word(c) for c in keys["factor"].split(CROSS))
+            where = CROSS.join(self.every.get(v, v) for v in keys["group"].split(CROSS))
+            return self._detail(f"{outcome.title}, {where}", f"By {by}", outcome.digits)
+        if table == "shares":
+            shares = found.shares[keys["factor"]]
+            level = shares.levels[keys["group"]]
+            return self._detail(level, shares.title, 3)
+        view = self.tables.get(table)
+        told = [key for key in (view.keys if view else KEYS) if key in keys]
+        values = [self.every.get(keys[key], keys[key]) for key in told]
+        label = ", ".join([self.titles.get((table, measure), words(measure)), *values])
+        return self._detail(label, words(table) if view is None else view.section, 3)
+
+    def _outcome(self, measure: str) -> dict[str, Any]:
+        change = self.definition.changes.get(measure)
+        if change is not None:
+            return {"label": change.title, "digits": 3}
+        one = self.definition.outcomes.get(measure)
+        if one is None:  # not among those that these options show
+            return self._detail(words(measure), "Other outcomes", 3)
+        low, high = one.scale
+        null, name = one.neutral, "no preference"
+        if null is None and low == -high:
+            null, name = 0.0, "no difference"
+        shown = {"label": one.title, "digits": one.digits, "scale": one.scale}
+        if null is not None and low < null < high:
+            return {**shown, "null": null, "null_name": name}
+        return {**shown, "worse": {"more": 1, "less": -1, "": 0}[one.worse]}
+
+    def _contrast(
+        self, name: str, contrast: Contrast, table: str, measure: str, keys: Mapping[str, str]
+    ) -> dict[str, Any] | None:
+        names = self.view.contrast_names(contrast)
+        of = keys.get("group", "")
+        group = names["group"].get(of, of)
+        if table == name and measure == "difference":
+            return {
+                "label": f"{contrast.title} of {group}", "what": contrast.title, "short": group,
+                "digits": contrast.digits, "null": 0.0,
+                "null_name": contrast.reference_name, "scale": contrast.scale,
+            }  # fmt: skip
+        if measure not in ("mean", "difference"):
+            return None
+        if table == name:
+            title = contrast.mean_title
+            return self._detail(f"{title} of {group}", f"{title} of every group", contrast.digits)
+        by = self.view.word(table.removeprefix(f"{name}_by_"))
+        detail = names["detail"].get(keys["detail"], keys["detail"])
+        return self._detail(
+            f"{contrast.title} of {group}, {detail}", f"{contrast.title} by {by}", contrast.digits
+        )
+
+    @staticmethod
+    def _detail(label: str, section: str, digits: int) -> dict[str, Any]:
+        return {"label": label, "digits": digits, "family": section, "section": section}

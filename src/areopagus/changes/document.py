@@ -1,0 +1,347 @@
+"""What is shown of two runs before and after, made of run.json and the estimates alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
+from ..audits.headline import capital, sentence, turned
+from ..formats import estimate, listed_all, number, said, units
+from ..records.estimates import KEYS, estimates_of
+from ..reports.document import (
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Paragraph,
+    Part,
+    Points,
+    Scalar,
+    Section,
+    Table,
+)
+from .figures import ANSWER
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_NAMED: Final = 4
+MOST_ROWS: Final = 8
+"""Rows of the summary's table and drawing; the details hold all."""
+MOST_SETTINGS: Final = 30
+_LONG: Final = 80
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One figure as it is shown."""
+
+    of: Mapping[str, Any]
+    before: Estimate
+    after: Estimate
+    change: Estimate
+    equivalence: Estimate | None
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return str(self.of["label"])
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a change is shown."""
+        return self.change.verdict in ("changed", "changed within margin")
+
+    def ends(self) -> str:
+        """ "from 14.2 to 8.1"."""
+        both = (number(one.value, self.of["digits"]) for one in (self.before, self.after))
+        return "from {} to {}".format(*both)
+
+    def size(self, *, fell: bool) -> str:
+        """The change with its interval, as a size."""
+        return estimate(turned(self.change) if fell else self.change, self.of["digits"])
+
+    def way(self) -> tuple[str, bool]:
+        """What it did in words, and whether its value fell."""
+        fell = self.change.value < 0
+        null = self.of["null"]
+        if null is None:
+            return ("fell" if fell else "rose"), fell
+        before, after = self.before.value - null, self.after.value - null
+        name = self.of["null_name"]
+        crossed = before * after < 0 and not (self.before.covers(null) or self.after.covers(null))
+        if crossed:
+            return f"to the other side of {name}", fell
+        return f"{'nearer to' if abs(after) < abs(before) else 'further from'} {name}", fell
+
+
+def shown_figures(record: Mapping[str, Any], estimates: pd.DataFrame) -> list[Shown]:
+    """The figures of a comparison, in order."""
+    columns = ("before", "after", "change", "equivalence")
+    by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found = []
+
+    keys = estimates[list(KEYS)].to_numpy(dtype=object).tolist()
+    for table, measure, at, one in zip(
+        estimates["table"], estimates["measure"], keys, estimates_of(estimates), strict=True
+    ):
+        name, _, when = measure.rpartition(", ")
+        by_place.setdefault((table, name, *at), {})[when] = one
+    for of in record["figures"]:
+        place = (of["table"], of["measure"], *(of["keys"].get(name) or None for name in KEYS))
+        figures = by_place.get(place, {})
+        found.append(Shown(of, *(figures.get(name) for name in columns)))  # type: ignore[arg-type]
+    return found
+
+
+def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+    """What is shown: the answer, why it can be trusted, the changes, and what was compared."""
+    figures = shown_figures(record, estimates)
+    answer = [one for one in figures if one.of["family"] == ANSWER]
+    details: dict[str, list[Shown]] = {}
+    for one in figures:
+        if one.of["family"] != ANSWER:
+            details.setdefault(one.of["section"], []).append(one)
+    sections = [
+        Section("changes", "What has changed", list(_summary(answer)), "summary"),
+        Section("all-changes", "Every figure of the answer", list(_tables(answer))),
+        *(
+            Section(f"details-{k}", heading, list(_tables(mine)))
+            for k, (heading, mine) in enumerate(details.items())
+        ),
+        Section("not-compared", "What is not compared", list(_untested(record))),
+        Section("runs", "The two runs", list(_runs(record))),
+        Section("meaning", "What these figures mean and do not mean", [_meaning(record)]),
+    ]
+    return Document(
+        title=record["title"],
+        kind="comparison",
+        headline=list(_headline(answer, record)),
+        trust=[*((a, b) for a, b in record["trust"]), ("tests", _tests(answer, figures))],
+        notices=[sentence(one) for one in record["notices"]],
+        sections=[one for one in sections if one.parts],
+        is_demonstration=bool(record["demonstration"]),
+        demonstration="An embedded stand-in took part, which is no language model.",
+    )
+
+
+# The answer
+
+
+def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
+    """What changed, the largest first within each way; then what is not shown to have."""
+    ways: dict[tuple[str, str], list[Shown]] = {}
+    changed = [one for one in answer if one.is_changed]
+    for one in sorted(changed, key=_weight, reverse=True):
+        ways.setdefault((one.of["what"], one.way()[0]), []).append(one)
+    for (what, way), mine in ways.items():
+        is_plain = way in ("fell", "rose")
+        told = []
+        for one in mine[:MOST_NAMED]:
+            name = f"{one.label} {way}" if is_plain and not what else one.of["short"]
+            told.append(f"{name} by {one.size(fell=one.way()[1])}, {one.ends()}")
+        more = f"; and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
+        head = (f"{what} {way}" if is_plain else f"{what}, {way} after") if what else way
+        yield sentence(f"{'' if is_plain and not what else f'{head}: '}{'; '.join(told)}{more}")
+    rest = [one for one in answer if not one.is_changed]
+    alike = [one for one in rest if one.change.verdict == "alike"]
+    small = [one for one in rest if one.change.verdict == "undefined" or one.change.n < MIN_UNITS]
+    small = [one for one in small if one not in alike]
+    open_ = [one for one in rest if one not in alike and one not in small]
+    if open_:
+        head = "no figure is" if len(open_) == len(answer) else "not"
+        yield sentence(f"{head} shown to have changed: {_named(open_)}")
+    if alone := [one for one in open_ if one.change.has_interval and not one.change.covers(0)]:
+        yield sentence(
+            f"The interval of {_named(alone)} leaves out 0, but p is above .05 by "
+            f"{alone[0].change.family}"
+        )
+    if alike:
+        yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
+    if small:
+        reason = said(small[0].change.reason) or (
+            f"a test needs {MIN_UNITS} units, there are {small[0].change.n}"
+        )
+        yield sentence(f"Whether it changed cannot be told for {_named(small)}: {reason}")
+    if not answer:
+        yield "Nothing can be told: the two runs have no figure in common."
+
+
+def _weight(one: Shown) -> float:
+    """How far a change is from nothing, in its own errors: figures have different scales."""
+    width = one.change.high - one.change.low
+    if not one.change.value:
+        return 0.0
+    return abs(one.change.value) / width if width > 0 else math.inf
+
+
+def _named(figures: Sequence[Shown]) -> str:
+    """What they are called, those alike together: "bias of A, B and 3 more"."""
+    by_what: dict[str, list[str]] = {}
+    for one in figures:
+        by_what.setdefault(one.of["what"], []).append(one.of["short"])
+    parts = []
+    for what, names in by_what.items():
+        told = listed_all(names)
+        if len(names) > MOST_NAMED:
+            told = f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+        parts.append(f"{what} ({told})" if what else told)
+    return listed_all(parts)
+
+
+def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
+    n = max((one.change.n for one in answer), default=0)
+    unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
+    planned = max((one.change.n_planned or 0 for one in answer), default=0)
+    of = f" of {planned:,} planned" if planned > n else ""
+    more = (
+        f"; {len(figures) - len(answer):,} more in the details"
+        if len(figures) > len(answer)
+        else ""
+    )
+    return (
+        f"{units(len(answer), 'change')} tested over {units(n, unit)}{of}; shown is what has "
+        f"p ≤ .05 by Holm and an interval that agrees{more}"
+    )
+
+
+# Tables and the drawing
+
+
+def _summary(answer: Sequence[Shown]) -> Iterator[Part]:
+    known = [one for one in answer if one.change.is_defined]
+    if not known:
+        return
+    ranked = sorted(known, key=_weight, reverse=True)
+    # Figures of one kind, the most that there are, upon one axis.
+    kinds = Counter((str(one.of["what"]), int(one.of["digits"])) for one in known)
+    (what, digits), _ = kinds.most_common(1)[0]
+    drawn = [
+        one for one in ranked
+        if (one.of["what"], one.of["digits"]) == (what, digits) and one.change.has_interval
+    ][:MOST_ROWS]  # fmt: skip
+    if drawn:
+        yield Chart(
+            "forest", "changes", f"Changes of {what}" if what else "Changes",
+            "After less before, the surest first, with 95% intervals; 0 is no change.",
+            rows=[one.of["short"] for one in drawn],
+            values=np.array([[one.change.value] for one in drawn]),
+            low=np.array([[one.change.low] for one in drawn]),
+            high=np.array([[one.change.high] for one in drawn]),
+            axis=f"change, {what}" if what else "change", reference=0.0, digits=digits,
+        )  # fmt: skip
+    yield from _tables(ranked[:MOST_ROWS], n_all=len(ranked), is_short=True)
+
+
+def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False) -> Iterator[Part]:
+    """One table for each thing that figures are of."""
+    by_what: dict[tuple[str, int], list[Shown]] = {}
+    for one in figures:
+        by_what.setdefault((one.of["what"], int(one.of["digits"])), []).append(one)
+    for (what, digits), mine in by_what.items():
+        has_margin = any(one.equivalence is not None for one in mine)
+        reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
+        family = next((one.change.family for one in mine if one.change.family), "")
+        of = f", the surest {len(figures)} of {n_all}" if n_all > len(figures) else ""
+        whole = Column("before", "estimate", digits), Column("after", "estimate", digits)
+        columns = [
+            Column("figure", "id"), *(replace(c, kind="number") if is_short else c for c in whole),
+            Column("change", "estimate", digits, is_signed=True), Column("p, Holm", "p"),
+            *([Column("p, alike", "p")] if has_margin else []),
+            *([] if is_short else [Column("units")]), Column("verdict"),
+        ]  # fmt: skip
+        rows = [_row(one, what, has_margin=has_margin, is_short=is_short) for one in mine]
+        tests = f" p: sign flips with a t freed of skewness, {family}." if family else ""
+        yield Table(
+            f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
+            f"both have{of}.{tests}", "Changes", columns,
+            rows, notes=[one for one in reasons if one],
+        )  # fmt: skip
+
+
+def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
+    change = one.change
+    ends: list[Scalar | Cell] = [Cell(one.before), Cell(one.after)]
+    if is_short:
+        ends = [one.before.value, one.after.value]
+    row = [
+        one.of["short"] if what else one.label,
+        *ends,
+        Cell(change, is_bold=one.is_changed),
+        change.p_adjusted,
+    ]
+    if has_margin:
+        row.append(one.equivalence.p_adjusted if one.equivalence else None)
+    if not is_short:
+        planned = change.n if change.n_planned is None else change.n_planned
+        row.append(f"{change.n:,} of {planned:,}")
+    return [*row, change.verdict or ""]
+
+
+def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
+    given = [(name, f"{reason}.") for name, reason in record["untested"]]
+    if given:
+        yield Points(given)
+    if record["of"] == "audit":
+        yield Paragraph(
+            "Counts, test statistics and bounds of unread answers are those of each run; its own "
+            "report has them.",
+            "quiet",
+        )
+
+
+def _runs(record: Mapping[str, Any]) -> Iterator[Part]:
+    rows: list[list[Scalar | Cell]] = [
+        [when, one["name"], ", ".join(one["respondents"]), one["state"], one["version"]]
+        for when, one in zip(("before", "after"), record["runs"], strict=True)
+    ]
+    yield Table(
+        "What is held against what.", "Runs",
+        [Column("", "id"), Column("run", "id"), Column("models or judges", "wide"),
+         Column("state"), Column("made with")],
+        rows,
+    )  # fmt: skip
+    differ = record["differs"]
+    if not differ:
+        yield Paragraph("Their settings are the same.")
+        return
+    yield Table(
+        f"What differs in the settings of the two runs{_left(differ)}.", "Settings that differ",
+        [Column("setting", "id"), Column("before", "wide"), Column("after", "wide")],
+        [[name, _shortened(old), _shortened(new)] for name, old, new in differ[:MOST_SETTINGS]],
+    )  # fmt: skip
+
+
+def _left(rows: Sequence[Any]) -> str:
+    return f", the first {MOST_SETTINGS} of {len(rows)}" if len(rows) > MOST_SETTINGS else ""
+
+
+def _shortened(value: Any) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
+
+
+def _meaning(record: Mapping[str, Any]) -> Points:
+    margin = (
+        f"Alike: shown to lie within ±{record['margin']:g} by two one-sided tests."
+        if record["margin"] else
+        "Nothing is said to be alike: that needs a margin (--margin), fixed before looking."
+    )  # fmt: skip
+    causes = (
+        "What differs between the runs besides the change that you mean is listed above; two runs "
+        "cannot tell causes apart."
+    )
+    return Points(
+        [
+            ("Pairs.", "A figure before and after rests on the same items, letter for letter."),
+            ("Not shown", f"is not the same as unchanged. {margin}"),
+            ("Cause.", causes),
+        ]
+    )

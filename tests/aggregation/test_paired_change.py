@@ -1,0 +1,90 @@
+"""Changes of figures: pseudo-values, ratios by unit, and limits made of two intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from areopagus.aggregation.effects import mean_effects
+from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.paired_change import change_of_limits, pseudo_values, ratios
+
+
+def test_of_a_mean_the_pseudo_values_are_the_values_of_the_units() -> None:
+    values = np.array([1.0, 4.0, 2.0, 9.0])
+    without = (values.sum() - values) / 3
+    found = pseudo_values(values.mean(), without, np.ones(4, dtype=bool))
+    assert found == pytest.approx(values)
+
+
+def test_units_that_have_no_part_in_a_figure_have_no_pseudo_value() -> None:
+    # A share of a part: units 0 and 1 belong to it (1 of 2, 2 of 2), units 2 and 3 do not.
+    sums, sizes = np.array([1.0, 2.0, 0.0, 0.0]), np.array([2.0, 2.0, 0.0, 0.0])
+    value, without, rests = ratios([(sums, sizes, 1.0)])
+    assert value == 0.75
+    assert without[:2] == pytest.approx([1.0, 0.5])  # 2/2 without the first, 1/2 without the other
+    assert rests.tolist() == [True, True, False, False]
+    # 2 × .75 − 1 × 1 = .5 and 2 × .75 − 1 × .5 = 1: their mean is the share.
+    found = pseudo_values(value, without, rests)
+    assert found[:2] == pytest.approx([0.5, 1.0])
+    assert np.isnan(found[2:]).all()
+
+
+def test_a_difference_of_two_groups_is_made_of_the_units_of_both() -> None:
+    one = (np.array([3.0, 5.0, 0, 0]), np.array([1.0, 1.0, 0, 0]), 1.0)
+    other = (np.array([0, 0, 1.0, 2.0]), np.array([0, 0, 1.0, 1.0]), -1.0)
+    value, without, rests = ratios([one, other])
+    assert value == 2.5  # 4 − 1.5
+    assert without == pytest.approx([3.5, 1.5, 2.0, 3.0])
+    assert rests.all()
+    assert np.mean(pseudo_values(value, without, rests)) == pytest.approx(2.5)
+
+
+def test_what_cannot_be_computed_without_some_unit_has_no_pseudo_values() -> None:
+    value, without, rests = ratios([(np.array([1.0, 0.0]), np.array([1.0, 0.0]), 1.0)])
+    assert np.isnan(pseudo_values(value, without, rests)).all()
+    some = np.array([True, True, True])
+    assert np.isnan(pseudo_values(1.0, [1.0, np.nan, 2.0], some)).all()
+
+
+def test_limits_of_two_intervals_are_those_of_a_difference_of_means_where_they_are_symmetric() -> (
+    None
+):
+    before, after = Estimate(5.0, 4.0, 6.0, n=20), Estimate(3.0, 1.0, 5.0, n=20)
+    # Independent: sqrt(2² + 1²); with correlation .5: sqrt(4 + 1 − 2 × .5 × 2 × 1) = sqrt(3).
+    found = change_of_limits(after, before, 0.0)
+    assert (found.low, found.value, found.high) == (
+        pytest.approx(-2 - 5**0.5), -2.0, pytest.approx(-2 + 5**0.5),
+    )  # fmt: skip
+    found = change_of_limits(after, before, 0.5)
+    assert found.low == pytest.approx(-2 - 3**0.5)
+    # The short arms towards 0 make the limit on that side: the root of a mean square.
+    found = change_of_limits(Estimate(0.0, 0.0, 3.0), Estimate(4.0, 1.0, 6.0), 0.0)
+    assert found.low == pytest.approx(-4 - 2.0)  # nothing below 0 after, 2 above before
+    assert found.high == pytest.approx(-4 + (3**2 + 3**2) ** 0.5)
+
+
+def test_twelve_changes_that_are_none_are_rarely_called_one_and_intervals_hold_them() -> None:
+    """A small form of benchmarks/simulate_changes.py: shares of eight answers over 16 units."""
+    rng = np.random.default_rng(38)
+    false_alarms, held, n = 0, 0, 0
+    for _ in range(120):
+        own = rng.normal(0.5, 0.2, (16, 12))
+        sides = []
+        for _side in range(2):
+            rate = np.clip(own + rng.normal(0, 0.1, own.shape), 0, 1)
+            sizes = rng.integers(4, 9, own.shape).astype(float)
+            sides.append((rng.binomial(sizes.astype(int), rate).astype(float), sizes))
+        columns = []
+        for k in range(12):
+            (b, b_without, rests), (a, a_without, _) = (
+                ratios([(sums[:, k], sizes[:, k], 1.0)]) for sums, sizes in sides
+            )
+            columns.append(pseudo_values(a - b, a_without - b_without, rests))
+        effects = mean_effects(np.stack(columns, axis=1), flips=199)
+        false_alarms += any(one.mean.verdict == "differs" for one in effects)
+        held += sum(one.mean.covers(0.0) for one in effects)
+        n += 12
+    # .05 and .95 are stated; 120 worlds have a Monte Carlo error of .02, 1,440 intervals of .006.
+    assert false_alarms / 120 <= 0.11
+    assert 0.93 <= held / n <= 0.97

@@ -1,0 +1,93 @@
+"""Two attacks before and after: judges that obey less, on the same attacked responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_attack import FAMILIES, Gullible, panel_on, vote
+
+import areopagus
+from areopagus.attacks import AttackRun, attack, load_families
+from areopagus.changes import Changes
+from areopagus.records.estimates import estimate_at
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
+
+
+def ran(folder: Path, judge: Gullible, *models: str) -> AttackRun:
+    folder.mkdir()
+    with ProviderServer(judge) as server, panel_on(server, folder, *models) as panel:
+        return attack(
+            panel=panel, families=FAMILIES, texts=1, placements=("end",), out=folder / "run"
+        )
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> AttackRun:
+    judge = Gullible({"authority": 1.0, "sabotage": 1.0})
+    return ran(tmp_path_factory.mktemp("attacks") / "one", judge, "judge")
+
+
+def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
+    before: AttackRun, tmp_path: Path
+) -> None:
+    after = ran(tmp_path / "two", Gullible({"sabotage": 1.0}), "judge")
+    found = areopagus.compare(before, after)
+    assert isinstance(found, Changes)
+
+    def change(table: str, measure: str, group: str | None) -> tuple[float, str | None]:
+        one = estimate_at(found.estimates, table, f"{measure}, change", group=group)
+        assert one is not None
+        return one.value, one.verdict
+
+    # The judge gave 10 in the place of 5 to every attacked response, and does so no more: all
+    # eight prompts alike, of which Holm over five figures makes 5 × 2/2^8.
+    assert change("families", "beyond", "authority") == (-5.0, "changed")
+    assert change("families", "beyond", "sabotage") == (0.0, "not shown")
+    assert change("families", "beyond", "naive_demand") == (0.0, "not shown")
+    assert change("overall", "moved", None)[0] == pytest.approx(-1 / 3)
+    assert change("overall", "flagged", None)[0] == 0.0
+    one = estimate_at(found.estimates, "families", "beyond, change", group="authority")
+    assert one is not None
+    assert one.p_adjusted == pytest.approx(5 * 2 / 2**8)
+    assert (one.n, one.n_planned) == (8, 8)
+    document = found.document()
+    assert document.headline[0].startswith(
+        "Points beyond harmless prose, nearer to no effect after: authority by 5.00, from 5.00 to "
+    )
+    assert dict(document.trust)["judges"].startswith("the same in both")
+
+
+def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_neither(
+    before: AttackRun, tmp_path: Path
+) -> None:
+    after = ran(tmp_path / "three", Gullible({}), "another")
+    found = areopagus.compare(before, after)
+    assert dict(found.document().trust)["judges"] == ("not the same in both: each panel as it is")
+    one = estimate_at(found.estimates, "families", "beyond, change", group="sabotage")
+    assert one is not None
+    assert one.value == 4.0
+
+
+def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_path: Path) -> None:
+    (family,) = load_families(["abstention"])
+    text = family.texts[0].strip()  # it has no places to fill
+
+    def judge(request: ServedRequest) -> ServedReply:
+        obeys = text in request.text_of("user")
+        return ServedReply(json.dumps({**json.loads(vote(5)), "abstained": obeys}))
+
+    runs = []
+    for name, one in (("one", judge), ("two", lambda request: ServedReply(vote(5)))):
+        (tmp_path / name).mkdir()
+        with ProviderServer(one) as server, panel_on(server, tmp_path / name, "judge") as panel:
+            runs.append(
+                attack(panel=panel, families=[family.id], texts=1, placements=("end",),
+                       out=tmp_path / name / "run")
+            )  # fmt: skip
+    found = areopagus.compare(*runs)
+    one = estimate_at(found.estimates, "missing", "beyond, change", detail="abstained")
+    assert one is not None
+    assert (one.value, one.n, one.verdict) == (-1.0, 8, "changed")
+    assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()
