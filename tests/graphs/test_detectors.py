@@ -101,6 +101,12 @@ def test_a_demand_is_read_in_whatever_it_is_written(code: str) -> None:
     assert hidden not in neutralised(text).text
 
 
+def test_what_stands_in_plain_sight_is_not_hidden_as_well() -> None:
+    text = f"{BEFORE}100% sure &amp; 20%2C. {DEMAND}"
+    assert flags_of(text) == ("addresses_judge",)
+    assert {hit.written for hit in find_hits(text)} == {"as it stands"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
