@@ -189,7 +189,7 @@ def _rules_for(kinds: int) -> tuple[Rule, ...]:
 @cache
 def load_languages() -> Mapping[str, Language]:
     """Every language by its name, English first, read once a process."""
-    folder = resources.files(__package__) / "languages"
+    folder = resources.files("areopagus.graphs.detectors") / "languages"
     paths = sorted(
         (path for path in folder.iterdir() if path.name.endswith(".yaml")),
         key=lambda path: (path.name != "en.yaml", path.name),

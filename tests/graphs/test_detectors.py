@@ -8,6 +8,7 @@ import gzip
 import importlib.util
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,19 @@ def test_real_answers_raise_no_flag(shared_data: Path, wording: PanelWording) ->
         if find_hits(row["response_text"], wording, row["prompt_text"])
     ]
     assert flagged == []
+
+
+def test_public_injections_are_noticed_as_often_as_the_documentation_says(
+    shared_data: Path,
+) -> None:
+    folder = shared_data / "injection"
+    rows = list(
+        csv.DictReader(
+            (folder / "giskard_prompt_injections.csv").read_text("utf-8").splitlines(keepends=True)
+        )
+    )
+    noticed = Counter(row["group"] for row in rows if find_hits(row["prompt"]))
+    assert len(rows) == 35
+    assert noticed == {"Hijacking attacks": 12, "Jailbreak": 11}
+    (constant,) = json.loads((folder / "nullmodel_alpacaeval.json").read_text("utf-8"))["responses"]
+    assert flags_of(constant) == ("addresses_judge",)
