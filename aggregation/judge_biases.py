@@ -211,6 +211,8 @@ def form_slopes(
     y, x = np.asarray(score, dtype=np.float64), np.asarray(form, dtype=np.float64)
     known = np.isfinite(y) & np.isfinite(x).all(axis=1)
     n_forms = x.shape[1]
+    if not known.any():
+        return tuple([undefined("no response has both a score and a form", method=of)] * n_forms)
     y, x, codes = y[known], x[known], prompt[known]
     who = np.unique(respondent[known], return_inverse=True)[1].reshape(-1)
     groups, codes = np.unique(codes, return_inverse=True)

@@ -113,6 +113,7 @@ def test_slopes_of_form_are_those_of_least_squares_with_prompt_and_respondent_he
         ([1, 2, 3, 4], [0, 1, 2, 3], "one response a prompt"),
         ([1, 1, 2, 2], [0, 0, 1, 1], "does not vary between the responses of a prompt"),
         ([1, 2, 1, 2], [0, 0, 1, 1], "does not vary between the responses of a prompt"),
+        ([NAN] * 4, [0, 0, 1, 1], "no response has both"),
     ],
 )
 def test_a_slope_that_cannot_be_told_apart_is_undefined(

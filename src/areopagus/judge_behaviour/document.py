@@ -192,12 +192,12 @@ class _Judges:
             if one.is_defined:
                 is_shown = (one.verdict or "").startswith("differs")
                 found = FOUND.get(one.verdict or "", "")
-                rows.append([bias.label, Cell(one, is_bold=is_shown), _n_of(one), found])
+                rows.append([bias.label, Cell(one, is_bold=is_shown), found, _n_of(one)])
         missing = [bias.label for bias in BIASES if not self.found[bias.id].is_defined]
         notes = [f"Not estimated, the report says why: {'; '.join(missing)}."] if missing else []
         columns = [
             Column("what", "id"), Column("effect", "estimate", is_signed=True),
-            Column("prompts"), Column("found"),
+            Column("found"), Column("prompts"),
         ]  # fmt: skip
         return [*parts, Table(told, "Each bias", columns, rows, notes=notes)]
 

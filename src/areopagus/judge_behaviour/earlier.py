@@ -7,17 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from ..aggregation.common_judges import mean_of_known
-from ..formats import listed
+from ..formats import listed, words
+from ..records.run_folder import panel_of
 from ..records.tables import judgment_frame
 from ..run import Run
 from .estimates import Earlier
 from .scores import JudgeScores, texts_of
 
-_SAME: Final = (
-    "rubric", "mode", "order", "rationale", "anchors", "template", "scale", "criterion_order",
-    "criterion_calls", "datamark",
-)  # fmt: skip
-"""What makes two runs ask the same, beside personas and models."""
+_MAY_DIFFER: Final = ("models", "personas", "repeats")
+"""Parts of a panel's identity that pairing takes care of; all others say what is asked."""
 
 
 def earlier_of(later: Run, now: JudgeScores, before: Run, then: JudgeScores) -> Earlier:
@@ -32,9 +30,10 @@ def earlier_of(later: Run, now: JudgeScores, before: Run, then: JudgeScores) -> 
         empty = np.empty((0, 0))
         return Earlier(empty, empty, np.empty(0, dtype=np.int64), 0, reason=reason)
 
-    old, new = before.record["identity"], later.record["identity"]
-    if other := [name for name in _SAME if old.get(name) != new.get(name)]:
-        return none(f"the earlier run asked otherwise: it has another {listed(other)}")
+    old, new = (panel_of(run.record["identity"]) for run in (before, later))
+    asked = [name for name in {**old, **new} if name not in _MAY_DIFFER]
+    if other := [name for name in asked if old.get(name) != new.get(name)]:
+        return none(f"the earlier run asked otherwise: another {listed([words(o) for o in other])}")
     personas = {name for name, sha in new["personas"].items() if old["personas"].get(name) == sha}
     named = _models(list(old["models"]), list(new["models"]))
     judges = [

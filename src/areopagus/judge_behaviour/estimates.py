@@ -498,25 +498,23 @@ def _sides(probed: Probed) -> dict[str, tuple[Floats, Floats]]:
     arms = {name: _composite(values) for name, values in probed.arms.items()}
     found: dict[str, tuple[Floats, Floats]] = {}
     if "calls" in arms:
-        sides = (as_it_is, arms["calls"])
-        found["one_call"] = sides[::-1] if probed.is_apart else sides
+        one, two = (arms["calls"], as_it_is) if probed.is_apart else (as_it_is, arms["calls"])
+        found["one_call"] = (one, two)
     if "persona" in arms:
-        sides = (as_it_is, arms["persona"])
-        found["persona_first"] = sides[::-1] if probed.is_persona_first else sides
+        other = arms["persona"]
+        one, two = (other, as_it_is) if probed.is_persona_first else (as_it_is, other)
+        found["persona_first"] = (one, two)
     if "length" in arms:
         found["said_again"] = (as_it_is, arms["length"])
     if "plain" in arms or "formatted" in arms:
         nothing = np.full(as_it_is.shape, np.nan)
         plain, formatted = arms.get("plain", nothing), arms.get("formatted", nothing)
         # A response stands on one side as it is, and on the other in the form that it had not.
-        found["markdown"] = (
-            np.where(np.isnan(plain), as_it_is, plain),
-            np.where(np.isnan(formatted), as_it_is, formatted),
-        )
         has_other = ~(np.isnan(plain) & np.isnan(formatted))
+        as_it_was = np.where(has_other, as_it_is, np.nan)
         found["markdown"] = (
-            np.where(has_other, found["markdown"][0], np.nan),
-            np.where(has_other, found["markdown"][1], np.nan),
+            np.where(np.isnan(plain), as_it_was, plain),
+            np.where(np.isnan(formatted), as_it_was, formatted),
         )
     return found
 
