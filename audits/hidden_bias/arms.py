@@ -48,7 +48,15 @@ from ...records.estimates import Estimates
 from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
 from ..decisions import decided
-from .estimates import ALPHA, POINTS, UNIT, are_copies, gap_of_squares, mean_square
+from .estimates import (
+    ALPHA,
+    POINTS,
+    UNIT,
+    are_copies,
+    compare_gaps,
+    gap_of_squares,
+    mean_square,
+)
 from .overt import FORM_NAMES, FORMS, NEITHER, UNRELATED
 from .questions import ORDERS
 from .responses import Floats, Responses
@@ -472,6 +480,12 @@ def estimate_arms(
         found.add("outcomes", "overt_gap", one, respondent=target)
         square = mean_square(*open_counts.arms[target].squares(None))
         found.add("outcomes", "overt_gap_square", square, respondent=target)
+    means = []
+    for target in responses.targets:
+        sums, sizes = open_counts.arms[target].squares(None)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means.append(sums / sizes if sums.size else np.full(len(responses.pairs), np.nan))
+    compare_gaps(found, "open_difference", responses.targets, means)
     return found
 
 
@@ -799,7 +813,9 @@ def _list_cells(
             )  # fmt: skip
             if one.more:
                 told = f"{one.more} more than {one.less}"
-                lean = replace(lean, verdict=told if lean.verdict == "shown" else lean.verdict)
+                if lean.verdict == "not shown":
+                    told = f"not shown ({one.more} more)"
+                lean = replace(lean, verdict=told)
             found.add("concepts", f"{arm}_direction", lean, **keys)
         likely = members.get((cell.pair, category), math.nan)
         reason = "the joint distribution of gaps is not known" if math.isnan(likely) else None
