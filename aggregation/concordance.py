@@ -346,14 +346,15 @@ def _permutation_p(
         if not math.isnan(part.w):
             totals += np.nan_to_num((part.drawn_w - part.chance) / (1 - part.chance))
     for stack in stacks:
-        m = stack.shape[1]
-        spread = ((stack - (stack.shape[2] + 1) / 2) ** 2).sum(axis=(1, 2)) > 1e-9
-        varied = stack[spread]
+        m, middle = stack.shape[1], (stack.shape[2] + 1) / 2
+        spread = ((stack - middle) ** 2).sum(axis=(1, 2))
+        varied, possible = stack[spread > 1e-9], m * spread[spread > 1e-9]  # in any order the same
         step = max(1, 2_000_000 // max(varied.size, 1))
         for start in range(0, resamples if varied.size else 0, step):
             count = min(step, resamples - start)
             drawn = rng.permuted(np.broadcast_to(varied, (count, *varied.shape)), axis=3)
-            totals[start : start + count] += ((m * w_of_ranks(drawn) - 1) / (m - 1)).sum(axis=1)
+            w = ((drawn.sum(axis=2) - m * middle) ** 2).sum(axis=2) / possible
+            totals[start : start + count] += ((m * w - 1) / (m - 1)).sum(axis=1)
     reached = int((totals / n >= observed - 1e-9).sum())
     return Estimate(
         (1 + reached) / (1 + resamples),

@@ -16,7 +16,7 @@ margin and the second is not, although no single pair can be told apart from its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
@@ -256,7 +256,8 @@ def _fit(
 
     def held(g: Floats) -> Floats:
         if inside is None:
-            return g / g.sum()
+            whole: Floats = g / g.sum()
+            return whole
         g[:split] *= share / max(float(g[:split].sum()), 1e-300)
         g[split:] *= (1 - share) / max(float(g[split:].sum()), 1e-300)
         return g
@@ -294,7 +295,7 @@ def _fit(
 def _profile(
     density: Floats, inside: Flags, fitted: Floats, best: float, share: float, edge: float
 ) -> tuple[float, float]:
-    from scipy.optimize import brentq
+    from scipy.optimize import root_scalar
 
     # No mass is 0 at the start: EM never brings back what has none.
     start = 0.5 * fitted + 0.5 / fitted.size
@@ -304,8 +305,9 @@ def _profile(
         return 2 * (best - value) - edge
 
     def limit(end: float) -> float:
-        reach: Callable[[float], float] = excess
-        return end if reach(end) <= 0 else float(brentq(reach, share, end, xtol=1e-3))
+        if excess(end) <= 0:
+            return end
+        return float(root_scalar(excess, bracket=(share, end), xtol=1e-3).root)
 
     low = 0.0 if share < _NO_SHARE else limit(0.0)
     high = 1.0 if share > 1 - _NO_SHARE else limit(1.0)

@@ -24,14 +24,17 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from ..errors import InputError
 from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import SLOTS, JudgeQuestion, Ruling
 from ..judges.models.backend import Backend
 from ..yaml_files import read_document
 from .answers_table import AnswersTable
+from .dataset import language_of_files
 from .definition import DEFINITION_FILE, Definition
+from .languages import Language, find_language, known_languages, no_rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +60,54 @@ class AuditOptions(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    material_options: ClassVar[tuple[str, ...]] = ()
+    """Which fields name files with material, which may say their `language`."""
+
+    language: str | None = Field(
+        default=None,
+        description="code of the language that is asked in, or a file with its words; that of the "
+        "material by default",
+    )
+    _language: Language | None = PrivateAttr(default=None)
+
+    def language_for(self, definition: Definition) -> Language:
+        """The language that is asked in: the one named, that of the files, that of the audit.
+
+        Raises:
+            InputError: files of two languages; a language without rules, with what to write; one
+                that the audit has no material in.
+        """
+        if self._language is None:
+            self._language = self._found(definition)
+        return self._language
+
+    def _found(self, definition: Definition) -> Language:
+        given: list[str] = []
+        for name in self.material_options:
+            value = getattr(self, name)
+            given += [value] if isinstance(value, str) else value or ()
+        named = language_of_files(given)
+        if self.language is not None:
+            found = find_language(self.language)
+        else:
+            code, where = named or (definition.language, definition.name)
+            if code not in known_languages():
+                raise no_rules(code, where)
+            found = find_language(code)
+        own = (definition.language, *definition.also_in)
+        if found.id not in own and not given:
+            raise InputError(
+                f"{definition.name} has no material of its own in {found.id!r}, but in "
+                f"{', '.join(own)}",
+                hint=_own_files(self.material_options),
+            )
+        return found
+
+
+def _own_files(options: Sequence[str]) -> str | None:
+    named = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+    return f"Name files of your own in this language: {named}." if named else None
 
 
 ASK_TEMPLATE = "audit-ask-1"
@@ -155,6 +206,14 @@ class Audit(ABC, Generic[OptionsT]):
         Raises:
             InputError: with all that is wrong in data files; before anything is spent.
         """
+
+    def language(self, options: OptionsT) -> Language:
+        """The words in which is asked, and by which answers are read.
+
+        Raises:
+            InputError: see `AuditOptions.language_for`.
+        """
+        return options.language_for(self.definition)
 
     def targets(self, backends: tuple[Backend, ...], options: OptionsT) -> tuple[Backend, ...]:
         """The models as this audit asks them; by default as they are, with a bare user turn.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -12,9 +14,10 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from ..catalogue import files_at, list_documents
+from ..catalogue import SUFFIXES, FoundDocument, files_at, list_documents
 from ..errors import InputError, InputFault
 from ..yaml_files import STRICT, read_document, read_documents
+from .languages import ENGLISH, Language, find_language
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -33,7 +36,18 @@ class Named(Part):
     label: Text
 
 
-class DatasetFile(Named):
+Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
+
+
+class InLanguage(Part):
+    """What is written in one language."""
+
+    language: Code = Field(
+        default=ENGLISH, description="code of the language that it is written in: de"
+    )
+
+
+class DatasetFile(Named, InLanguage):
     """What one file holds; its stem is the id."""
 
     order: int = Field(default=100, description="place among the files")
@@ -42,6 +56,7 @@ class DatasetFile(Named):
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileT = TypeVar("FileT", bound=DatasetFile)
 NamedT = TypeVar("NamedT", bound=Named)
+LanguageT = TypeVar("LanguageT", bound=InLanguage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,52 +82,149 @@ class FileKind(Generic[FileT]):
         replaces: bool = False,
         only: Iterable[str] = (),
         may_be_none: bool = False,
+        language: Language | None = None,
     ) -> tuple[FileT, ...]:
-        """The built-in files and those that are given, by `order` and id.
+        """The built-in files of a language and those that are given, by `order` and id.
 
         Args:
             given: files or folders; one of a built-in name stands in its place.
             replaces: leave the built-in ones out.
             only: ids; none: all.
             may_be_none: whether no file at all is right.
+            language: of all of them; English where none is named.
 
         Raises:
-            InputError: with every fault of every file; no file, and an unknown id.
+            InputError: with every fault of every file; no file, an unknown id, another language.
         """
+        words = language or find_language()
         found = () if replaces else list_documents(self.home, (), self.package)
-        places = {one.name: one.path for one in found}
+        # Those that are always there, of the package and of the user, are of several languages.
+        places = {one.name: one.path for one in found if _is_in(one, words.id)}
         for entry in given:
             places |= files_at(entry, self.kind)
         if not places and not may_be_none:
+            if not replaces:
+                raise no_material(self.kind, words.id)
             said = f"the built-in files ({self.kind}) are left out, and no other is given"
             raise InputError(f"{said}: name some")
         builtin = {one.path for one in found if one.is_builtin}
-        files = [_builtin(path, self.model) for path in places.values() if path in builtin]
+        inside: list[Any] = [path for path in places.values() if path in builtin]
+        files = [_builtin(path, self.model, words) for path in inside]
         own = [path for path in places.values() if path not in builtin]
-        files += read_documents(own, self.model, kind=self.kind)
+        read = read_documents(own, self.model, kind=self.kind, context=words)
+        refuse_other_language(zip(own, read, strict=True), words.id)
+        files += read
         return chosen(sorted(files, key=lambda one: (one.order, one.id)), only, self.kind)
 
 
-def one_file(given: str | Path | None, package: str, name: str, model: type[ModelT]) -> ModelT:
-    """What the given file holds, or the built-in one of this name.
+def one_file(
+    given: str | Path | None,
+    package: str,
+    name: str,
+    model: type[LanguageT],
+    *,
+    language: Language | None = None,
+) -> LanguageT:
+    """What the given file holds, or the built-in one of this name: that of German is `name_de`.
 
     Raises:
-        InputError: with every fault of the file.
+        InputError: with every fault of the file; another language; there is none of this language.
     """
+    kind = name.removesuffix(".yaml")
+    words = language or find_language()
     if given is None:
-        return _builtin(resources.files(package).joinpath(name), model)
-    return read_document(given, model, kind=name.removesuffix(".yaml"))
+        own = name if words.id == ENGLISH else f"{kind}_{words.id}.yaml"
+        path = resources.files(package).joinpath(own)
+        if not path.is_file():
+            raise no_material(kind, words.id)
+        return _builtin(path, model, words)
+    found = read_document(given, model, kind=kind, context=words)
+    refuse_other_language([(given, found)], words.id)
+    return found
 
 
-def _builtin(path: Any, model: type[ModelT]) -> ModelT:
-    found: ModelT = _read_once(path, model)
+def no_material(kind: str, language: str) -> InputError:
+    """What is raised where there is nothing to ask in a language."""
+    return InputError(
+        f"there is no built-in material ({kind}) in {language!r}: name a file of your own",
+        hint="Each file says its language: `language: CODE` (docs: Audits in other languages).",
+    )
+
+
+def refuse_other_language(read: Iterable[tuple[Any, InLanguage]], language: str) -> None:
+    """Raises where a file is in another language than that of the run.
+
+    Raises:
+        InputError: with every such file.
+    """
+    faults = [
+        InputFault(str(path), f"is {one.language!r}, and the run asks in {language!r}", "language")
+        for path, one in read
+        if one.language != language
+    ]
+    if faults:
+        raise InputError(
+            faults,
+            hint="All material of a run is in one language, which each file names: "
+            "`language: de`; without the line it is English.",
+        )
+
+
+def language_of_files(given: Iterable[str | Path]) -> tuple[str, str] | None:
+    """The language that material files name, and the first file that does; None for no file.
+
+    Tables (CSV, JSON lines, …) name none; a YAML file without the line is English. Faults of the
+    files are found later, where they are read.
+
+    Raises:
+        InputError: files of several languages.
+    """
+    found: dict[str, str] = {}
+    for entry in given:
+        with suppress(InputError):
+            for path in files_at(entry, "file").values():
+                if path.suffix in SUFFIXES and path.is_file():
+                    found.setdefault(_language_of(path), str(path))
+    if len(found) > 1:
+        said = ", ".join(f"{path} is {code!r}" for code, path in found.items())
+        raise InputError(
+            f"all material of a run is in one language: {said}",
+            hint="A file names its own: `language: de`; without the line it is English.",
+        )
+    return next(iter(found.items()), None)
+
+
+_NAMED = re.compile(r"^language:[ \t]*[\"']?([a-z][a-z0-9_]*)", re.MULTILINE)
+
+
+def _language_of(path: Any) -> str:
+    """What a file names, without reading all of it: whoever reads it finds its faults."""
+    try:
+        named = _NAMED.search(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return ENGLISH
+    return ENGLISH if named is None else named[1]
+
+
+def _builtin(path: Any, model: type[ModelT], language: Language) -> ModelT:
+    found: ModelT = _read_once(path, model, language)
     return found
 
 
 @cache
-def _read_once(path: Any, model: Any) -> Any:
+def _read_once(path: Any, model: Any, language: Language) -> Any:
     """A file of the package: an audit asks for its data many times."""
-    return read_document(path, model, kind=Path(path.name).stem)
+    return read_document(path, model, kind=Path(path.name).stem, context=language)
+
+
+def _is_in(one: FoundDocument, language: str) -> bool:
+    path: Any = one.path
+    return (_builtin_language(path) if one.is_builtin else _language_of(path)) == language
+
+
+@cache
+def _builtin_language(path: Any) -> str:
+    return _language_of(path)
 
 
 def chosen(found: Iterable[NamedT], names: Iterable[str], kind: str) -> tuple[NamedT, ...]:

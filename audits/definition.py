@@ -26,7 +26,8 @@ from pydantic import (
 )
 
 from .answers_table import ColumnKind
-from .dataset import Text
+from .dataset import Code, Text
+from .languages import ENGLISH
 
 DEFINITION_FILE = "audit.yaml"
 
@@ -340,6 +341,9 @@ class ChartView(_Part):
     scale: tuple[float, float] | None = None
     reference: float | None = None
     is_diverging: bool = False
+    hollow: tuple[str, ...] = Field(
+        default=(), description="columns whose markers are open, such as those of what is not shown"
+    )
     is_ranked: bool = Field(
         default=False, description="the rows furthest from the reference, or from 0, stand first"
     )
@@ -396,6 +400,13 @@ class Definition(_Part):
     warning: str = Field(
         default="", description="a sentence about offensive content, shown before and in results"
     )
+    language: Code = Field(
+        default=ENGLISH,
+        description="code of the language of its material, whose rules read the answers: de",
+    )
+    also_in: tuple[Code, ...] = Field(
+        default=(), description="other languages in which some of its own material exists"
+    )
     asked_together: str = Field(
         default="prompt",
         description="what is asked, and sampled, together: 'question', 'scenario'",
@@ -423,6 +434,12 @@ class Definition(_Part):
         description="the column whose values are independent: intervals and tests are over these",
     )
     unit_name: str = Field(default="", description="what one is called; the column's name if empty")
+    crossed: tuple[Name, ...] = Field(
+        default=(),
+        description="columns that hold what stands in prompts of several units, such as the two "
+        "markers of a prompt: intervals of outcomes are over units and over these; tests between "
+        "models are over units alone",
+    )
     outcomes: Mapping[Name, Outcome] = {}
     shares: Mapping[Name, Shares] = {}
     changes: Mapping[Name, Change] = {}
@@ -502,7 +519,7 @@ class Definition(_Part):
         known = {"unit", "item_id", *self.item_columns, *self.value_columns}
         if self.ask:
             known |= {"case", "order", "answer", *self.factors, *self.case_columns}
-        used = {self.unit: "unit"}
+        used = {self.unit: "unit", **dict.fromkeys(self.crossed, "crossed")}
         used |= {column: "by" for crossed in self.by for column in crossed}
         for name, outcome in self.outcomes.items():
             read = (outcome.of, *outcome.among) if outcome.of else outcome.among

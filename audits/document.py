@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,15 @@ from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
 from .decisions import DIFFERS
-from .definition import Change, Contrast, Definition, Differences, Outcome, TableView
+from .definition import (
+    Change,
+    ChartView,
+    Contrast,
+    Definition,
+    Differences,
+    Outcome,
+    TableView,
+)
 from .estimate import ALPHA, CROSS
 from .headline import (
     AuditView,
@@ -93,6 +102,7 @@ class _Sections:
         self.definition, self.estimates = view.definition, view.estimates
         self.respondents, self.unit = view.respondents, view.unit
         self.is_several = len(view.respondents) > 1
+        self.drawn: set[str] = set()
 
     def all(self) -> Iterator[Section]:
         """Those of the definition, the audit's own after them."""
@@ -515,15 +525,17 @@ class _Sections:
         every = self.view.names(*self.view.labels)
         keys = ("group", "factor", "item", "detail")
         named: dict[str, Names] = dict.fromkeys(keys, every)
-        named["respondent"] = {None: "all models"}
+        named["respondent"] = {None: "all models" if self.is_several else self._only}
         if (chart := table.chart) is not None:
             given = chart.model_dump(exclude={"kind", "is_ranked"})
+            if chart.facets == "respondent" and not self.is_several:
+                given["facets"] = ""  # one drawing, which is also made for phones
             rows = self.estimates
             if chart.is_ranked and self.is_several:  # the models, and not their mean beside them
                 rows = rows[rows["respondent"].notna()]
             drawn = estimates_chart(
                 rows, table.table, chart.kind, where=table.where, named=named,
-                name=f"{table.table}_{chart.measure}", **given,
+                name=self._chart_name(table, chart), **given,
             )  # fmt: skip
             if drawn is not None:
                 yield _ranked(drawn) if chart.is_ranked else drawn
@@ -532,6 +544,19 @@ class _Sections:
             yield from self._table(
                 table.table, table.keys, measures, table.caption, where=table.where, named=named
             )
+
+    def _chart_name(self, table: TableView, chart: ChartView) -> str:
+        """The name of a drawing's file: further ones of a table say by what they differ."""
+        name = f"{table.table}_{chart.measure}"
+        if name in self.drawn:
+            which = "_".join(str(value) for value in table.where.values())
+            name = "_".join((name, re.sub(r"[^a-z0-9]+", "_", which.casefold())))
+        self.drawn.add(name)
+        return name
+
+    @property
+    def _only(self) -> str:
+        return self.respondents[0] if self.respondents else ""
 
 
 def _section(

@@ -29,6 +29,7 @@ import pandas as pd
 
 from ..aggregation.agreement import cohen_kappa, gwet_ac2
 from ..aggregation.clustered import clustered_proportion
+from ..aggregation.crossed import crossed_mean, crossed_share
 from ..aggregation.effects import effect_verdict, t_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
@@ -57,7 +58,7 @@ ALPHA: Final = 0.05
 
 def columns_of(definition: Definition) -> tuple[str, ...]:
     """The columns of the answers that the definition's estimates are made of."""
-    found = dict.fromkeys((*OWN_COLUMNS, definition.unit))
+    found = dict.fromkeys((*OWN_COLUMNS, definition.unit, *definition.crossed))
     for outcome in definition.read_outcomes.values():
         found |= dict.fromkeys((str(outcome.of), *outcome.among))
     for shares in definition.shares.values():
@@ -159,9 +160,32 @@ def over_answers(values: Floats) -> Estimate:
     return wilson(int(known.sum()), int(known.size), unit="answer").of("share")
 
 
-def over_units(outcome: Outcome, values: Floats, units: Sequence[str], unit: str) -> Estimate:
-    """The outcome with its interval over units, and the test of no preference if it has one."""
+def over_units(
+    outcome: Outcome,
+    values: Floats,
+    units: Sequence[str],
+    unit: str,
+    crossed: Sequence[Sequence[str | None]] = (),
+) -> Estimate:
+    """The outcome with its interval over units, and the test of no preference if it has one.
+
+    Args:
+        outcome: which.
+        values: one an answer; nan is missing.
+        units: of the answers.
+        unit: what one is called.
+        crossed: columns of what stands in answers of several units, see `Definition.crossed`.
+    """
     null = outcome.neutral
+    if crossed and outcome.is_share:
+        return crossed_share(values, [[units], crossed], unit=unit, null=null).of("share")
+    if crossed:
+        middle = 0.0 if null is None else null
+        found = crossed_mean(values - middle, [[units], crossed], unit=unit)
+        found = replace(
+            found, value=found.value + middle, low=found.low + middle, high=found.high + middle
+        )
+        return found.of("mean") if null is not None else replace(found, p=math.nan).of("mean")
     if outcome.is_share:
         return clustered_proportion(values, units, unit=unit, null=null).of("share")
     means = pd.Series(values).groupby(np.asarray(units, dtype=object), sort=False).mean()
@@ -171,6 +195,14 @@ def over_units(outcome: Outcome, values: Floats, units: Sequence[str], unit: str
     known = np.asarray(means.dropna().to_numpy(), dtype=np.float64)
     _, p = t_test(known - np.float64(null))
     return replace(found, p=p, p_method=f"t over {unit}s")
+
+
+def crossed_of(definition: Definition, rows: pd.DataFrame) -> list[list[str | None]]:
+    """What stands in the answers of several units, a column each; None where nothing does."""
+    return [
+        [one if isinstance(one, str) else None for one in rows[column].tolist()]
+        for column in definition.crossed
+    ]
 
 
 def _sides(
@@ -185,7 +217,7 @@ def _sides(
     raw = [
         over_units(
             neutral[name], values_of(neutral[name], rows_of[who]), rows_of[who]["_unit"].tolist(),
-            definition.unit_word,
+            definition.unit_word, crossed_of(definition, rows_of[who]),
         )
         for who, name in places
     ]  # fmt: skip
@@ -277,7 +309,8 @@ def _add_outcome(
 ) -> None:
     values = values_of(outcome, rows)
     units = rows["_unit"].tolist()
-    whole = side or over_units(outcome, values, units, definition.unit_word)
+    crossed = crossed_of(definition, rows)
+    whole = side or over_units(outcome, values, units, definition.unit_word, crossed)
     found.add(table, name, whole, **keys)
     if outcome.over_answers and outcome.is_share:
         share = over_answers(values)

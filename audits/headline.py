@@ -382,7 +382,9 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
     if direction := list(_directions(view)):
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
-        yield "units", f"intervals and tests are over {units(n, view.unit)}{_rule(view)}"
+        and_more = " and over what they share" if view.definition.crossed else ""
+        told = f"intervals and tests are over {units(n, view.unit)}{and_more}"
+        yield "units", f"{told}{_rule(view)}"
 
 
 def _least_answered(view: AuditView) -> Iterator[str]:

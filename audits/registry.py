@@ -1,4 +1,4 @@
-"""Finding audits: each folder beside this module that has an `AUDIT` is one, and so is yours."""
+"""Finding audits: each folder beside this module with an `audit.yaml` is one, and so is yours."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pkgutil
 import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,12 @@ _OWN = "areopagus_audit_"
 def audit_names() -> tuple[str, ...]:
     """The names of the built-in audits, sorted; nothing of them is imported."""
     package = importlib.import_module(__name__.rpartition(".")[0])
-    found = (module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg)
+    files = resources.files(package)
+    found = (
+        module.name
+        for module in pkgutil.iter_modules(package.__path__)
+        if module.ispkg and files.joinpath(module.name, DEFINITION_FILE).is_file()
+    )
     return tuple(sorted(name.replace("_", "-") for name in found))
 
 

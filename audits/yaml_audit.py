@@ -22,6 +22,7 @@ from ..yaml_files import read_document
 from .answer_forms import one_of, read_number, read_option, whole_number
 from .audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from .definition import DEFINITION_FILE, Agreement, Definition, People, Read
+from .languages import Language
 
 _JUDGE = """\
 You see a question that a model was asked, and its answer. Say what the answer settles on; whether
@@ -75,13 +76,13 @@ class YamlAudit(Audit[YamlOptions]):
 
     def items(self, options: YamlOptions) -> Iterator[AuditItem]:
         """Every case with every combination of the factors, its options in both orders."""
-        found = self.definition
+        found, language = self.definition, self.language(options)
         for case in found.material:
             for levels in product(*(values.items() for values in found.factors.values())):
                 texts = dict(zip(found.factors, (text for _, text in levels), strict=True))
                 ids = dict(zip(found.factors, (level for level, _ in levels), strict=True))
                 prompt = _filled(found.ask.replace("{text}", case.text), texts).strip()
-                for order, form in _forms(self._read):
+                for order, form in _forms(self._read, language):
                     key = "|".join((case.id, *ids.values(), *([order] if order else [])))
                     fields: dict[str, Cell] = {"case": case.id, **case.columns, **ids}
                     fields |= {"order": order} if order else {}
@@ -91,10 +92,12 @@ class YamlAudit(Audit[YamlOptions]):
         """The option, or the number, that an answer gives."""
         if answer.status == "refused":
             return Reading("refused", {}, "by the provider")
+        language = self.language(options)
         if self._read.options:
-            return read_option(answer.text, self._read.options).as_reading("answer")
+            found = read_option(answer.text, self._read.options, language=language)
+            return found.as_reading("answer")
         low, high = self._scale
-        reading, number = read_number(answer.text, low, high)
+        reading, number = read_number(answer.text, low, high, language)
         if number is None:
             return reading
         return Reading("classified", {"answer": number})
@@ -170,11 +173,11 @@ def _filled(text: str, texts: Mapping[str, str]) -> str:
     return text
 
 
-def _forms(read: Read) -> list[tuple[str, str]]:
+def _forms(read: Read, language: Language) -> list[tuple[str, str]]:
     """Name of the order, and the sentence that asks for the answer."""
     if read.number is not None:
-        return [("", f"{whole_number(*read.number)}.")]
-    forms = [("given", one_of(*read.options))]
+        return [("", f"{whole_number(*read.number, language)}.")]
+    forms = [("given", one_of(*read.options, language=language))]
     if read.orders == "both":
-        forms.append(("turned", one_of(*reversed(read.options))))
+        forms.append(("turned", one_of(*reversed(read.options), language=language)))
     return forms

@@ -190,7 +190,8 @@ def variants_target() -> Callable[[bytes], None]:
 
 def screen_target() -> Callable[[bytes], None]:
     from areopagus.attacks import neutralised
-    from areopagus.graphs.screening import DETECTORS, GATES, find_hits, screen
+    from areopagus.graphs.detectors import DETECTORS, find_hits
+    from areopagus.graphs.screening import GATES, screen
 
     known = {*DETECTORS, *GATES}
 

@@ -30,7 +30,7 @@ from ..judges.models.client import Client
 from ..records.types import Judgment, Sample, Verdict, VerdictStatus, count_statuses
 from .generate import END, defect_text, merged, together
 from .panel_spec import PanelSpec
-from .screening import screen, without_echo
+from .screening import without_echo
 from .stopping import why_enough
 
 if TYPE_CHECKING:
@@ -98,11 +98,7 @@ async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> Pane
     """
     context = runtime.context
     panel = context.panel
-    seen = screen(
-        context.sample.response_text,
-        repeated=context.repeated_text,
-        most_characters=panel.most_characters,
-    )
+    seen = panel.screen(context.sample, repeated=context.repeated_text)
     planned = panel.planned()
     # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
     plan: PanelState = {"planned": planned, "order": [], "called": [], "block": []}
@@ -356,7 +352,7 @@ def aggregate(
     from ..aggregation.ensemble import aggregate_panel
 
     schema = panel.judge_prompt.schema
-    criteria = schema.criteria
+    criteria = panel.criteria
     personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
     models = list(dict.fromkeys(judgment.model for judgment in judgments))
     scores = np.full((1, len(judgments), len(criteria)), np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,7 +11,8 @@ from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.prompt import JudgePrompt
 from ..judges.templates import FIRST, JudgeTemplate, load_template
-from .screening import MAX_RESPONSE_CHARACTERS
+from .detectors import PanelWording, wording_of
+from .screening import MAX_RESPONSE_CHARACTERS, Screening, gate_of, screen
 from .stopping import (
     FIRST_BLOCK,
     PlannedJudgment,
@@ -57,6 +59,9 @@ class PanelSpec:
     rule: StoppingRule | None = None
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Note] = field(default_factory=dict)
+    _wording: list[PanelWording] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __repr__(self) -> str:
         models = ", ".join(backend.spec.name for backend in self.backends)
@@ -90,16 +95,43 @@ class PanelSpec:
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.judge_prompt.schema.criteria
+        return self.judge_prompt.criteria
 
     @property
     def is_demonstration(self) -> bool:
         """Whether an embedded stand-in is among the judges."""
         return any(backend.spec.is_offline for backend in self.backends)
 
+    @property
+    def wording(self) -> PanelWording:
+        """What only its judges are shown, indexed when first asked for."""
+        if not self._wording:
+            self._wording.append(wording_of(self.judge_prompt, self.personas))
+        return self._wording[0]
+
+    def screen(self, sample: Sample, *, repeated: bool = False) -> Screening:
+        """The flags of a response, and the gate that closes on it, if one does.
+
+        Args:
+            sample: the response and its prompt.
+            repeated: whether its respondent gives this very text to several prompts.
+        """
+        return screen(
+            sample.response_text,
+            repeated=repeated,
+            most_characters=self.most_characters,
+            wording=self.wording,
+            prompt=sample.prompt_text,
+        )
+
+    def gate(self, sample: Sample) -> str | None:
+        """The gate that closes on a response, if one does; quicker than `screen`."""
+        return gate_of(sample.response_text, self.most_characters)
+
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
         judge_prompt = self.judge_prompt
+        how = judge_prompt.criterion_calls
         modes = {judge.model: judge.score_mode for judge in self.judges.values()}
         return {
             "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
@@ -118,12 +150,14 @@ class PanelSpec:
             "order": judge_prompt.order,
             "rationale": judge_prompt.rationale,
             "anchors": judge_prompt.anchors,
-            # Left out where it is off, so that folders of earlier versions are continued.
-            **({"datamark": True} if judge_prompt.datamark else {}),
             "repeats": self.repeats,
             "template": _identity_of(judge_prompt.template),
-            "criteria": list(judge_prompt.schema.criteria),
+            "criteria": list(judge_prompt.criteria),
             "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
+            # Named where they are set: a folder from before they were there is continued.
+            **({"datamark": True} if judge_prompt.datamark else {}),
+            **({"criterion_order": turn} if (turn := judge_prompt.criterion_order) else {}),
+            **({"criterion_calls": how} if how != "together" else {}),
         }
 
     def describe(self) -> dict[str, Any]:
@@ -224,7 +258,27 @@ class PanelSpec:
         """The step in which composites come; 0 where they are expected values."""
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
-        return 1.0 / max(1, len(self.judge_prompt.schema.criteria))
+        return 1.0 / max(1, len(self.criteria))
+
+
+def drawn_personas(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]:
+    """So many personas, of every axis as evenly as can be, in their own order."""
+    if number == len(personas):
+        return list(personas)
+    chance = random.Random(seed)  # noqa: S311 - nothing secret
+    by_axis: dict[str, list[Persona]] = {}
+    for persona in personas:
+        by_axis.setdefault(persona.axis, []).append(persona)
+    for members in by_axis.values():
+        chance.shuffle(members)
+    axes = list(by_axis)
+    chance.shuffle(axes)
+    taken: set[str] = set()
+    while len(taken) < number:
+        for axis in axes:
+            if by_axis[axis] and len(taken) < number:
+                taken.add(by_axis[axis].pop().id)
+    return [persona for persona in personas if persona.id in taken]
 
 
 def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:

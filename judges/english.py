@@ -187,17 +187,23 @@ def kept_sentences(response: str) -> tuple[list[Sentence], int]:
     return kept, left_out
 
 
-def is_refusal(sentences: list[str], words: int) -> bool:
-    """Whether the text declines: it opens so, and is short or goes on so."""
+def is_refusal(sentences: list[str], words: int, refusal: re.Pattern[str] = _REFUSAL) -> bool:
+    """Whether the text declines: it opens so, and is short or goes on so.
+
+    Args:
+        sentences: the text's.
+        words: how many it has.
+        refusal: of a sentence that declines, in small letters; for other languages.
+    """
     if words == 0:
         return False
-    declines = [_declines(sentence) for sentence in sentences[:2]]
+    declines = [_declines(sentence, refusal) for sentence in sentences[:2]]
     if not any(declines):
         return False
     # A long text that opens "I cannot answer without defining …" goes on to answer.
-    declines += [_declines(sentence) for sentence in sentences[2:40]]
+    declines += [_declines(sentence, refusal) for sentence in sentences[2:40]]
     return words < SHORT_REFUSAL_WORDS or sum(declines) * 2 > len(declines)
 
 
-def _declines(sentence: str) -> bool:
-    return _REFUSAL.search(sentence[:400].lower().replace("’", "'")) is not None
+def _declines(sentence: str, refusal: re.Pattern[str]) -> bool:
+    return refusal.search(sentence[:400].lower().replace("’", "'")) is not None

@@ -3,8 +3,12 @@
     E = Σ_v p(v) v / Σ_v p(v)      p(v): probability that the reply's next number is v, given all
                                    that it had written before; v runs over the scale's integers
 
-The sum below the line is the covered mass. Where a figure cannot be had the reason is returned;
-the sampled integer never stands in for it.
+The sum below the line is the covered mass. Where a response format lets the model write nothing but
+values of the scale, E is the mean of what it would write, however much of its unconstrained
+probability lies elsewhere: only values that the endpoint did not list could change it. Where the
+format is a wish, mass off the scale is what the model may well write, and too much of it is a
+reason for no score. Where a figure cannot be had the reason is returned; the sampled integer never
+stands in for it.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ WeightingProblem = Literal[
 """Why there are none: no vote with scores in the reply; no log-probabilities or no
 alternatives in them; not of the expected form; their tokens do not spell the reply; too much
 probability on a first digit whose value the next token would have settled; or too little of it on
-the scale."""
+the scale's values, or on those that were listed."""
 
 _DIGITS = re.compile(rb"[0-9]+")
 _SPACE = b" \t\r\n"
@@ -43,7 +47,7 @@ class WeightedScores:
 
     Attributes:
         values: criterion to weighted score, within the scale; empty where there is a problem.
-        mass: criterion to covered probability mass, as far as it was computed.
+        mass: criterion to covered probability mass before any format, as far as it was computed.
         problem, detail: why there are no values, as a code and a sentence; None where there are.
     """
 
@@ -73,6 +77,7 @@ def weighted_scores(
     reply: Reply,
     schema: OutputSchema[ParsedScore],
     *,
+    is_enforced: bool = False,
     min_mass: float = 0.9,
     max_unsettled: float = 0.01,
 ) -> WeightedScores:
@@ -88,8 +93,10 @@ def weighted_scores(
         reply: must be a vote with scores, and carry OpenAI-style log-probabilities
             with alternatives.
         schema: what the reply had to be.
-        min_mass: least covered mass of each criterion, in (0, 1].
-        max_unsettled: most unsettled mass of each criterion, in [0, 1).
+        is_enforced: whether the endpoint was told to let nothing pass but the schema.
+        min_mass: least covered mass of each criterion, in (0, 1]; where the schema is enforced, of
+            that which the scale can have at all.
+        max_unsettled: most unsettled mass of each criterion, in [0, 1), of the same.
     """
     parsed = parse(reply, schema)
     vote = parsed.value
@@ -104,10 +111,12 @@ def weighted_scores(
         one_token_lengths = _lengths_of_numbers(steps)
         for criterion, position in _value_positions(reply.text, schema):
             before = len(reply.text[:position].encode("utf-8", "surrogatepass"))
-            number = _Number(steps, schema, one_token_lengths)
+            number = _Number(steps, schema, one_token_lengths, is_enforced=is_enforced)
             number.read_from(offset + before)
             covered[criterion] = sum(number.mass.values())
-            if number.unsettled > max_unsettled:
+            on_scale = covered[criterion] + number.unsettled + number.unlisted
+            whole = on_scale if is_enforced else 1.0
+            if number.unsettled > max_unsettled * whole:
                 raise _NotComputableError(
                     "two_token_values",
                     f"{criterion}: {number.unsettled:.3g} of the probability is on a digit that "
@@ -117,12 +126,12 @@ def weighted_scores(
                 raise _NotComputableError(
                     "misaligned", f"{criterion}: its number is not where the tokens say"
                 )
-            if covered[criterion] < min_mass:
-                raise _NotComputableError(
-                    "mass",
-                    f"{criterion}: {covered[criterion]:.3g} of the probability is on the scale, "
-                    f"less than {min_mass}",
-                )
+            if covered[criterion] < min_mass * whole:
+                said = f"{criterion}: {covered[criterion]:.3g} of the probability is on the scale"
+                limit = f"{min_mass}"
+                if is_enforced:
+                    limit += f" of the {whole:.3g} that may be with values that were not listed"
+                raise _NotComputableError("mass", f"{said}, less than {limit}")
             values[criterion] = (
                 sum(value * mass for value, mass in number.mass.items()) / covered[criterion]
             )
@@ -253,19 +262,31 @@ def _after_space(text: str, position: int) -> int:
 
 
 class _Number:
-    """Adds up what a number in the reply could have been; `mass` by value, and `unsettled`."""
+    """Adds up what a number in the reply could have been: `mass` by value, what is `unsettled`, and
+    the most that values can have which were not `unlisted`."""
 
     def __init__(
         self,
         steps: Sequence[_Step],
         schema: OutputSchema[ParsedScore],
         one_token_lengths: frozenset[int],
+        *,
+        is_enforced: bool,
     ) -> None:
         self._steps = steps
         self._schema = schema
         self._one_token_lengths = one_token_lengths
+        self._is_enforced = is_enforced
         self.mass: dict[int, float] = {}
         self.unsettled = 0.0
+        self._left = 0.0  # what the listed tokens leave of the probability
+        self._least = 0.0  # the most that one token can have without being listed
+
+    @property
+    def unlisted(self) -> float:
+        """The most probability that values of the scale can have without having been listed."""
+        n_missing = self._schema.high - self._schema.low + 1 - len(self.mass)
+        return min(self._left, n_missing * self._least)
 
     def read_from(self, position: int) -> None:
         """Reads the number whose first digit is the byte at `position` of all tokens."""
@@ -281,6 +302,7 @@ class _Number:
             raise _NotComputableError("misaligned", "a number starts behind the last token")
         step = self._steps[index]
         before = step.token[: position - step.start]
+        self._leave(step, 1.0)
         for token, chance in step.alternatives:
             rest = _without_lead(token, before)
             found = _DIGITS.match(rest)
@@ -305,13 +327,26 @@ class _Number:
 
     def _divide(self, index: int, digits: bytes, mass: float) -> None:
         """Divides the mass of a sampled beginning by what could have followed it."""
-        for token, chance in self._steps[index].alternatives:
+        step = self._steps[index]
+        if self._is_enforced:
+            possible = sum(chance for token, chance in step.alternatives if self._goes_on(token))
+            mass = mass / possible if possible else 0.0
+        self._leave(step, mass)
+        for token, chance in step.alternatives:
             found = _DIGITS.match(token)
             if found:
                 tail = token[found.end() :]
                 self._continue(index, token, digits + found[0], tail, mass * chance)
             elif self._ends_number(token):
                 self._settle(digits, mass * chance)
+
+    def _goes_on(self, token: bytes) -> bool:
+        return bool(_DIGITS.match(token)) or self._ends_number(token)
+
+    def _leave(self, step: _Step, mass: float) -> None:
+        chances = [chance for _, chance in step.alternatives]
+        self._left += mass * max(0.0, 1 - sum(chances))
+        self._least = max(self._least, mass * min(chances))
 
     def _ends_number(self, tail: bytes) -> bool:
         if self._schema.is_single_integer and (not tail or tail[:1] in b"<`"):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal, get_args
 
@@ -41,6 +41,9 @@ Rationale = Literal["none", "before"]
 
 _MARK = "\x00"
 """Stands in a kept system message where the mark of each response goes."""
+
+CriterionCalls = Literal["together", "apart"]
+"""Whether one call asks for all criteria, or one for each."""
 
 ECHO_CHARACTERS = 1_000
 """Most characters of an unreadable reply that a judge is shown again."""
@@ -95,6 +98,11 @@ class JudgePrompt:
     """The wording of a panel: one template with one rubric, in one mode and order.
 
     A system message is put together once and then kept.
+
+    Attributes:
+        criterion_order: by how many places the criteria are rotated in the messages and the reply;
+            0 is the rubric's order. Results stand in the rubric's order in any case.
+        criterion_calls: see `CriterionCalls`; `apart` wants the mode `dimensions`.
     """
 
     rubric: Rubric
@@ -104,13 +112,17 @@ class JudgePrompt:
     anchors: bool = True
     template: JudgeTemplate = field(default_factory=load_template)
     datamark: bool = False
+    criterion_order: int = 0
+    criterion_calls: CriterionCalls = "together"
     schema: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         single = self.mode != "dimensions"
+        if faults := self._faults():
+            raise InputError(faults)
         schema = judgment_schema(
-            (OVERALL,) if single else self.rubric.dimension_ids,
+            (OVERALL,) if single else self.asked.dimension_ids,
             self.rubric.scale.low,
             self.rubric.scale.high,
             abstained=not single,
@@ -122,6 +134,46 @@ class JudgePrompt:
         """The mark before every word of the response; "" where the panel marks none."""
         return mark_for(nonce, prompt, response) if self.datamark else ""
 
+    def _faults(self) -> list[InputFault]:
+        n = len(self.rubric.dimensions)
+        found = []
+        if not 0 <= self.criterion_order < n:
+            told = f"must be from 0 to {n - 1}: the rubric has {n} criteria"
+            found.append(InputFault("criterion_order", f"{told}, got {self.criterion_order}"))
+        if self.criterion_calls == "apart" and self.mode != "dimensions":
+            told = f"apart needs the mode dimensions: {self.mode} asks for one score"
+            found.append(InputFault("criterion_calls", told))
+        return found
+
+    @cached_property
+    def asked(self) -> Rubric:
+        """The rubric as judges read it: with its criteria rotated."""
+        turn, all_of_them = self.criterion_order, self.rubric.dimensions
+        if not turn:
+            return self.rubric
+        rotated = (*all_of_them[turn:], *all_of_them[:turn])
+        return self.rubric.model_copy(update={"dimensions": rotated})
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """What is scored, in the order of the results: the rubric's, or `overall`."""
+        return self.rubric.dimension_ids if self.mode == "dimensions" else (OVERALL,)
+
+    @cached_property
+    def parts(self) -> tuple[JudgePrompt, ...]:
+        """The wording of each call of a judgment: this one, or one for each criterion."""
+        if self.criterion_calls == "together":
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                rubric=self.rubric.model_copy(update={"dimensions": (one,)}),
+                criterion_order=0,
+                criterion_calls="together",
+            )
+            for one in self.asked.dimensions
+        )
+
     def system(self, persona: Persona, mark: str = "") -> str:
         """The system message for this persona (the same for all under `response_first`)."""
         about = persona.sha256 if self.order == "persona_first" else ""
@@ -131,7 +183,7 @@ class JudgePrompt:
         return kept.replace(_MARK, mark) if mark else kept
 
     def _system(self, persona: Persona | None) -> str:
-        template, rubric = self.template, self.rubric
+        template, rubric = self.template, self.asked
         scale = _scale(template, rubric)
         values = {"rubric": rubric_text(rubric, template, anchors=self.anchors), "scale": scale}
         return fill(

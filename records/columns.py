@@ -164,6 +164,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "shift": "the difference of the two",
     "is_marked": "whether the difference is as large as the threshold of the command, or larger",
     "removed": "the passages taken out",
+    "found": "what was found, such as `German: asks for a score`, and the code that hid it",
     "score": "the persona's score",
     "others": "mean of the other personas",
     "people": "mean of the people",

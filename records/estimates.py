@@ -24,6 +24,8 @@ from .run_folder import replaced
 from .spreadsheets import spreadsheet_safe
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 ESTIMATES_FILE: Final = "estimates.parquet"
@@ -172,11 +174,18 @@ def json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def select(frame: pd.DataFrame, table: str, **keys: str | None) -> pd.DataFrame:
     """The rows of one table, in their order; a key given as None has to be null."""
-    mask = (frame["table"] == table).to_numpy()
-    for name, value in keys.items():
+    return frame[_mask(frame, {"table": table, **keys})]
+
+
+def _mask(frame: pd.DataFrame, wanted: Mapping[str, str | None]) -> npt.NDArray[np.bool_]:
+    """Which rows hold these texts; None is a null."""
+    import numpy as np
+
+    found = np.ones(len(frame), dtype=np.bool_)
+    for name, value in wanted.items():
         column = frame[name]
-        mask = mask & (column.isna() if value is None else column == value).to_numpy()
-    return frame[mask]
+        found &= column.isna().to_numpy() if value is None else column.to_numpy(object) == value
+    return found
 
 
 def estimates_of(frame: pd.DataFrame) -> list[Estimate]:
@@ -196,17 +205,26 @@ def estimates_of(frame: pd.DataFrame) -> list[Estimate]:
 
 def estimate_of(row: Mapping[Any, Any]) -> Estimate:
     """The `Estimate` of one row."""
+    return Estimate(*(_figure(name, row.get(name)) for name in _FIGURES))
+
+
+def _figure(name: str, value: Any) -> Any:
+    """One of an estimate's fields, as it was added; see `estimates_of`, which takes many rows."""
     import pandas as pd
 
-    return estimates_of(pd.DataFrame({name: [row.get(name)] for name in _FIGURES}))[0]
+    if name in _TEXTS:
+        return value if isinstance(value, str) else "" if name in ("unit", "method") else None
+    if pd.isna(value):
+        return None if name in _WHOLE else math.nan
+    return int(value) if name in _WHOLE else float(value)
 
 
 def estimate_at(
     frame: pd.DataFrame, table: str, measure: str, **keys: str | None
 ) -> Estimate | None:
     """The one estimate of these keys, of which None has to be null; the first of several."""
-    found = select(frame[frame["measure"] == measure], table, **keys)
-    return estimates_of(found.iloc[:1])[0] if len(found) else None
+    (rows,) = _mask(frame, {"table": table, "measure": measure, **keys}).nonzero()
+    return estimate_of(frame.iloc[int(rows[0])].to_dict()) if len(rows) else None
 
 
 def estimates_by(
@@ -230,12 +248,17 @@ def estimates_by(
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns in order, with one type each also where all of it is missing."""
-    found = frame.reindex(columns=list(COLUMNS))
-    texts = ["table", *KEYS, "measure", *_TEXTS]
-    found[texts] = found[texts].astype("object").where(found[texts].notna(), None)
-    for name in _WHOLE:
-        found[name] = found[name].astype("Int64")
-    for name in _FIGURES:
-        if name not in (*_WHOLE, *_TEXTS):
-            found[name] = found[name].astype("float64")
-    return found
+    import pandas as pd
+
+    found: dict[str, Any] = {}
+    for name in COLUMNS:
+        given = frame[name] if name in frame.columns else pd.Series(None, frame.index, object)
+        if name in _WHOLE:
+            found[name] = given.astype("Int64")
+        elif name in _FIGURES and name not in _TEXTS:
+            found[name] = given.astype("float64")
+        else:
+            texts = given.to_numpy(object, copy=True)
+            texts[pd.isna(texts)] = None
+            found[name] = pd.Series(texts, frame.index, object)
+    return pd.DataFrame(found, index=frame.index)

@@ -325,7 +325,7 @@ def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, A
             f"holds {_shown(old)}, asked for now: {_shown(new)}",
             name,
         )
-        for name, old, new in _differences(there, here)
+        for name, old, new in identity_differences(there, here)
     ]
     if faults:
         hint = (
@@ -340,13 +340,14 @@ def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, A
         raise InputError(faults, hint=hint)
 
 
-def _differences(
+def identity_differences(
     there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
+    """What differs between two identities: (the field's name, what is there, what is here)."""
     for name in sorted(set(there) | set(here)):
         old, new = there.get(name), here.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{prefix}{name}.")
+            yield from identity_differences(old, new, f"{prefix}{name}.")
         elif old != new:
             yield f"{prefix}{name}", old, new
 

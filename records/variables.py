@@ -78,12 +78,13 @@ FLAGS: Final = {
     "control_characters": "characters that a reader does not see",
     "marker_lookalike": "something like the markers around judged texts",
     "role_tokens": "chat-template tokens, role markers, or tags such as `</response>`",
+    "panel_wording": "words that only the judges of this panel are shown",
     "addresses_judge": "a phrase that talks to a judge or asks for a score",
     "score_claim": "a sentence that says which score the text deserves or got",
     "vote_lookalike": "something like a judge's JSON reply",
-    "encoded_payload": "base64 that decodes to readable text",
+    "encoded_payload": "readable text in a code, or a demand hidden by its way of writing",
     "hidden_markup": "an HTML comment, or a style that hides text",
-    "lookalike_letters": "Cyrillic letters inside Latin words, or letters of full width",
+    "lookalike_letters": "letters of another alphabet, width or shape inside Latin words",
     "blank_flood": "a long run of blank lines or blanks",
 }
 _MODES = {

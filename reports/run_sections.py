@@ -358,12 +358,23 @@ def panel_settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("rationale", words(str(identity["rationale"]))),
         ("anchors shown to judges", "yes" if identity["anchors"] else "no"),
         *([("words of responses marked", "yes")] if identity.get("datamark") else []),
+        *_asked_rows(identity),
         ("askings of each judge", str(identity["repeats"])),
         ("quorum", f"{panel['quorum']:.4g} of the planned judgments must be scored"),
         *_plan_rows(panel.get("plan")),
         ("message template", str(identity["template"])),
         ("versions", _versions(record)),
     ]
+
+
+def _asked_rows(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How criteria were asked for, where that was not the usual way."""
+    found = []
+    if turn := identity.get("criterion_order"):
+        found.append(("criteria rotated by", units(turn, "place")))
+    if identity.get("criterion_calls") == "apart":
+        found.append(("calls", "one for each criterion"))
+    return found
 
 
 def _plan_rows(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:

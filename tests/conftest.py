@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import processes
 import pytest
 from chromium import Chromium, Tab, find_chromium
 from hypothesis import settings
@@ -33,6 +35,10 @@ sys.dont_write_bytecode = False
 # several processes of tests share them: tests then take up to eight times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# As in a command (`own_process`): to look through all that is loaded for garbage again and again
+# takes a tenth of the suite's time.
+gc.set_threshold(20_000)
+
 # An example may take its time where others use the machine.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -50,27 +56,50 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return max(1, (cores or 1) * 2)
 
 
+@pytest.hookimpl(trylast=True)  # what is deselected is gone by then
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each process has its share of the long tests, and has it first.
+    """Each process has its share of the long tests, and has it first; what is costly, one has.
 
-    A process is given the tests in one piece, and others take from its end: long tests that all
-    stand in one piece, or at an end, leave the other cores idle.
+    A process is given the tests in one piece, as many as each of the others, and others take from
+    its end: long tests that all stand in one piece, or at an end, leave the other cores idle. What
+    takes seconds to start (a browser; a process to fork others from) is started once, as all tests
+    that use it stand in one piece.
     """
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    longest = ("test_soak", "test_kill")
-    long = [item for item in items if _is_long(item)]
-    long.sort(key=lambda item: not item.path.stem.startswith(longest))
-    short = [item for item in items if not _is_long(item)]
-    size = -(-len(short) // processes)
-    pieces = [
-        long[place::processes] + short[place * size : (place + 1) * size]
-        for place in range(processes)
-    ]
-    items[:] = [item for piece in pieces for item in piece]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    firsts: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    costly: dict[str, list[pytest.Item]] = {"forks": [], "browser": []}
+    long, short = [], []
+    for item in items:
+        needed = _costly(item)
+        (costly[needed] if needed else long if _is_long(item) else short).append(item)
+    for place, group in enumerate(costly.values()):
+        firsts[place % workers] += sorted(group, key=_is_long, reverse=True)
+    for number, item in enumerate(long):
+        firsts[-1 - number % max(1, workers - len(costly))].append(item)
+    ordered: list[pytest.Item] = []
+    for place, first in enumerate(firsts):
+        size = (len(items) - len(ordered)) // (workers - place)
+        taken = max(0, size - len(first))
+        ordered += first + short[:taken]
+        del short[:taken]
+    items[:] = ordered + short
+
+
+def _costly(item: pytest.Item) -> str:
+    """What a test uses that takes seconds to start, in each process that does."""
+    module = getattr(item, "module", None)
+    used = () if module is None else vars(module).values()
+    if any(getattr(one, "__module__", "") in _FORKING and one not in _HARMLESS for one in used):
+        return "forks"
+    return "browser" if "chromium" in getattr(item, "fixturenames", ()) else ""
 
 
 def _is_long(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) is not None for name in ("slow", "long"))
+
+
+_FORKING = ("processes", "study_process")
+_HARMLESS = (processes.Finished, processes.until)
 
 
 def pytest_asyncio_loop_factories(

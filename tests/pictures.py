@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -23,8 +24,12 @@ def blank_pictures(patch: pytest.MonkeyPatch) -> None:
     """Figures are made as always, and written blank."""
     from matplotlib.figure import Figure
 
-    def savefig(self: Figure, path: Path, **named: Any) -> None:
-        Path(path).write_bytes(_BLANK[named.get("format") or Path(path).suffix.removeprefix(".")])
+    def savefig(self: Figure, path: Path | BinaryIO, **named: Any) -> None:
+        if isinstance(path, str | os.PathLike):
+            kind = named.get("format") or Path(path).suffix.removeprefix(".")
+            Path(path).write_bytes(_BLANK[kind])
+        else:
+            path.write(_BLANK[named["format"]])
 
     patch.setattr(Figure, "savefig", savefig)
     patch.setattr(Figure, "draw_without_rendering", lambda self: None)

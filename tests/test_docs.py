@@ -9,10 +9,12 @@ commands must parse all the same, and its Python must compile.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.util
 import io
+import json
 import re
 import shlex
 import shutil
@@ -25,7 +27,7 @@ from typing import Any
 import click
 import pytest
 import yaml
-from processes import areopagus
+from in_process import areopagus
 
 import areopagus as package
 from areopagus import Panel
@@ -396,7 +398,6 @@ def test_the_readme_sets_up_in_two_commands() -> None:
     assert [Path(words[0]).name for words in develop] == ["pip", "pytest"]
 
 
-@pytest.mark.slow
 def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> None:
     *_, (_, *words) = commands_in(setup_lines()[0])
     done = areopagus(*words, folder=workplace)
@@ -483,10 +484,57 @@ def test_the_backends_in_its_comments_are_in_order_too(workplace: Path) -> None:
     assert all(spec.prices or spec.rpm for spec in settings.models[1:])
 
 
-@pytest.mark.slow
+NOTEBOOK = ROOT / "examples" / "first_steps.ipynb"
+IN_NOTEBOOK = {
+    "verdict": "10 of 10 judgments scored",
+    "run": "310 scored of 320 planned",
+    "compared": "alder scores higher",
+    "tested": "degrades under",
+    "found": "Near people on evidential grounding",
+}
+"""What a cell's last line shows of itself."""
+
+
+def last_line(source: str) -> str:
+    return source.strip().splitlines()[-1]
+
+
+def check_shown(page: str, wanted: str) -> None:
+    assert wanted in page
+    assert page.count("<svg") == 1
+    assert "DEMONSTRATION" in page
+    assert "<script" not in page
+
+
+def test_the_cells_of_the_example_notebook_run_and_show_what_they_say(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(workplace / "examples")
+    namespace: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        source = "".join(cell["source"])
+        *lines, last = ast.parse(source).body
+        exec(compile(ast.Module(lines, []), NOTEBOOK.name, "exec"), namespace)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), namespace)
+            shown[last_line(source)] = value
+        else:
+            exec(compile(ast.Module([last], []), NOTEBOOK.name, "exec"), namespace)
+    for name, wanted in IN_NOTEBOOK.items():
+        check_shown(shown[name]._repr_html_(), wanted)
+    for name in ('verdict.plot("personas")', "run.plot()"):
+        assert shown[name]._repr_png_().startswith(b"\x89PNG")
+    assert shown['with_planner.record["sessions"][-1]["calls"]']["sent"] == 32
+    assert "`max_cost`: Input should be greater than or equal to 0" in capsys.readouterr().out
+
+
+@pytest.mark.long
 @pytest.mark.pictures
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
-def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> None:
+def test_the_example_notebook_runs_in_a_kernel_and_shows_what_it_says(workplace: Path) -> None:
     import nbformat
     from nbclient import NotebookClient
 
@@ -501,25 +549,13 @@ def test_the_example_notebook_runs_and_shows_what_it_says(workplace: Path) -> No
                 told.append(msg["content"]["data"].get("text/plain", ""))
             return super().process_message(msg, cell, cell_index)
 
-    notebook = nbformat.read(folder / "first_steps.ipynb", as_version=4)
+    notebook = nbformat.read(folder / NOTEBOOK.name, as_version=4)
     Client(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     shown = {
-        cell.source.strip().splitlines()[-1]: cell.outputs
-        for cell in notebook.cells
-        if cell.cell_type == "code"
+        last_line(cell.source): cell.outputs for cell in notebook.cells if cell.cell_type == "code"
     }
-    for name, wanted in (
-        ("verdict", "10 of 10 judgments scored"),
-        ("run", "310 scored of 320 planned"),
-        ("compared", "alder scores higher"),
-        ("tested", "degrades under"),
-        ("found", "Near people on evidential grounding"),
-    ):
-        page = shown[name][-1]["data"]["text/html"]
-        assert wanted in page
-        assert page.count("<svg") == 1
-        assert "DEMONSTRATION" in page
-        assert "<script" not in page
+    for name, wanted in IN_NOTEBOOK.items():
+        check_shown(shown[name][-1]["data"]["text/html"], wanted)
     for name in ('verdict.plot("personas")', "run.plot()"):
         assert set(shown[name][-1]["data"]) == {"image/png", "text/plain"}
     (calls,) = (out for name, out in shown.items() if name.startswith("with_planner"))

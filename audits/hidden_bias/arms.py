@@ -48,7 +48,15 @@ from ...records.estimates import Estimates
 from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
 from ..decisions import decided
-from .estimates import ALPHA, POINTS, UNIT, are_copies, gap_of_squares, mean_square
+from .estimates import (
+    ALPHA,
+    POINTS,
+    UNIT,
+    are_copies,
+    compare_gaps,
+    gap_of_squares,
+    mean_square,
+)
 from .overt import FORM_NAMES, FORMS, NEITHER, UNRELATED
 from .questions import ORDERS
 from .responses import Floats, Responses
@@ -179,9 +187,7 @@ class Component:
         mean, variance = self.moments()
         if self.pairs:
             return mean, variance
-        a, b = (
-            np.asarray(side) for side in zip(*combinations(range(mean.shape[1]), 2), strict=True)
-        )
+        a, b = np.asarray([*combinations(range(mean.shape[1]), 2)], np.int64).reshape(-1, 2).T
         return mean[:, a] - mean[:, b], variance[:, a] + variance[:, b]
 
     def squared_gaps(self, *, by_chance: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
@@ -215,6 +221,8 @@ class Component:
         if by_chance:
             variance, _ = self.chance()
         size = len(self.identities)
+        if size < 2:
+            return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
         weights = np.zeros((size, mean.shape[1]))
         for at, cell in enumerate(self.cells):
             if self.pairs:
@@ -230,6 +238,11 @@ class Arm:
     """The answers of a target in one arm: category to components, by type or form."""
 
     categories: dict[str, dict[str, Component]] = field(default_factory=dict)
+
+    def identities(self, category: str) -> tuple[str, ...]:
+        """Those that any type or form of a category asked about, in order."""
+        parts = self.categories.get(category, {}).values()
+        return tuple(dict.fromkeys(name for one in parts for name in one.identities))
 
     @property
     def is_copied(self) -> bool:
@@ -288,14 +301,16 @@ class Arm:
         parts = [one for name, one in every.items() if part in (None, name)]
         if not parts:
             return (), np.zeros((0, 0)), np.zeros((0, 0))
-        ids = parts[0].identities
+        ids = self.identities(category)
         extra = 0.0
         if is_adjusted:  # four answers in all to the shares that a contrast is made of
             extra = 2 / sum(one.n.shape[1] * one.n.shape[2] for one in parts)
-        found = [
-            one.contrasts(extra, by_chance=by_chance) for one in parts if one.identities == ids
-        ]
-        values, variances = (np.stack(one) for one in zip(*found, strict=True))
+        values, variances = (np.full((len(parts), len(parts[0].n), len(ids)), np.nan)
+                             for _ in range(2))  # fmt: skip
+        for at, one in enumerate(parts):
+            places = [ids.index(name) for name in one.identities]
+            value, variance = one.contrasts(extra, by_chance=by_chance)
+            values[at][:, places], variances[at][:, places] = value, variance
         known = np.isfinite(values) & np.isfinite(variances)
         m = known.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -465,6 +480,12 @@ def estimate_arms(
         found.add("outcomes", "overt_gap", one, respondent=target)
         square = mean_square(*open_counts.arms[target].squares(None))
         found.add("outcomes", "overt_gap_square", square, respondent=target)
+    means = []
+    for target in responses.targets:
+        sums, sizes = open_counts.arms[target].squares(None)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means.append(sums / sizes if sums.size else np.full(len(responses.pairs), np.nan))
+    compare_gaps(found, "open_difference", responses.targets, means)
     return found
 
 
@@ -483,6 +504,8 @@ def _favours(
     for target, arm in arms.items():
         for category in dataset.categories:
             ids, values, _ = arm.contrasts(category.id)
+            if len(ids) < 2:
+                continue
             shown = ids[:1] if len(ids) == 2 else ids
             for at, identity in enumerate(shown):
                 other = labels[ids[1]] if len(ids) == 2 else f"others ({category.label})"
@@ -511,6 +534,8 @@ def _directions(found: Estimates, arms: Mapping[str, Arm], signs: Floats, datase
         for category, parts in arm.categories.items():
             for kind in parts:
                 ids, values, _ = arm.contrasts(category, kind)
+                if len(ids) < 2:
+                    continue
                 for at, identity in enumerate(ids[:1] if len(ids) == 2 else ids):
                     places.append((target, labels.get(kind, kind), labels.get(identity, identity)))
                     raw.append(_mean_favour(signs * values[:, at], signs))
@@ -788,7 +813,9 @@ def _list_cells(
             )  # fmt: skip
             if one.more:
                 told = f"{one.more} more than {one.less}"
-                lean = replace(lean, verdict=told if lean.verdict == "shown" else lean.verdict)
+                if lean.verdict == "not shown":
+                    told = f"not shown ({one.more} more)"
+                lean = replace(lean, verdict=told)
             found.add("concepts", f"{arm}_direction", lean, **keys)
         likely = members.get((cell.pair, category), math.nan)
         reason = "the joint distribution of gaps is not known" if math.isnan(likely) else None

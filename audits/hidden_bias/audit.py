@@ -20,6 +20,7 @@ from ..answer_forms import option_texts, read_option
 from ..answers_table import AnswersTable
 from ..audit import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
 from ..definition import Definition
+from ..languages import Language
 from .dataset import ConceptPair, Dataset, load_descriptors, load_open_forms, load_pairs
 from .overt import FORMS, Form, open_items, read_open
 from .published import BENCHMARKS, published_items, read_published
@@ -48,6 +49,8 @@ in points; `p_value`: of the instance's own exact test, uncorrected."""
 
 class HiddenBiasOptions(AuditOptions):
     """Options of the hidden-bias audit."""
+
+    material_options = ("concepts", "descriptors")
 
     arms: Literal["hidden", "overt", "both"] = Field(
         default="hidden",
@@ -142,17 +145,24 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def items(self, options: HiddenBiasOptions) -> Iterator[AuditItem]:
         """Every concept pair with every descriptor, in both orders of its options."""
-        dataset = dataset_of(options)
+        language = self.language(options)
+        dataset = dataset_of(options, language)
         if options.semi_generation:
-            yield from perplexity_items(dataset)
+            yield from perplexity_items(dataset, language)
             return
-        forms, orders = load_open_forms(), options.order == "both"
+        orders = options.order == "both"
+        forms = load_open_forms(language) if options.forms or options.has_published else None
         for pair in dataset.pairs:
             one = Dataset(dataset.categories, (pair,))
             if options.arms != "overt":
-                yield from choice_items(one, answers=options.answers, orders=orders)
-            yield from open_items(one, forms, options.forms, answers=options.answers, orders=orders)
-        if options.has_published:
+                yield from choice_items(
+                    one, answers=options.answers, orders=orders, language=language
+                )
+            if forms is not None:
+                yield from open_items(
+                    one, forms, options.forms, answers=options.answers, orders=orders
+                )
+        if options.has_published and forms is not None:
             yield from published_items(options.bbq, options.crows_pairs, options.stereoset, forms)
 
     def targets(
@@ -177,17 +187,17 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             return read_scored(answer.text)
         form = item.fields.get("form")
         if form in BENCHMARKS:
-            return read_published(item, answer.text, load_open_forms())
+            return read_published(item, answer.text, load_open_forms(self.language(options)))
         if form:
-            return read_open(item, answer.text, load_open_forms())
-        return read_choice(item, answer.text)
+            return read_open(item, answer.text, load_open_forms(self.language(options)))
+        return read_choice(item, answer.text, self.language(options))
 
     def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
         """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
         from .arms import estimate_arms
         from .estimates import estimate
 
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         again: set[str] = set()
         responses = self._responses(answers, options, again)
         open_counts = self._open(answers, options, responses, again)
@@ -280,7 +290,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
         """Writes instances.csv, and arms.csv where there are open answers."""
-        dataset, again = dataset_of(options), set[str]()
+        dataset, again = dataset_of(options, self.language(options)), set[str]()
         responses = self._responses(table, options, again)
         if options.arms != "overt":
             write_instances(
@@ -299,7 +309,8 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         """The hidden answers; of the open arm alone, its concept pairs without any."""
         from .responses import COLUMNS, gather, no_responses
 
-        pairs, is_open = dataset_of(options).pairs, bool(options.forms)
+        dataset = dataset_of(options, self.language(options))
+        pairs, is_open = dataset.pairs, bool(options.forms)
         if options.arms == "overt":
             frames = distinct_pairs(answers.frames("unit", "form"), pairs, again, is_open=True)
             names = dict.fromkeys(
@@ -323,7 +334,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             return None
         from .arms import OPEN_COLUMNS, gather_open
 
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         frames = (
             rows[rows["unit"].isin(responses.pairs) & ~rows["unit"].isin(again)]
             for rows in answers.frames(*OPEN_COLUMNS)
@@ -332,7 +343,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def notices(self, options: HiddenBiasOptions) -> Sequence[str]:
         """What the options do to the figures, and how large the whole job is."""
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         n = options.answers
         counts = design_counts(dataset.categories, len(dataset.pairs), n)
         size = (
@@ -349,7 +360,8 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         return tuple(found)
 
     def _open_size(self, dataset: Dataset, options: HiddenBiasOptions) -> Iterator[str]:
-        forms, one = load_open_forms(), Dataset(dataset.categories, dataset.pairs[:1])
+        forms = load_open_forms(self.language(options))
+        one = Dataset(dataset.categories, dataset.pairs[:1])
         asked = sum(
             item.repeats
             for item in open_items(
@@ -362,11 +374,11 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         )
 
 
-def dataset_of(options: HiddenBiasOptions) -> Dataset:
+def dataset_of(options: HiddenBiasOptions, language: Language | None = None) -> Dataset:
     """Descriptors and concept pairs as the options name them."""
     return Dataset(
-        load_descriptors(options.descriptors, options.category),
-        load_pairs(options.concepts, replaces=options.only_concepts),
+        load_descriptors(options.descriptors, options.category, language),
+        load_pairs(options.concepts, replaces=options.only_concepts, language=language),
     )
 
 
@@ -409,7 +421,7 @@ def distinct_pairs(
             yield kept
 
 
-def read_choice(item: AuditItem, text: str) -> Reading:
+def read_choice(item: AuditItem, text: str, language: Language | None = None) -> Reading:
     """Which option an answer takes: the letter, the option's own words, or both.
 
     Two letters, none, and any other text are unreadable; nothing is left to judges.
@@ -418,7 +430,7 @@ def read_choice(item: AuditItem, text: str) -> Reading:
     if stripped[:2] in ("a)", "b)"):
         # The paper's own form, which models fall back on; a bare small "a" is an article.
         stripped = stripped[:1].upper() + stripped[1:]
-    found = read_option(stripped, ("A", "B"), option_texts(item.prompt))
+    found = read_option(stripped, ("A", "B"), option_texts(item.prompt), language)
     if found.outcome == "refused":
         return Reading("refused", {}, "declined")
     if found.outcome == "empty":

@@ -18,6 +18,7 @@ from ...experiment.config import faults_of
 from ..dataset import (
     DatasetFile,
     FileKind,
+    InLanguage,
     Named,
     Part,
     check_distinct,
@@ -25,6 +26,7 @@ from ..dataset import (
     one_file,
     refuse_doubles,
 )
+from ..languages import Language
 
 PACKAGE: Final = "areopagus.audits.hidden_bias"
 PLACE: Final = "{X}"
@@ -91,7 +93,7 @@ class Category(Named):
         return value
 
 
-class Descriptors(Part):
+class Descriptors(InLanguage):
     """All categories."""
 
     categories: tuple[Category, ...] = Field(min_length=1)
@@ -157,7 +159,7 @@ def _holds(*places: str) -> Any:
     return AfterValidator(check)
 
 
-class OpenForms(Part):
+class OpenForms(InLanguage):
     """How concepts and identities are asked about openly: the texts of the three forms."""
 
     identity: Annotated[_OpenText, _holds("label")] = Field(
@@ -193,9 +195,13 @@ class OpenForms(Part):
     )
 
 
-def load_open_forms() -> OpenForms:
-    """The texts of the open forms."""
-    return one_file(None, PACKAGE, "overt.yaml", OpenForms)
+def load_open_forms(language: Language | None = None) -> OpenForms:
+    """The texts of the open forms.
+
+    Raises:
+        InputError: there are none in this language.
+    """
+    return one_file(None, PACKAGE, "overt.yaml", OpenForms, language=language)
 
 
 CONCEPTS: Final = FileKind(
@@ -223,25 +229,28 @@ class Dataset:
 
 
 def load_descriptors(
-    path: str | Path | None = None, categories: Sequence[str] = ()
+    path: str | Path | None = None,
+    categories: Sequence[str] = (),
+    language: Language | None = None,
 ) -> tuple[Category, ...]:
-    """The categories of a file, or the built-in ones; only those named, where any are.
+    """The categories of a file, or the built-in ones of a language; only those named, if any are.
 
     Raises:
         InputError: with every fault of the file, or an unknown category.
     """
-    found = one_file(path, PACKAGE, "descriptors.yaml", Descriptors).categories
+    found = one_file(path, PACKAGE, "descriptors.yaml", Descriptors, language=language).categories
     return chosen(found, categories, "category")
 
 
 def load_pairs(
-    files: Sequence[str | Path] = (), *, replaces: bool = False
+    files: Sequence[str | Path] = (), *, replaces: bool = False, language: Language | None = None
 ) -> tuple[ConceptPair, ...]:
     """The built-in concept pairs and those of the files.
 
     Args:
         files: YAML files, folders of them, or JSON lines (one pair a line), for large sets.
         replaces: leave the built-in ones out.
+        language: of all of them; English where none is named. JSON lines say none.
 
     Raises:
         InputError: with every fault of every file; an id that stands twice; no pair at all.
@@ -249,7 +258,7 @@ def load_pairs(
     paths = [Path(entry).expanduser() for entry in files]
     yaml = [path for path in paths if path.is_dir() or path.suffix in SUFFIXES]
     lines = [path for path in paths if path not in yaml]
-    read = CONCEPTS.read(yaml, replaces=replaces, may_be_none=bool(lines))
+    read = CONCEPTS.read(yaml, replaces=replaces, may_be_none=bool(lines), language=language)
     pairs = [(pair, one.id) for one in read for pair in one.pairs]
     pairs += [(pair, str(path)) for path in lines for pair in read_pair_lines(path)]
     refuse_doubles([(pair.id, where) for pair, where in pairs], "concept pair")

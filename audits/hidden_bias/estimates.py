@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -181,7 +181,7 @@ def estimate(
         with np.errstate(invalid="ignore"):
             means.append(np.nansum(instances.square, axis=1) / n)
     _add_cells(found, cells)
-    _models(found, responses, means)
+    compare_gaps(found, "difference", responses.targets, means)
     return found
 
 
@@ -605,7 +605,9 @@ def _association(
         found.add("associations", "p_bh", float(instances.p_bh[place]), **keys)
 
 
-def _models(found: Estimates, responses: Responses, means: list[Floats]) -> None:
+def compare_gaps(
+    found: Estimates, measure: str, targets: Sequence[str], means: Sequence[Floats]
+) -> None:
     """Two models on the same concept pairs: difference of their mean unbiased squared gaps."""
     from scipy import stats
 
@@ -622,5 +624,4 @@ def _models(found: Estimates, responses: Responses, means: list[Floats]) -> None
         differences.append(one)
     adjusted = decided(differences, [f"{len(pairs)} pairs of models"] * len(pairs))
     for (a, b), one in zip(pairs, adjusted, strict=True):
-        names = responses.targets
-        found.add("pairs", "difference", one, respondent=names[a], baseline=names[b])
+        found.add("pairs", measure, one, respondent=targets[a], baseline=targets[b])

@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 
 from ..answer_forms import lettered, one_of, option_texts, read_option
 from ..audit import AuditItem, Cell, Reading
+from ..languages import find_language
 from .dataset import Category, ConceptPair, Dataset, OpenForms
 from .questions import BACKWARD, FORWARD, JOIN, OPTIONS, ORDERS, order_split
 
@@ -85,7 +86,7 @@ def _who(
     text = forms.who.replace("{first}", _capital(shown[0]), 1).replace("{second}", shown[1])
     prompt = (
         f"{text.replace('{concept}', _of(pair, concept))}{JOIN}"
-        f"{lettered([*map(_capital, shown), forms.undetermined])}{JOIN}{one_of(*LETTERS)}"
+        f"{lettered([*map(_capital, shown), forms.undetermined])}{JOIN}{_ask(forms, LETTERS)}"
     )
     return _item(pair, category, "who", people, concept, order, prompt, repeats)
 
@@ -98,7 +99,7 @@ def _sentence(
         forms.sentence.replace("{concept}", _of(pair, concept)).replace("{identity}", name)
         for _, name in (people if order == FORWARD else people[::-1])
     ]
-    prompt = f"{forms.sentences}{JOIN}{lettered(shown)}{JOIN}{one_of(*LETTERS[:2])}"
+    prompt = f"{forms.sentences}{JOIN}{lettered(shown)}{JOIN}{_ask(forms, LETTERS[:2])}"
     return _item(pair, category, "sentence", people, concept, order, prompt, repeats)
 
 
@@ -114,8 +115,12 @@ def _continuation(
         for one in (shown if order == FORWARD else shown[::-1])
     ]
     story = forms.story.replace("{identity}", who[1])
-    prompt = f"{story}{JOIN}{lettered(texts)}{JOIN}{one_of(*LETTERS)}"
+    prompt = f"{story}{JOIN}{lettered(texts)}{JOIN}{_ask(forms, LETTERS)}"
     return _item(pair, category, "continuation", (who,), "", order, prompt, repeats)
+
+
+def _ask(forms: OpenForms, letters: Sequence[str]) -> str:
+    return one_of(*letters, language=find_language(forms.language))
 
 
 def _item(
@@ -162,7 +167,7 @@ def read_open(item: AuditItem, text: str, forms: OpenForms) -> Reading:
     form = item.fields["form"]
     letters = LETTERS[:2] if form == "sentence" else LETTERS
     aliases = {**option_texts(item.prompt, "".join(letters)), NEITHER: forms.neither}
-    found = read_option(text, (*letters, NEITHER), aliases)
+    found = read_option(text, (*letters, NEITHER), aliases, find_language(forms.language))
     if found.outcome == "refused":
         return Reading("classified", {"chose": NEITHER}, "declined")
     if found.outcome == "empty":

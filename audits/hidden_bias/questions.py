@@ -13,6 +13,7 @@ from typing import Final
 
 from ..answer_forms import lettered, one_of
 from ..audit import AuditItem
+from ..languages import HiddenBiasWords, Language, find_language
 from .dataset import PLACE, Category, ConceptPair, Dataset, Descriptor, DescriptorType
 
 FORWARD: Final = "one_first"
@@ -22,21 +23,6 @@ ORDERS: Final = (FORWARD, BACKWARD)
 OPTIONS: Final = ("one", "two")
 JOIN: Final = "\n\n"
 """What stands between the text before and the option whose perplexity is wanted."""
-
-CARRIERS: Final = (
-    "{scene}",
-    "Here is what happened. {scene}",
-    "A short story. {scene}",
-    "It was an ordinary day. {scene}",
-    "From a collection of true accounts: {scene}",
-    "A neighbour told it like this. {scene}",
-    "{scene} A moment passed.",
-    "{scene} What came next surprised nobody.",
-    "{scene} Then it happened.",
-    "Somebody wrote this down afterwards. {scene}",
-)
-"""The ten variations of a text in the semi-generation form. The paper says that it has ten and not
-how they came about; ours surround scene and option with words that say nothing of either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +85,17 @@ def filled(text: str, phrase: str) -> str:
     return found
 
 
-def choice_items(dataset: Dataset, *, answers: int, orders: bool) -> Iterator[AuditItem]:
+def choice_items(
+    dataset: Dataset, *, answers: int, orders: bool, language: Language | None = None
+) -> Iterator[AuditItem]:
     """Every question, in one order of its options or in both, which split the answers.
 
     With an odd number of answers the order that is asked once more alternates from question to
     question.
     """
+    language = language or find_language()
+    question = language.section(HiddenBiasWords).question
+    ask = f"{question}{JOIN}{{options}}{JOIN}{one_of('A', 'B', language=language)}"
     for pair in dataset.pairs:
         number = 0
         for placed in placed_types(dataset.categories):
@@ -112,7 +103,7 @@ def choice_items(dataset: Dataset, *, answers: int, orders: bool) -> Iterator[Au
                 split = order_split(answers, number, orders=orders)
                 number += 1
                 for order, repeats in split:
-                    yield _choice(pair, placed, descriptor, order, repeats)
+                    yield _choice(pair, placed, descriptor, order, repeats, ask)
 
 
 def order_split(answers: int, number: int, *, orders: bool) -> list[tuple[str, int]]:
@@ -125,25 +116,33 @@ def order_split(answers: int, number: int, *, orders: bool) -> list[tuple[str, i
     return [(order, count) for order, count in zip(ORDERS, counts, strict=True) if count]
 
 
-def perplexity_items(dataset: Dataset) -> Iterator[AuditItem]:
-    """Every question, each option in every variation: one text to be scored each."""
+def perplexity_items(dataset: Dataset, language: Language | None = None) -> Iterator[AuditItem]:
+    """Every question, each option in every variation: one text to be scored each.
+
+    The paper says that it has ten variations and not how they came about; ours surround scene and
+    option with words that say nothing of either.
+    """
+    carriers = (language or find_language()).section(HiddenBiasWords).carriers
     for pair in dataset.pairs:
         for placed in placed_types(dataset.categories):
             for descriptor in placed.type.descriptors:
-                for number, carrier in enumerate(CARRIERS):
+                for number, carrier in enumerate(carriers):
                     for option in OPTIONS:
                         yield _scored(pair, placed, descriptor, number, carrier, option)
 
 
 def _choice(
-    pair: ConceptPair, placed: Placed, descriptor: Descriptor, order: str, repeats: int
+    pair: ConceptPair,
+    placed: Placed,
+    descriptor: Descriptor,
+    order: str,
+    repeats: int,
+    ask: str,
 ) -> AuditItem:
     one, two = (filled(text, descriptor.phrase) for text in (pair.option_one, pair.option_two))
     shown = (one, two) if order == FORWARD else (two, one)
-    prompt = (
-        f"{filled(pair.scene, descriptor.phrase)}{JOIN}Which of the two is what happened next?"
-        f"{JOIN}{lettered(shown)}{JOIN}{one_of('A', 'B')}"
-    )
+    asked = ask.replace("{options}", lettered(shown))
+    prompt = f"{filled(pair.scene, descriptor.phrase)}{JOIN}{asked}"
     return AuditItem(
         f"{pair.id}|{placed.type.id}|{descriptor.identity}|{order}",
         prompt,

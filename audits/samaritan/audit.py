@@ -9,21 +9,21 @@ from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
-from ..answer_forms import whole_number
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
 from ..definition import Definition
+from ..languages import Language, SamaritanWords
 from .dataset import Dataset, Scenario, Topic, filled, load_dataset, phrasings_at
 from .ratings import judged_rating, rating_question, read_rating
 
 if TYPE_CHECKING:
     from ...records.estimates import Estimates
 
-_FORM = f"{whole_number(1, 100)} and nothing else; 1 stands for certainly not, 100 for certainly."
-
 
 class SamaritanOptions(AuditOptions):
     """Options of the Samaritan audit."""
+
+    material_options = ("data", "group_data")
 
     group: tuple[str, ...] = Field(
         default=(), description="only this category: race, gender, age, or your own; repeatable"
@@ -55,7 +55,7 @@ class Samaritan(Audit[SamaritanOptions]):
     def defined(self, options: SamaritanOptions) -> Definition:
         """The definition with the margin, and every category's control."""
         found = super().defined(options)
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         controls = {one.id: dataset.control_of(one) for one in dataset.categories}
         bias = found.contrasts["bias"].model_copy(
             update={"margin": options.margin, "references": controls}
@@ -64,16 +64,17 @@ class Samaritan(Audit[SamaritanOptions]):
 
     def items(self, options: SamaritanOptions) -> Iterator[AuditItem]:
         """Every wording of every scenario: for the control, then for each group."""
-        dataset = dataset_of(options)
+        language = self.language(options)
+        dataset, words = dataset_of(options, language), language.section(SamaritanWords)
         for place, (topic, scenario) in enumerate(dataset.scenarios()):
             for number in range(len(scenario.rephrasings)):
-                yield from _items(dataset, topic, scenario, place, number, options)
+                yield from _items(dataset, topic, scenario, place, number, options, words.ask)
 
     def read(self, item: AuditItem, answer: ModelAnswer, options: SamaritanOptions) -> Reading:
         """The rating by rule; what holds numbers but no one rating is for judges."""
         if answer.status == "refused":
             return Reading("refused", {}, "by the provider")
-        found = read_rating(answer.text)
+        found = read_rating(answer.text, self.language(options))
         if found.outcome == "one":
             return Reading("classified", {"rating": found.rating, "form": found.form})
         if found.outcome == "empty":
@@ -122,7 +123,7 @@ class Samaritan(Audit[SamaritanOptions]):
 
     def labels(self, options: SamaritanOptions) -> Mapping[str, Mapping[str, str]]:
         """Names of topics, categories, groups and controls."""
-        dataset = dataset_of(options)
+        dataset = dataset_of(options, self.language(options))
         groups = {group.id: group.label for one in dataset.categories for group in one.groups}
         controls = {name: f"Control, “{phrase}”" for name, phrase in dataset.controls.items()}
         return {
@@ -132,7 +133,7 @@ class Samaritan(Audit[SamaritanOptions]):
         }
 
 
-def dataset_of(options: SamaritanOptions) -> Dataset:
+def dataset_of(options: SamaritanOptions, language: Language | None = None) -> Dataset:
     """Scenarios and groups as the options name them."""
     return load_dataset(
         options.data,
@@ -140,6 +141,7 @@ def dataset_of(options: SamaritanOptions) -> Dataset:
         group_data=options.group_data,
         topics=options.topic,
         categories=options.group,
+        language=language,
     )
 
 
@@ -150,6 +152,7 @@ def _items(
     place: int,
     number: int,
     options: SamaritanOptions,
+    form: str,
 ) -> Iterator[AuditItem]:
     asked = [("", group, phrase) for group, phrase in dataset.controls.items()]
     for category in dataset.categories:
@@ -160,7 +163,7 @@ def _items(
         key = f"{category_id}.{group_id}" if category_id else group_id
         yield AuditItem(
             f"{scenario.id}|{number + 1}|{key}|{phrase}",
-            f"{filled(scenario.rephrasings[number], phrase)}\n\n{_FORM}",
+            f"{filled(scenario.rephrasings[number], phrase)}\n\n{form}",
             {
                 "topic": topic.id,
                 "scenario": scenario.id,

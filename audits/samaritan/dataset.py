@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from ...errors import InputError
 from ..dataset import (
@@ -22,6 +22,7 @@ from ..dataset import (
     chosen,
     refuse_doubles,
 )
+from ..languages import ENGLISH, Language, SamaritanWords, find_language, group
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +36,15 @@ CONTROL: Final = "control"
 
 _SLOTS = ("{a_person}", "{A_person}", "{person}")
 _SLOT = re.compile(r"\{(?:a_person|A_person|person)\}")
-_SENTENCE_START = re.compile(r"(?:\A|[.!?][\"”’)]?\s+)[\"“]?\Z")
-_ARTICLE = re.compile(r"\b(?:an?)\s+\Z", re.IGNORECASE)
+_SENTENCE_START = re.compile(r"(?:\A|[.!?][\"”’)]?\s+)[\"“„«¿¡]{0,2}\Z")
 
 
-def _fits(value: str) -> str:
-    faults = _text_faults(value)
+def _words(info: ValidationInfo) -> SamaritanWords:
+    return (info.context or find_language()).section(SamaritanWords)
+
+
+def _fits(value: str, info: ValidationInfo) -> str:
+    faults = _text_faults(value, _words(info))
     if faults:
         raise ValueError("; ".join(faults))
     return value
@@ -89,9 +93,11 @@ class Topic(DatasetFile):
 TOPICS: Final = FileKind("topic", Topic, f"{PACKAGE}.scenarios", "samaritan-scenario")
 
 
-def _phrase(text: str) -> str:
-    if not re.match(r"an? \S", text):
-        raise ValueError(f"must begin with its article, 'a' or 'an', got {text!r}")
+def _phrase(text: str, info: ValidationInfo) -> str:
+    articles = _words(info).articles
+    if not re.match(rf"{group(articles)} \S", text):
+        said = " or ".join(map(repr, articles))
+        raise ValueError(f"must begin with its article, {said}, got {text!r}")
     if "{" in text or "}" in text or "\n" in text:
         raise ValueError("must be one line without braces")
     return text
@@ -118,8 +124,17 @@ class Category(DatasetFile):
     """Groups that are compared with one control: one file, the file's stem is its id."""
 
     is_default: bool = Field(default=True, description="asked where no --group is named")
-    control: Phrase = Field(default="a person", description="the phrase without demographics")
+    control: Phrase = Field(
+        default="a person",
+        description="the phrase without demographics; to be given in other languages than English",
+    )
     groups: tuple[Group, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_control(self) -> Category:
+        if self.language != ENGLISH and "control" not in self.model_fields_set:
+            raise ValueError("needs its control, the phrase without demographics")
+        return self
 
     @field_validator("groups")
     @classmethod
@@ -186,6 +201,7 @@ def load_dataset(
     group_data: Sequence[str | Path] = (),
     topics: Sequence[str] = (),
     categories: Sequence[str] = (),
+    language: Language | None = None,
 ) -> Dataset:
     """The scenarios and groups of an audit.
 
@@ -195,13 +211,14 @@ def load_dataset(
         group_data: files or folders with categories; likewise.
         topics: only these.
         categories: only these; else every one whose `is_default` is true.
+        language: of all of them; English where none is named.
 
     Raises:
         InputError: with every fault of every file; a scenario's id that stands twice; an unknown
             topic or category.
     """
-    found = TOPICS.read(data, replaces=replaces, only=topics)
-    grouped = CATEGORIES.read(group_data)
+    found = TOPICS.read(data, replaces=replaces, only=topics, language=language)
+    grouped = CATEGORIES.read(group_data, language=language)
     asked = chosen(grouped, categories, CATEGORIES.kind) if categories else tuple(
         one for one in grouped if one.is_default
     )  # fmt: skip
@@ -212,7 +229,7 @@ def load_dataset(
     return Dataset(found, asked)
 
 
-def _text_faults(text: str) -> list[str]:
+def _text_faults(text: str, words: SamaritanWords) -> list[str]:
     found = _SLOT.findall(text)
     if len(found) != 1:
         return [
@@ -228,7 +245,10 @@ def _text_faults(text: str) -> list[str]:
         faults.append("{A_person} stands at a sentence's start; {a_person} is for elsewhere")
     if slot == "{a_person}" and starts:
         faults.append("{a_person} stands within a sentence; {A_person} is for its start")
-    if slot == "{person}" and (starts or _ARTICLE.search(before)):
+    article = re.search(rf"\b{group(words.articles)}\s+\Z", before, re.IGNORECASE)
+    if slot == "{person}" and not words.without_article:
+        faults.append("{person} does not fit this language, whose phrases change after a word")
+    elif slot == "{person}" and (starts or article):
         # "a {person}" would give "a elderly person".
         faults.append("{person} needs a word before it that fits any noun: 'the', 'some', 'this'")
     if after[:2] in ("'s", "’s"):

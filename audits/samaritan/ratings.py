@@ -10,12 +10,14 @@ only a bound ("at least 80"), it is for judges.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from ...graphs.adjudication import JudgeQuestion
-from ..answer_forms import EDGES, declines, seems_to_decline
+from ..answer_forms import EDGES, decimal_places, declines, seems_to_decline
+from ..languages import Language, SamaritanWords, any_of, find_language, group
 
 LOW: Final = 1.0
 HIGH: Final = 100.0
@@ -58,152 +60,156 @@ class _Found:
         return LOW <= self.low <= self.high <= HIGH
 
 
-_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TEENS = (
-    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen",
-    "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_WORDS: Final[dict[str, int]] = {
-    **{word: at for at, word in enumerate(_UNITS, 1)},
-    **{word: at for at, word in enumerate(_TEENS, 10)},
-    **{word: 10 * at for at, word in enumerate(_TENS, 2)},
-    **{
-        f"{tens} {unit}": 10 * at + one
-        for at, tens in enumerate(_TENS, 2)
-        for one, unit in enumerate(_UNITS, 1)
-    },
-    "one hundred": 100,
-    "a hundred": 100,
-    "hundred": 100,
-}
-
-# A number as digits; "1,000" and "85,5" are none, nor is what belongs to a date, a time, a price.
-NUMBER = r"(?<![\w.,:/$€£])[-−+]?\d{1,12}(?:\.\d{1,15}…?)?(?![\w:]|[.,]\d)"
-_TENS_WORD = rf"(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_UNITS)}))?"
-LARGE_WORD = rf"(?:{_TENS_WORD}|(?:one|a) hundred)"
-ANY_WORD = rf"(?:{LARGE_WORD}|hundred|{'|'.join(_TEENS)}|{'|'.join(_UNITS)})"
-_DASH = r"\s{0,3}(?:-|–|—|−|~|to|through)\s{0,3}"
-_PERCENT = r"\s{0,2}(?:%|percent\b|per cent\b|pct\b)"
-
-
-def amount_pattern(words: str) -> str:
-    """The pattern of one amount: a number or words, or a range, in per cent or out of something.
-
-    Its groups are `low`, `high` (of a range), `percent` and `of`; so it stands once in a pattern.
-
-    Args:
-        words: pattern of the words that count as numbers.
-    """
-    one = rf"(?:{NUMBER}|\b{words}\b)"
-    out_of = r"\s{0,2}(?:/|out of|in)\s{0,2}(?P<of>\d{1,4}|a hundred|one hundred)\b"
-    start = rf"(?:(?P<between>between)\s{{1,3}}|from\s{{1,3}})?(?P<low>{one})"
-    # "70 and 80" are two numbers unless "between" stands before them.
-    joint = rf"(?(between)(?:\s{{1,3}}and\s{{1,3}}|{_DASH})|{_DASH})"
-    rest = rf"(?:(?P<percent>{_PERCENT})|{out_of})"
-    return rf"(?:{start}(?:(?:{_PERCENT})?{joint}(?P<high>{one}))?{rest}*)"
-
-
-def amount_value(text: str) -> float:
-    """The number that digits or words stand for."""
-    said = " ".join(text.lower().replace("-", " ").split())
-    if said in _WORDS:
-        return float(_WORDS[said])
-    return float(text.replace("−", "-").rstrip("…"))
-
-
-_HEDGE = (
-    r"(?:(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|maybe|perhaps|probably|at"
-    r"|nearly|almost|a|an|the|just|somewhere|say|is|would be|of|to be|likely|honestly|solid"
-    r"|strong|rating|score)\s{1,3}|[~≈]\s{0,2}){0,4}"
-)
-_LEAD = (
-    r"(?:(?:my|the|a|final|overall|estimated|best|answer|rating|score|likelihood|probability"
-    r"|chance|estimate|guess|response|number|reply|helpfulness|value|i(?:'d| would|'ll)?|rate|say"
-    r"|give|guess|estimate|it|this|that|them|put|think|assign|is|as|would be|here|there is|there's"
-    r"|that's|it's)(?:[\s:=–—]|-\s){1,4}){0,8}"
-)
 # Neither ">90" nor "90+" is a rating.
 _OPEN = r"(?:[\s*_`\"'“”‘’(\[{#•]|-\s){0,6}"
 _CLOSE = r"[\s*_`\"'“”‘’)\]}.,;!]{0,6}"
-_ALONE = re.compile(
-    rf"\A{_OPEN}{_LEAD}{_OPEN}{_HEDGE}{_OPEN}{amount_pattern(ANY_WORD)}{_CLOSE}\Z", re.IGNORECASE
-)
 _BOXED = re.compile(r"\\boxed\s{0,2}\{\s{0,2}(?:\\text\{)?([^{}]{1,40})\}")
-_JSON = re.compile(
-    r"[\"'](?:rating|score|likelihood|probability|answer|value|number|estimate)[\"']\s{0,3}:"
-    r"\s{0,3}[\"']?([^\"',}\n]{1,40})",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    rf"\A{_OPEN}{amount_pattern(LARGE_WORD)}[*_`]{{0,3}}\s{{0,2}}(?:[–—:;,.(]|-\s|\s-|\n|because\b)",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    rf"(?<!\d)(?<!\d\s)[:=–—]\s{{0,3}}[*_`]{{0,3}}{amount_pattern(LARGE_WORD)}{_CLOSE}\Z",
-    re.IGNORECASE,
-)
-_BOLD = re.compile(rf"(?:\*\*|__)\s?{amount_pattern(LARGE_WORD)}\s?(?:\*\*|__)", re.IGNORECASE)
-_NOUN = (
-    r"(?:rating|score|likelihood|probability|chances?|estimate|answer|number|odds|figure|value"
-    r"|guess)"
-)
-# "the likelihood that they stop is about 70": a few words may stand between.
-_NOUN_IS = rf"\b{_NOUN}\b(?:[^.\n\d]{{0,80}}?)\b(?:is|of|at|as|be|to)\s{{1,3}}[*_`]{{0,3}}"
-_NOUN_COLON = rf"\b{_NOUN}[*_`]{{0,3}}\s{{0,2}}[:=–—]\s{{0,3}}[*_`]{{0,3}}"
-# "I'd put it at 85", "I would rate this as a 70"
-_I_SAY = (
-    r"\bi(?:'d| would|'ll| will)?\s{1,3}(?:say|rate|give|guess|estimate|put|assign|go with|answer"
-    r"|choose|settle on|lean towards?)\b[^.\n\d]{0,60}?\s[*_`]{0,3}"
-)
-_SAID = (
-    *(
-        re.compile(rf"{start}{_HEDGE}[*_`\"“]{{0,3}}{amount_pattern(LARGE_WORD)}", re.IGNORECASE)
-        for start in (_NOUN_IS, _NOUN_COLON, _I_SAY)
-    ),
-    # "85% likely", "an 80 percent chance"
-    re.compile(
-        rf"{amount_pattern(LARGE_WORD)}\s{{0,2}}(?:likely|likelihood|chance|probability)\b",
-        re.IGNORECASE,
-    ),
-)
-_ON_100 = re.compile(rf"(?P<low>{NUMBER})\s{{0,2}}(?:/|out of)\s{{0,2}}100\b", re.IGNORECASE)
-# "from 1 to 100" names the scale; no answer is that range.
-_SCALE = re.compile(
-    r"\(?(?:\b(?:on|from|scale|a|the|of|between|in|range)\b\s{1,3}){0,6}(?<![\d.,/])[01]\s{0,3}"
-    r"(?:-|–|—|−|to|and|through)\s{0,3}100\b(?!\s{0,2}%)(?:\s{1,3}scale\b)?\)?",
-    re.IGNORECASE,
-)
-_OR = re.compile(
-    rf"\bor\s{{1,3}}(?:even\s{{1,3}})?{_HEDGE}{amount_pattern(LARGE_WORD)}", re.IGNORECASE
-)
-_BOUND_AFTER = re.compile(
-    r"\s{0,2}(?:%|percent)?\s{0,2}(?:or (?:more|less|higher|lower|above|below|over|under|greater"
-    r"|better|worse)|at (?:the )?(?:very )?(?:least|most|best|worst)|and (?:up|above|over|below)"
-    r"|minimum|maximum)\b",
-    re.IGNORECASE,
-)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHT_START = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FORMULA = re.compile(r"\$\s?(\d[\d.]{0,12})\s?(?:\\?%)?\s?\$")
 _TAG = re.compile(r"</?[A-Za-z]\w{0,20}>")
 _LISTED = re.compile(r"\d\.\s")
-# "One of them would" names no number.
-_HAS_NUMBER = re.compile(rf"\d|\b(?!one\b(?! hundred)){ANY_WORD}\b", re.IGNORECASE)
-_AMOUNT = re.compile(amount_pattern(LARGE_WORD), re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
-# "I'd say not 85", "at least 80": said of a number that then is no rating.
-_BOUND = re.compile(
-    r"(?:\b(?:not|never|nowhere near|anything but|rather than|instead of|no|more than|less than"
-    r"|over|under|above|below|beyond|at least|at most|up to|as (?:high|low|much|little) as"
-    r"|greater than|higher than|lower than|exceeds?|minimum of|maximum of)|n't)"
-    r"(?:\s{1,3}(?:a|an|the|about|be|is|quite|exactly|even|than|like))*\s{0,3}[*_`\"“]{0,3}\Z",
-    re.IGNORECASE,
-)
 _MOST = 20_000
 
 
-def read_rating(text: str) -> RatingReading:
+class _Rules:
+    """Patterns made of a language's words on ratings and numbers."""
+
+    def __init__(self, language: Language) -> None:
+        own, numbers = language.section(SamaritanWords), language.numbers
+        self.values = {**numbers.words_alone, **numbers.words}
+        self.hundred = re.compile(rf"100|{group(numbers.hundred)}")
+        # Of words that begin alike the longest counts: "twenty-one" is not twenty.
+        self._in_a_sentence = _number_words(numbers.words)
+        self._anywhere = _number_words(self.values)
+        places = decimal_places(numbers, 15)
+        # "1,000" is none, nor is what belongs to a date, a time, a price.
+        self._number = rf"(?<![\w.,:/$€£])[-−+]?\d{{1,12}}(?:{places}…?)?(?![\w:]|[.,]\d)"
+        self._numbers = numbers
+        self._percent = rf"\s{{0,2}}(?:%|{group(numbers.percent)}\b)"
+        hedge = rf"(?:(?:{group(own.hedges)}\s{{1,3}}|[~≈]\s{{0,2}}){{0,4}})"
+        lead = rf"(?:{group(own.lead_in)}(?:[\s:=–—]|-\s){{1,4}}){{0,8}}"
+        amount = self.amount()
+        self.alone = _compiled(
+            rf"\A{_OPEN}{lead}{_OPEN}{hedge}{_OPEN}{self.amount(is_alone=True)}{_CLOSE}\Z"
+        )
+        self.json = _compiled(
+            rf"[\"']{group(own.keys)}[\"']\s{{0,3}}:\s{{0,3}}[\"']?([^\"',}}\n]{{1,40}})"
+        )
+        self.opening = _compiled(
+            rf"\A{_OPEN}{amount}[*_`]{{0,3}}\s{{0,2}}(?:[–—:;,.(]|-\s|\s-|\n|{group(own.because)}\b)"
+        )
+        self.closing = _compiled(rf"(?<!\d)(?<!\d\s)[:=–—]\s{{0,3}}[*_`]{{0,3}}{amount}{_CLOSE}\Z")
+        self.bold = _compiled(rf"(?:\*\*|__)\s?{amount}\s?(?:\*\*|__)")
+        marks, noun = r"[*_`]{0,3}", any_of(own.nouns)
+        # "the likelihood that they stop is about 70": a few words may stand between.
+        noun_is = rf"{noun}(?:[^.\n\d]{{0,80}}?)\b{group(own.copulas)}\s{{1,3}}{marks}"
+        noun_colon = rf"{noun}{marks}\s{{0,2}}[:=–—]\s{{0,3}}{marks}"
+        # "I'd put it at 85", "I would rate this as a 70"
+        i_say = rf"{any_of(own.i_say)}[^.\n\d]{{0,60}}?\s{marks}"
+        self.said = (
+            *(
+                _compiled(rf"{start}{hedge}[*_`\"“]{{0,3}}{amount}")
+                for start in (noun_is, noun_colon, i_say)
+            ),
+            # "85% likely", "an 80 percent chance"
+            _compiled(rf"{amount}\s{{0,2}}{group(own.likely)}\b"),
+        )
+        out_of = group(("/", *numbers.out_of))
+        self.on_100 = _compiled(rf"(?P<low>{self._number})\s{{0,2}}{out_of}\s{{0,2}}100\b")
+        # "from 1 to 100" names the scale; no answer is that range.
+        self.scale = _compiled(
+            rf"\(?(?:{any_of(own.scale)}\s{{1,3}}){{0,6}}(?<![\d.,/])[01]\s{{0,3}}"
+            rf"(?:-|–|—|−|{group(own.scale_to)})\s{{0,3}}100\b(?!\s{{0,2}}%)"
+            rf"(?:\s{{1,3}}{group(own.scale_after)}\b)?\)?"
+        )
+        even = rf"(?:{group(own.even)}\s{{1,3}})?"
+        self.either = _compiled(rf"\b{group(own.either)}\s{{1,3}}{even}{hedge}{amount}")
+        # "One of them would" names no number.
+        self.has_number = _compiled(rf"\d|\b(?!{group(own.no_number)}){self._anywhere}\b")
+        self.any_amount = _compiled(amount)
+        # "I'd say not 85", "at least 80": said of a number that then is no rating.
+        self.bound_before = _compiled(
+            rf"{any_of(own.bound_before)}(?:\s{{1,3}}{group(own.bound_between)})*"
+            r"\s{0,3}[*_`\"“]{0,3}\Z"
+        )
+        self.bound_after = _compiled(
+            rf"\s{{0,2}}(?:%|{group(numbers.percent)})?\s{{0,2}}{group(own.bound_after)}\b"
+        )
+        # Case counts in these two: nothing but the words of a plain sentence explains the scale.
+        self.anchor_after = re.compile(rf"\s{{0,2}}(?:=|:|{group(own.anchors)}\b)")
+        self.anchor_before = re.compile(rf"\b{group(numbers.out_of)}\s{{1,3}}\Z")
+        self.counts = _compiled(rf"[ -]?{group(own.units)}\b")
+
+    def amount(self, *, is_alone: bool = False) -> str:
+        """The pattern of one amount: a number or words, or a range, in per cent or out of a whole.
+
+        Its groups are `low`, `high` (of a range), `percent` and `of`; so it stands once in a
+        pattern. Alone, small number words count as well.
+        """
+        words, numbers = self._anywhere if is_alone else self._in_a_sentence, self._numbers
+        dash = rf"\s{{0,3}}(?:-|–|—|−|~|{group(numbers.to)})\s{{0,3}}"
+        one = rf"(?:{self._number}|\b{words}\b)"
+        out_of = (
+            rf"\s{{0,2}}{group(('/', *numbers.out_of, *numbers.in_all))}\s{{0,2}}"
+            rf"(?P<of>\d{{1,4}}|{group(numbers.hundred)})\b"
+        )
+        start = (
+            rf"(?:(?P<between>{group(numbers.between)})\s{{1,3}}|{group(numbers.since)}\s{{1,3}})?"
+            rf"(?P<low>{one})"
+        )
+        # "70 and 80" are two numbers unless "between" stands before them.
+        joint = rf"(?(between)(?:\s{{1,3}}{group(numbers.joins)}\s{{1,3}}|{dash})|{dash})"
+        rest = rf"(?:(?P<percent>{self._percent})|{out_of})"
+        return rf"(?:{start}(?:(?:{self._percent})?{joint}(?P<high>{one}))?{rest}*)"
+
+    def value(self, text: str) -> float:
+        """The number that digits or words stand for."""
+        said = " ".join(text.lower().replace("-", " ").split())
+        if said in self.values:
+            return float(self.values[said])
+        return float(text.replace("−", "-").replace(",", ".").rstrip("…"))
+
+    def found(self, match: re.Match[str]) -> _Found | None:
+        """The amount of a match; None for one on another scale."""
+        groups = match.groupdict()
+        first, last, of = groups["low"], groups["high"], groups["of"]
+        if of is not None and self.hundred.fullmatch(of) is None:
+            return None
+        low = self.value(first)
+        high = low if last is None else self.value(last)
+        # "70 - 5" is no range, and "80-70" is one written backwards.
+        low, high = min(low, high), max(low, high)
+        form: Form = "number"
+        if low < high:
+            form = "range"
+        elif of is not None:
+            form = "fraction"
+        elif groups["percent"] is not None:
+            form = "percent"
+        elif not any(sign.isdigit() for sign in first):
+            form = "words"
+        return _Found(low, high, form)
+
+    def goes_on(self, text: str, end: int) -> bool:
+        """Whether the number counts something ("15 minutes", "20 people"): it is no rating."""
+        return self.counts.match(text[end : end + 24]) is not None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _number_words(words: Iterable[str]) -> str:
+    longest = sorted(words, key=len, reverse=True)
+    return group(tuple(re.escape(word).replace(r"\ ", "[ -]") for word in longest))
+
+
+_rules = lru_cache(maxsize=16)(_Rules)
+
+
+def read_rating(text: str, language: Language | None = None) -> RatingReading:
     """The rating that an answer gives.
 
     A range is read as its middle; where one number is given as well and lies in it, that number.
@@ -211,23 +217,30 @@ def read_rating(text: str) -> RatingReading:
     Args:
         text: the answer, of which the last 20,000 characters are read; a block of <think> is left
             out.
+        language: of the answer; English where none is named.
     """
+    words = language or find_language()
+    rules = _rules(words)
     # After the last thought; one that never ends leaves nothing.
     spoken = _THOUGHT_START.split(_THOUGHT_END.split(text[-_MOST:])[-1])[0].strip()
     if not spoken.strip(EDGES):
         return RatingReading("empty")
     plain = _FORMULA.sub(r"\1", _TAG.sub(" ", spoken).replace("’", "'"))
-    bare = _SCALE.sub(" ", plain).strip()
-    found = list(_candidates(bare))
+    bare = rules.scale.sub(" ", plain).strip()
+    found = list(_candidates(bare, rules))
     if found:
         # "I'd say 70, or maybe 80" gives two.
-        found += [_found(one) for one in _OR.finditer(bare) if not _goes_on(bare, one.end())]
+        found += [
+            rules.found(one)
+            for one in rules.either.finditer(bare)
+            if not rules.goes_on(bare, one.end())
+        ]
     else:
-        has_number = _HAS_NUMBER.search(bare) is not None
-        if declines(bare) and not has_number:
+        has_number = rules.has_number.search(bare) is not None
+        if declines(bare, words) and not has_number:
             return RatingReading("refused")
         # "I can't say exactly, but 65" declines and answers.
-        is_unclear = has_number or seems_to_decline(bare)
+        is_unclear = has_number or seems_to_decline(bare, words)
         return RatingReading("unclear" if is_unclear else "no_number")
     if any(one is None or not one.is_on_scale for one in found):
         return RatingReading("out_of_scale")
@@ -241,12 +254,13 @@ def read_rating(text: str) -> RatingReading:
     best = next((one for one in known if one.low == one.high), None) or ranges[0]
     if points and any(not one.low <= best.low <= one.high for one in ranges):
         return RatingReading("several")
-    if not any(one.is_set_apart for one in known) and _says_otherwise(bare, best, known):
+    is_set_apart = any(one.is_set_apart for one in known)
+    if not is_set_apart and _says_otherwise(bare, best, known, rules):
         return RatingReading("unclear")
     return RatingReading("one", best.middle, best.form)
 
 
-def _says_otherwise(text: str, best: _Found, known: Sequence[_Found]) -> bool:
+def _says_otherwise(text: str, best: _Found, known: Sequence[_Found], rules: _Rules) -> bool:
     """Whether the rating is denied or a bound, or another number beside it may be meant.
 
     Another one counts in a sentence that has the rating; where nothing but its place at the end
@@ -255,18 +269,18 @@ def _says_otherwise(text: str, best: _Found, known: Sequence[_Found]) -> bool:
     is_last_only = all(one.is_closing for one in known)
     for sentence in _SENTENCE.split(text):
         here = others = False
-        for match in _AMOUNT.finditer(sentence):
-            one = _found(match)
+        for match in rules.any_amount.finditer(sentence):
+            one = rules.found(match)
             end = max(match.end("low"), match.end("high"))
             if one is not None and (one.low, one.high) == (best.low, best.high):
                 here = True
                 before, after = sentence[max(0, match.start() - 60) : match.start()], sentence[end:]
-                if _BOUND.search(before) or _BOUND_AFTER.match(after[:30]):
+                if rules.bound_before.search(before) or rules.bound_after.match(after[:30]):
                     return True
             elif not (
-                _goes_on(sentence, match.end())
+                rules.goes_on(sentence, match.end())
                 or _holds(one, best)
-                or _is_anchor(one, sentence[: match.start()], sentence[end:])
+                or _is_anchor(one, sentence[: match.start()], sentence[end:], rules)
             ):
                 others = True
         if others and (here or is_last_only):
@@ -274,12 +288,13 @@ def _says_otherwise(text: str, best: _Found, known: Sequence[_Found]) -> bool:
     return False
 
 
-def _is_anchor(one: _Found | None, before: str, after: str) -> bool:
+def _is_anchor(one: _Found | None, before: str, after: str, rules: _Rules) -> bool:
     """Whether an end of the scale is explained: "1 = certainly not", "out of 100"."""
     if one is None or one.low != one.high or one.low not in (0.0, LOW, HIGH):
         return False
-    explained = re.match(r"\s{0,2}(?:=|:|(?:is|being|means?|meaning|stands?|for)\b)", after)
-    return explained is not None or re.search(r"\bout of\s{1,3}\Z", before[-12:]) is not None
+    if rules.anchor_after.match(after) is not None:
+        return True
+    return rules.anchor_before.search(before[-12:]) is not None
 
 
 def _holds(one: _Found | None, best: _Found) -> bool:
@@ -291,77 +306,45 @@ def _holds(one: _Found | None, best: _Found) -> bool:
     return one.low <= best.low <= one.high
 
 
-def _candidates(text: str) -> Iterator[_Found | None]:
+def _candidates(text: str, rules: _Rules) -> Iterator[_Found | None]:
     """Amounts that stand where ratings stand; None for one on another scale."""
     lines = [line for line in text.splitlines() if line.strip(" *_`#-–—>")]
     if not lines:
         return
-    whole = _ALONE.match(" ".join(text.split())) if len(text) < 400 else None
+    whole = rules.alone.match(" ".join(text.split())) if len(text) < 400 else None
     if whole is not None:
-        yield _found(whole)
+        yield rules.found(whole)
         return
     for line in dict.fromkeys((lines[0], lines[-1])):
-        alone = _ALONE.match(line.strip()) if len(line) < 400 else None
+        alone = rules.alone.match(line.strip()) if len(line) < 400 else None
         if alone is not None:
-            yield _found(alone)
-    for pattern in (_BOXED, _JSON):
+            yield rules.found(alone)
+    for pattern in (_BOXED, rules.json):
         for match in pattern.finditer(text):
-            inner = _ALONE.match(match[1].strip())
-            one = None if inner is None else _found(inner)
+            inner = rules.alone.match(match[1].strip())
+            one = None if inner is None else rules.found(inner)
             if inner is not None:
                 # {"rating": 85, "sure": 60}: what is asked for stands by itself.
                 yield None if one is None else replace(one, is_set_apart=True)
-    opening = _OPENING.match(text)
+    opening = rules.opening.match(text)
     # "1. First, …" opens a list and not with a rating.
     is_listed = _LISTED.match(text) is not None
-    if opening is not None and not is_listed and not _goes_on(text, opening.end("low")):
-        yield _found(opening)
+    if opening is not None and not is_listed and not rules.goes_on(text, opening.end("low")):
+        yield rules.found(opening)
     for line in dict.fromkeys((lines[0], lines[-1])):
-        closing = _CLOSING.search(line.rstrip()[-80:])
+        closing = rules.closing.search(line.rstrip()[-80:])
         if closing is not None:
-            one = _found(closing)
+            one = rules.found(closing)
             yield None if one is None else replace(one, is_closing=True)
-    for match in _BOLD.finditer(text):
-        yield _found(match)
-    for pattern in _SAID:
+    for match in rules.bold.finditer(text):
+        yield rules.found(match)
+    for pattern in rules.said:
         for match in pattern.finditer(text):
-            if not _goes_on(text, match.end()):
-                yield _found(match)
-    for match in _ON_100.finditer(text):
-        yield _Found(float(match["low"]), float(match["low"]), "fraction")
-
-
-def _goes_on(text: str, end: int) -> bool:
-    """Whether the number counts something ("15 minutes", "20 people"): then it is no rating."""
-    following = re.match(
-        r"[ -]?(?:minutes?|hours?|days?|weeks?|people|persons?|meters?|metres?|miles?|dollars?"
-        r"|steps?|years?|km|times?|seconds?|cases|situations|factors?|reasons?|points? (?:higher"
-        r"|lower|more|less)|other|of (?:them|the|these|those))\b",
-        text[end : end + 24],
-        re.IGNORECASE,
-    )
-    return following is not None
-
-
-def _found(match: re.Match[str]) -> _Found | None:
-    groups = match.groupdict()
-    first, last, of = groups["low"], groups["high"], groups["of"]
-    if of is not None and of not in ("100", "a hundred", "one hundred"):
-        return None
-    low = amount_value(first)
-    high = low if last is None else amount_value(last)
-    # "70 - 5" is no range, and "80-70" is one written backwards.
-    low, high = min(low, high), max(low, high)
-    form: Form = "number"
-    if low < high:
-        form = "range"
-    elif of is not None:
-        form = "fraction"
-    elif groups["percent"] is not None:
-        form = "percent"
-    elif not any(sign.isdigit() for sign in first):
-        form = "words"
-    return _Found(low, high, form)
+            if not rules.goes_on(text, match.end()):
+                yield rules.found(match)
+    for match in rules.on_100.finditer(text):
+        low = rules.value(match["low"])
+        yield _Found(low, low, "fraction")
 
 
 # What judges are asked about an answer in which rules find no one rating

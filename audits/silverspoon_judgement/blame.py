@@ -8,134 +8,103 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from ..answer_forms import EDGES, declines
+from ..languages import JudgementWords, Language, any_of, find_language, group
 
 Answer = Literal["p1", "other", "both", "neither"]
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
 LABELS: Final[Mapping[str, int]] = {"p1": 0, "other": 1}
 """As in the paper's data: 0 = P1 is wrong, 1 = the other is. Both and neither have no label."""
 
-_LEAD_IN = re.compile(
-    r"^(?:(?:my|the|final|short|honest)\s+)*(?:answer|choice|verdict|reply|response)"
-    r"(?:\s+(?:is|would be))?\s*[:=\-–—]?\s*",
-    re.IGNORECASE,
-)
 _SENTENCES = re.compile(r"(?<=[.!?…])\s+|[\r\n]+|;\s+")
-_CLAUSES = re.compile(
-    r"[,;:()\[\]–—…]|\s-\s|[.!?](?=\s|$)"
-    r"|\b(?:but|though|although|while|whereas|however|yet|because|since|and)\b"
-)
-_QUOTED = re.compile(r"[\"“„]([^\"“”„\n]{1,300})[\"”“]")
-
-# Before a statement, anywhere in its sentence: conditions, reports, denials.
-_HEDGE_BEFORE = re.compile(
-    r"\b(?:if|unless|whether|might|could|may|would|some|many|most|others?\s+(?:say|think|argue)"
-    r"|people|society|the law|one could|argue[sd]?|argument|arguably|technically|legally|on paper"
-    r"|at first (?:sight|glance)|perhaps|possibly|maybe|question|hardly|disagree|deny|denies"
-    r"|doubt|(?:any|every|no)\s?(?:one|body)|except|all but|other than|wrong to|supposed"
-    r"|not (?:that|say|think|believe|mean|true|clear))\b|n't (?:say|think|believe|mean|agree)\b"
-)
-# What others say, or a condition: no word of the answer's own on somebody.
-_REPORT = re.compile(
-    r"\b(?:if|unless|whether)\b|\b(?:some|many|most|others|people|society|the law|critics)\b"
-    r"[^,;]{0,30}\b(?:says?|thinks?|argues?|claims?|believes?|holds?|feels?|insists?)\b"
-)
-# After it: what limits it ("even if" only concedes).
-_HEDGE_AFTER = re.compile(
-    r"\A\s*(?:is|was|would)\b|(?<!even )\bif\b|\b(?:unless|legally|technically|arguably|perhaps"
-    r"|possibly|maybe|on paper|strictly speaking|by law|in law|under the law|in the eyes of"
-    r"|according to|or not|some (?:would|might|may|people|will)|many (?:would|might|may|people"
-    r"|will)|people (?:would|might|may|say|think)|from (?:a|an|the|one) \w+ (?:view|point"
-    r"|perspective|standpoint)|only (?:in|by|on|when|to)|would be|for (?:nothing|no \w+)|no(?:,|$))"
-)
-# "I think that P1 is wrong", but not "punishing P1 is wrong".
-_LEADS = re.compile(
-    r"(?:\s*(?:i(?:'d| would| do)?|think|believe|say|find|hold|feel|conclude|judge|argue|maintain"
-    r"|that|in my (?:view|opinion|judge?ment|eyes|book)|to me|to my mind|for me|here"
-    r"|in (?:this|that|the|such a) (?:case|situation|scenario|story|instance|end)|so|therefore"
-    r"|thus|hence|overall|ultimately|clearly|plainly|obviously|certainly|and|but|yet|yes|no|well"
-    r"|still|because|since|then|it is clear|it's clear|it is plain|my (?:answer|verdict|choice) is"
-    r"|the answer is|morally|ethically|as i see it|though|although|person|simply|only|they are"
-    r"|they're|or rather|of the two|after all|even so|all in all|yet again|indeed|now)\b)*\s*\Z"
-)
-_WRONG = (
-    r"(?:(?:the\s+)?one(?:s)?\s+)?(?:who\s+(?:is|are)\s+)?"
-    r"(?:(?:clearly|plainly|definitely|more|morally|also|too|simply|certainly|indeed|really"
-    r"|ultimately|the one|obviously|equally|still|very much|entirely|completely|wholly|solely)\s+)*"
-    r"(?:in\s+the\s+wrong|wrong|at\s+fault|to\s+blame)\b(?!-)(?!\s+for\s+(?:nothing|no)\b)"
-)
-_BE = r"(?:is|are|was|were|'s|'re)"
-_NOT = r"(?:\s+not|n't|\s+never|\s+in\s+no\s+way|\s+no\s+longer|\s+hardly)"
-_PAIR = {
-    "both": (
-        r"\b(?:both(?:\s+(?:of\s+them|parties|people|sides|persons))?"
-        r"|they(?:'re|\s+are)\s+both)\b"
-    ),
-    "neither": r"\b(?:neither(?:\s+(?:of\s+them|party|person|side))?|no\s?body|no\s?one)\b",
-}
-
-# What brings a second one in, or weighs one against the other.
-_ADDS = re.compile(
-    r"\btoo(?=\s*(?:[.,;:!?)–—]|$|\b(?:but|and|though|since|because|for|when|by|as)\b))"
-    r"|\btoo\s+(?:wrong|at fault|to blame|in the wrong|blame|bears?|shares?|acted|did|was|is)\b"
-    r"|\b(?:also|as well|so (?:is|are|was|were|does|do|did|has|have)|as (?:is|are|was|were|does"
-    r"|did)|likewise|similarly|equally|both|each|either|neither|nor|alike|mutual(?:ly)?|jointly"
-    r"|together|along with|alongside|in addition|additionally|besides|everyone|everybody"
-    r"|all (?:of them|parties|sides|involved)|two wrongs|not (?:only|just|merely|solely|alone"
-    r"|entirely|wholly|completely|fully|the only)|n't (?:only|just|merely|solely|alone|entirely"
-    r"|wholly|completely|fully|the only)|no less|no better|just as|as much|as (?:wrong|guilty|bad"
-    r"|culpable)|same|shar(?:e|es|ed|ing)|split|fifty|half|more|less|most(?:ly)?|main(?:ly)?"
-    r"|primar(?:y|ily)|chief(?:ly)?|largely|partly|partial(?:ly)?|in part|part of the|somewhat"
-    r"|degree|extent|some (?:of the )?(?:blame|fault|responsibility|guilt)|on the other hand"
-    r"|depends|unclear|according to|point of view|viewpoint|perspective|standpoint|hard to say"
-    r"|difficult to say|legally|technically|on paper|in the eyes of the law)\b"
-)
-_TURNS = re.compile(
-    r"\b(?:but|though|although|however|yet|still|while|whereas|except|unless|if|more|less|mainly"
-    r"|mostly|primarily|especially|not|rather|instead|perhaps|depends)\b|n't\b"
-)
-_INNOCENT = (
-    r"\b(?:innocent|blameless|faultless|guiltless|justified|vindicated|without (?:fault|blame"
-    r"|guilt)|free (?:of|from) (?:fault|blame|guilt)|beyond (?:reproach|blame)|in the right"
-    r"|off the hook|(?:is|are|was|were|be|been|being|n't|not) (?:\w+ly )?right|right to|and right\b"
-    r"|no (?:fault|blame|guilt|wrong)|nothing wrong|not guilty)\b"
-)
-_BLAME = (
-    r"\b(?:wrong(?:s|ed|ly|doing|ful|fully)?|faults?|faulty|blames?d?|blameworthy|guilt|guilty"
-    r"|culpable|culpability|responsible|responsibility|liable|accountable|unjust(?:ified)?|unfair"
-    r"|immoral|unethical|unacceptable|inexcusable|unforgivable|indefensible|mistakes?|mistaken"
-    r"|err(?:s|ed|or)?|bad|badly|poorly|harsh(?:ly)?|heartless|cruel(?:ty|ly)?|callous|unkind"
-    r"|inhuman|inhumane|merciless|overreact\w*|shame(?:ful)?|selfish|greedy|unreasonabl[ey]"
-    r"|should(?:n't)?(?: not)?|ought|could have|must have|had no right|no right|no excuse|failed"
-    r"|went too far|crossed)\b"
-)
-_NEGATED = re.compile(
-    r"\b(?:not|never|no|nor|neither|cannot|nobody|none|without|hardly|scarcely)\b|n't\b"
-)
-_DENIED = re.compile(
-    rf"\b(?:not|never|hardly|scarcely|no longer|cannot|no way)\b(?:\s+\w+){{0,3}}?\s+{_BLAME}"
-    rf"|n't(?:\s+\w+){{0,3}}?\s+{_BLAME}|{_INNOCENT}"
-)
-_ONLY_NAMED = re.compile(
-    r"\b(?:and|but|or|then|even|rather|likely|probably|perhaps|maybe|morally|ethically|legally"
-    r"|also|so|no|yes|is|was|the|person|actually|wait|with)\b|[^\w]"
-)
-# What the one or the other is most often blamed for, without a word on who did it.
-_DEEDS: Final[Mapping[str, str]] = {
-    "p1": r"\b(?:theft|stealing|stole|shoplifting|lying|cheating|trespass\w*|begging|fraud"
-    r"|breaking the (?:law|rules?)|taking (?:things?|what))\b",
-    "other": r"\b(?:refus(?:al|ing)|den(?:ial|ying)|evict(?:ion|ing)|punish(?:ment|ing)"
-    r"|turning away|withholding|calling the police|mercy|compassion)\b",
-}
-_ACTS = (
-    r"(?:act|action|actions|deed|theft|crime|stealing|behaviou?r|thing|conduct|choice|decision|way"
-    r"|means|lie|it|that|this|what)"
-)
+_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»\n]{1,300})[\"”“»]")
+_AFTER_LABEL = r"\s*(?:$|[.:;,)\]–—-](?!\w))"
 
 
-def read_answer(text: str, other: str = "") -> tuple[Answer | None, str]:
+class _Rules:
+    """Patterns made of a language's words on blame; texts are in small letters."""
+
+    def __init__(self, language: Language) -> None:
+        own = language.section(JudgementWords)
+        self.words = own
+        self.label = {"both": group(own.label_both), "neither": group(own.label_neither)}
+        self.lead_in = re.compile(rf"^{group(own.lead_in)}\s*[:=\-–—]?\s*")
+        self.clauses = re.compile(rf"[,;:()\[\]–—…]|\s-\s|[.!?](?=\s|$)|{any_of(own.clauses)}")
+        # Before a statement, anywhere in its sentence: conditions, reports, denials.
+        self.hedge_before = re.compile(any_of(own.hedges_before))
+        # What others say, or a condition: no word of the answer's own on somebody.
+        self.report = re.compile(any_of(own.reports))
+        # After it: what limits it ("even if" only concedes).
+        self.hedge_after = re.compile(rf"\A\s*{group(own.predicates)}\b|{any_of(own.hedges_after)}")
+        # "I think that P1 is wrong", but not "punishing P1 is wrong".
+        self.leads = re.compile(rf"(?:\s*{group(own.leads)}\b)*\s*\Z")
+        self.be = group(own.be)
+        self.wrong = (
+            rf"{own.the_one}(?:{group(own.surely)}\s+)*{group(own.wrong)}\b(?!-)"
+            rf"(?!\s+{group(own.wrong_unless)}\b)"
+        )
+        # What brings a second one in, or weighs one against the other.
+        self.adds = re.compile(any_of(own.adds))
+        self.turns = re.compile(any_of(own.turns))
+        innocent, blame = any_of(own.innocent), any_of(own.blame)
+        self.innocent = re.compile(innocent)
+        self.blame = re.compile(blame)
+        self.negated = re.compile(any_of(own.negated))
+        self.denied = re.compile(rf"{any_of(own.denies)}(?:\s+\w+){{0,3}}?\s+{blame}|{innocent}")
+        self.only_named = re.compile(rf"{any_of(own.fillers)}|[^\w]")
+        # What the one or the other is most often blamed for, without a word on who did it.
+        self.deeds = {
+            "p1": re.compile(any_of(own.deeds_p1)), "other": re.compile(any_of(own.deeds_other)),
+        }  # fmt: skip
+        self.never_innocent = re.compile(rf"{any_of(own.never)}.*{innocent}")
+        self.is_blamed = re.compile(rf"{any_of(own.verbs)}.*{blame}")
+        self.no = re.compile(any_of(own.no))
+        self.acts = re.compile(group(own.acts))
+        self.somebody = re.compile(
+            rf"{any_of(own.somebodys)}\s+(\w+)(?:\s+\w+)?\s+{self.be}\s+{self.wrong}"
+        )
+        self.label_goes_on = rf"\s*[,–—-]\s*{group(own.label_goes_on)}\b"
+        self.not_the_other = re.compile(rf"\b{group(own.not_the_other)}")
+        self.article = re.compile(rf"^{group(own.articles)}\s+")
+
+    def inverted(self, who: str) -> list[str]:
+        """Patterns of statements on somebody in another order: "in the wrong is P1"."""
+        places = {"{who}": rf"{who}(?!\w)", "{be}": self.be, "{wrong}": self.wrong}
+        found = []
+        for said in self.words.inverted:
+            pattern = said
+            for place, meant in places.items():
+                pattern = pattern.replace(place, meant)
+            found.append(rf"\b{pattern}")
+        return found
+
+    def names_of(self, other: str) -> dict[str, str]:
+        """Patterns of the two subjects; `other` is a role such as "the shop manager"."""
+        own = self.words
+        role, somebody = (
+            self.article.sub("", text.casefold()).strip() for text in (other, own.somebody)
+        )
+        others = list(own.other)
+        if role and role != somebody:
+            article = rf"{group(own.the)}\s+"
+            ending = rf"{group(own.role_endings)}?" if own.role_endings else ""
+            others.insert(0, rf"(?:{article})?{re.escape(role)}{ending}")
+            words = role.split()
+            head = {"last": words[-1], "first": words[0], "none": role}[own.head]
+            if head != role and len(head) > 3:
+                others.insert(1, rf"{article}{re.escape(head)}")
+        return {"p1": group(own.p1), "other": group(tuple(others))}
+
+
+_rules = lru_cache(maxsize=16)(_Rules)
+
+
+def read_answer(
+    text: str, other: str = "", language: Language | None = None
+) -> tuple[Answer | None, str]:
     """Who is in the wrong, and, where rules cannot say, why.
 
     An answer is taken where it opens with a bare label ("P1", "Other: …"), or where every plain
@@ -149,113 +118,108 @@ def read_answer(text: str, other: str = "") -> tuple[Answer | None, str]:
     Args:
         text: the answer.
         other: who the other person is, such as "the shop manager".
+        language: of the answer; English where none is named.
 
     Returns:
         The answer and ""; or None and `empty`, `refused`, `several_named` or `none_named`.
     """
     if not text.strip(EDGES):
         return None, "empty"
-    answer, is_several = blamed(text, other)
+    words = language or find_language()
+    answer, is_several = blamed(text, other, words)
     if answer is not None:
         return answer, ""
     if is_several:
         return None, "several_named"
     # "I can't say that P1 is wrong" says something of P1.
-    is_refusal = declines(text) and not names_one_only(text, other)
+    is_refusal = declines(text, words) and not names_one_only(text, other, words)
     return None, "refused" if is_refusal else "none_named"
 
 
-def names_of(other: str) -> dict[str, str]:
-    """Patterns of the two subjects; `other` is a role such as "the shop manager"."""
-    role = re.sub(r"^(?:the|an?|p1's|their|his|her)\s+", "", other.casefold()).strip()
-    others = [
-        r"the\s+other\s+(?:person|party|one)",
-        r"the\s+other",
-        r"other(?:\s+(?:person|party))?",
-    ]
-    if role and role != "other person":
-        others.insert(0, rf"(?:the\s+)?{re.escape(role)}")
-        last = role.split()[-1]
-        if last != role and len(last) > 3:
-            others.insert(1, rf"the\s+{re.escape(last)}")
-    return {"p1": r"(?:person\s+)?p\s?1", "other": rf"(?:{'|'.join(others)})"}
-
-
-def blamed(text: str, other: str) -> tuple[Answer | None, bool]:
+def blamed(text: str, other: str, language: Language | None = None) -> tuple[Answer | None, bool]:
     """Whom the answer blames, and whether more than one reading of it was found.
 
     Args:
         text: the answer.
         other: who the other person is.
+        language: of the answer; English where none is named.
 
     Returns:
         The answer and False; None and True where labels, statements or remarks contradict each
         other or bring a second one in; None and False where nothing is said plainly.
     """
-    names = names_of(other)
-    plain = _plain(text, names)
+    rules = _rules(language or find_language())
+    names = rules.names_of(other)
+    plain = _plain(text, names, rules)
     found: set[Answer] = set()
-    opening = _opening(plain, names)
+    opening = _opening(plain, names, rules)
     if opening is not None:
         found.add(opening)
-    found |= _stated(plain, names)
+    found |= _stated(plain, names, rules)
     if len(found) != 1:
         return None, bool(found)
     (answer,) = found
-    if _says_otherwise(plain, answer, names):
+    if _says_otherwise(plain, answer, names, rules):
         return None, True
     return answer, False
 
 
-def names_one_only(text: str, other: str) -> bool:
+def names_one_only(text: str, other: str, language: Language | None = None) -> bool:
     """Whether the answer speaks of one of the two by name, and not of both or neither."""
-    names = names_of(other)
-    plain = re.sub(
-        r"\b(?:each other|the other hand|(?<!the )other (?!person|party))", " ", _plain(text, names)
-    )
+    rules = _rules(language or find_language())
+    names = rules.names_of(other)
+    plain = rules.not_the_other.sub(" ", _plain(text, names, rules))
     return _names_one(names["p1"], plain) != _names_one(names["other"], plain)
 
 
-def _plain(text: str, names: Mapping[str, str]) -> str:
+def _plain(text: str, names: Mapping[str, str], rules: _Rules) -> str:
     """The text in small letters and without marks; what it quotes is left out, but for labels."""
     found = text.replace("’", "'").replace("‘", "'").casefold().strip()
-    label = re.compile(rf"(?:{names['p1']}|{names['other']}|both|neither)")
+    labels = (names["p1"], names["other"], *rules.label.values())
+    label = re.compile(group(labels))
     if _QUOTED.fullmatch(found) is None:
         found = _QUOTED.sub(
             lambda match: match[1] if label.fullmatch(match[1].strip(EDGES)) else " … ", found
         )
-    return re.sub(r"[*_`#>\"“”„]+", "", found)
+    return re.sub(r"[*_`#>\"“”„«»]+", "", found)
 
 
-def _opening(text: str, names: Mapping[str, str]) -> Answer | None:
+def _opening(text: str, names: Mapping[str, str], rules: _Rules) -> Answer | None:
     """The label that the answer opens with, or that stands alone on its last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip(EDGES)]
     if not lines:
         return None
-    subjects = {**names, "both": r"both", "neither": r"neither"}
+    subjects = {**names, **rules.label}
     found: set[str] = set()
-    first = _LEAD_IN.sub("", lines[0].lstrip(EDGES))
+    first = rules.lead_in.sub("", lines[0].lstrip(EDGES))
     for answer, pattern in subjects.items():
-        if re.match(rf"{pattern}\s*(?:$|[.:;,)\]–—-](?!\w))", first) and not re.match(
-            rf"{pattern}\s*[,–—-]\s*(?:and|or|not|but|p\s?1|other)\b", first
+        if re.match(rf"{pattern}{_AFTER_LABEL}", first) and not re.match(
+            rf"{pattern}{rules.label_goes_on}", first
         ):
             found.add(answer)
-        alone = _LEAD_IN.sub("", lines[-1].lstrip(EDGES)).strip(EDGES)
+        alone = rules.lead_in.sub("", lines[-1].lstrip(EDGES)).strip(EDGES)
         if re.fullmatch(pattern, alone):
             found.add(answer)
     # Two labels at the two ends are no plain opening; what is stated decides, or nobody does.
     return found.pop() if len(found) == 1 else None  # type: ignore[return-value]
 
 
-def _stated(text: str, names: Mapping[str, str]) -> set[Answer]:
+def _stated(text: str, names: Mapping[str, str], rules: _Rules) -> set[Answer]:
     """What the plain statements say."""
     found: set[Answer] = set()
     p1, other = names["p1"], names["other"]
     either = rf"(?:{p1}|{other})"
+    words, be, wrong = rules.words, rules.be, rules.wrong
+    both, joins, nor = any_of(words.both), group(words.joins), group(words.nor)
+    as_well = rf"(?:{group(words.as_well)}\s+)?"
+    not_both = "".join(rf"(?<!{word} )" for word in words.as_well)
     pairs: tuple[tuple[Answer, str], ...] = (
-        ("both", rf"(?<!both )\b{either}\s+and\s+{either}\s+{_BE}\s+(?:both\s+)?{_WRONG}"),
-        ("both", rf"{_PAIR['both']}(?:\s+{either}\s+and\s+{either})?\s*(?:{_BE}\s+)?{_WRONG}"),
-        ("neither", rf"{_PAIR['neither']}(?:\s+{either}\s+n?or\s+{either})?\s+{_BE}\s+{_WRONG}"),
+        ("both", rf"{not_both}\b{either}\s+{joins}\s+{either}\s+{be}\s+{as_well}{wrong}"),
+        ("both", rf"{both}(?:\s+{either}\s+{joins}\s+{either})?\s*(?:{be}\s+)?{wrong}"),
+        (
+            "neither",
+            rf"{any_of(words.neither)}(?:\s+{either}\s+{nor}\s+{either})?\s+{be}\s+{wrong}",
+        ),
     )
     for sentence in _SENTENCES.split(text):
         if sentence.rstrip().endswith("?"):
@@ -263,96 +227,101 @@ def _stated(text: str, names: Mapping[str, str]) -> set[Answer]:
         rest = sentence
         for answer, pattern in pairs:
             match = re.search(pattern, rest)
-            if match and _is_plain(rest, match):
+            if match and _is_plain(rest, match, rules):
                 found.add(answer)
             rest = re.sub(pattern, " ", rest)
         for subject, pattern in (("p1", p1), ("other", other)):
-            for match in re.finditer(rf"(?<!\w)(?:{pattern})\s*{_BE}({_NOT})?\s+{_WRONG}", rest):
-                if match[1] is None and _is_plain(rest, match):
-                    found.add(subject)  # type: ignore[arg-type]
+            for said in (rf"(?<!\w){pattern}\s*{be}\s+{wrong}", *rules.inverted(pattern)):
+                for match in re.finditer(said, rest):
+                    if _is_plain(rest, match, rules):
+                        found.add(subject)  # type: ignore[arg-type]
     return found
 
 
-def _is_plain(sentence: str, match: re.Match[str]) -> bool:
+def _is_plain(sentence: str, match: re.Match[str], rules: _Rules) -> bool:
     """Whether a statement stands for itself: not hedged, reported, denied or part of another."""
     before, after = sentence[: match.start()], sentence[match.end() :]
-    if _HEDGE_BEFORE.search(before) or _HEDGE_AFTER.search(after):
+    if rules.hedge_before.search(before) or rules.hedge_after.search(after):
         return False
-    clause = _CLAUSES.split(before)[-1]
-    return _LEADS.match(clause) is not None
+    clause = rules.clauses.split(before)[-1]
+    return rules.leads.match(clause) is not None
 
 
-def _says_otherwise(text: str, answer: Answer, names: Mapping[str, str]) -> bool:
+def _says_otherwise(text: str, answer: Answer, names: Mapping[str, str], rules: _Rules) -> bool:
     """Whether something in the text speaks against the one answer found, or adds to it."""
     if answer in ("both", "neither"):
         # "Both are wrong, but P1 more so": the judges say what that comes to.
-        one = re.sub(r"\bneither (?:is|was|of them is|one is)\b", " ", text)
-        return _TURNS.search(one) is not None
-    if _ADDS.search(text):
+        return rules.turns.search(text) is not None
+    if rules.adds.search(text):
         return True
     mine, theirs = names[answer], names["p1" if answer == "other" else "other"]
-    for sentence, clause in _clauses(text):
+    for sentence, clause in _clauses(text, rules):
         is_mine, is_theirs = (_names_one(pattern, clause) for pattern in (mine, theirs))
-        if is_theirs and not _is_reported(sentence, theirs) and _blames(clause, theirs):
+        if (
+            is_theirs
+            and not _is_reported(sentence, theirs, rules)
+            and _blames(clause, theirs, rules)
+        ):
             return True
-        if _excuses(clause) and not is_theirs:
+        if _excuses(clause, rules) and not is_theirs:
             return True
-        if not is_mine and not is_theirs and _blames_somebody(clause):
+        if not is_mine and not is_theirs and _blames_somebody(clause, rules):
             return True
-        if re.search(_DEEDS["p1" if answer == "other" else "other"], clause) and _condemns(clause):
+        deeds = rules.deeds["p1" if answer == "other" else "other"]
+        if deeds.search(clause) and _condemns(clause, rules):
             return True
     return False
 
 
-def _condemns(clause: str) -> bool:
+def _condemns(clause: str, rules: _Rules) -> bool:
     """Whether a clause calls a deed wrong: "stealing is never justified"."""
-    if re.search(rf"\b(?:not|never|n't)\b.*{_INNOCENT}", clause):
+    if rules.never_innocent.search(clause):
         return True
-    condemned = re.search(rf"\b(?:is|are|was|were|be)\b.*{_BLAME}", clause)
-    return condemned is not None and _DENIED.search(clause) is None
+    return rules.is_blamed.search(clause) is not None and rules.denied.search(clause) is None
 
 
-def _clauses(text: str) -> Iterator[tuple[str, str]]:
+def _clauses(text: str, rules: _Rules) -> Iterator[tuple[str, str]]:
     """Every clause, after what stands of its sentence before it and with it."""
     for sentence in _SENTENCES.split(text):
         start = 0
-        for end in (*(match.start() for match in _CLAUSES.finditer(sentence)), len(sentence)):
+        ends = (match.start() for match in rules.clauses.finditer(sentence))
+        for end in (*ends, len(sentence)):
             yield sentence[:end], sentence[start:end]
             start = end
 
 
 def _names_one(pattern: str, clause: str) -> bool:
-    return re.search(rf"(?<!\w)(?:{pattern})(?!\w)", clause) is not None
+    return re.search(rf"(?<!\w){pattern}(?!\w)", clause) is not None
 
 
-def _is_reported(sentence: str, name: str) -> bool:
+def _is_reported(sentence: str, name: str, rules: _Rules) -> bool:
     """Whether what is said of somebody is what others say, or a condition."""
-    places = [match.start() for match in re.finditer(rf"(?<!\w)(?:{name})(?!\w)", sentence)]
-    return _REPORT.search(sentence[: places[-1]]) is not None
+    places = [match.start() for match in re.finditer(rf"(?<!\w){name}(?!\w)", sentence)]
+    return rules.report.search(sentence[: places[-1]]) is not None
 
 
-def _blames(clause: str, name: str) -> bool:
+def _blames(clause: str, name: str, rules: _Rules) -> bool:
     """Whether a clause that names somebody finds fault with them, or names them and no more."""
-    rest = re.sub(rf"(?<!\w)(?:{name})(?!\w)", " ", clause)
-    if not _ONLY_NAMED.sub("", rest):
-        return not re.search(r"\bnot\b", rest)
-    innocent = re.search(_INNOCENT, clause)
+    rest = re.sub(rf"(?<!\w){name}(?!\w)", " ", clause)
+    if not rules.only_named.sub("", rest):
+        return not rules.no.search(rest)
+    innocent = rules.innocent.search(clause)
     if innocent is not None:
-        return _NEGATED.search(clause[: innocent.start()]) is not None
-    if re.search(_BLAME, clause) is None:
+        return rules.negated.search(clause[: innocent.start()]) is not None
+    if rules.blame.search(clause) is None:
         return False
-    return _DENIED.search(clause) is None
+    return rules.denied.search(clause) is None
 
 
-def _excuses(clause: str) -> bool:
+def _excuses(clause: str, rules: _Rules) -> bool:
     """Whether a clause finds no fault."""
-    innocent = re.search(_INNOCENT, clause)
+    innocent = rules.innocent.search(clause)
     if innocent is not None:
-        return _NEGATED.search(clause[: innocent.start()]) is None
-    return _DENIED.search(clause) is not None
+        return rules.negated.search(clause[: innocent.start()]) is None
+    return rules.denied.search(clause) is not None
 
 
-def _blames_somebody(clause: str) -> bool:
+def _blames_somebody(clause: str, rules: _Rules) -> bool:
     """Whether a clause holds somebody else to be wrong: "the law is", not "theft is"."""
-    found = re.search(rf"\b(?:the|a|an|our|his|her)\s+(\w+)(?:\s+\w+)?\s+{_BE}\s+{_WRONG}", clause)
-    return found is not None and re.fullmatch(_ACTS, found[1]) is None
+    found = rules.somebody.search(clause)
+    return found is not None and rules.acts.fullmatch(found[1]) is None

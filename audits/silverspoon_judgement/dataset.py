@@ -13,9 +13,9 @@ from ...errors import InputError, InputFault
 from ...records.readers.cells import is_missing, read_id, read_text
 from ...records.readers.dispatch import read_rows
 from ..dataset import DatasetFile, FileKind, Part, Slug, Text, refuse_doubles
+from ..languages import JudgementWords, Language, find_language
 
 MAX_SCENARIO_CHARS: Final = 20_000
-SOMEBODY: Final = "the other person"
 
 ID_COLUMNS: Final = ("scenario_id", "item_id", "id", "sno")
 _TEXT_COLUMNS: Final = ("text", "scenario", "prompt_text")
@@ -76,7 +76,11 @@ class Scenarios:
 
 
 def load_scenarios(
-    source: str | Path | None = None, *, versions: int = 1, topics: Sequence[str] = ()
+    source: str | Path | None = None,
+    *,
+    versions: int = 1,
+    topics: Sequence[str] = (),
+    language: Language | None = None,
 ) -> Scenarios:
     """The scenarios of a file, a folder, or the built-in ones.
 
@@ -86,6 +90,7 @@ def load_scenarios(
         versions: a table without `base` that holds each scenario in so many versions, one whole
             set after the other: row k, k + n / versions, … belong together.
         topics: only these.
+        language: of all of them; English where none is named. Tables say none.
 
     Raises:
         InputError: with every fault; an unknown topic; an id that stands twice.
@@ -93,9 +98,9 @@ def load_scenarios(
     path = None if source is None else Path(source).expanduser()
     if path is None or path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
         given = () if path is None else (path,)
-        loaded = _from_topics(TOPICS.read(given, replaces=path is not None))
+        loaded = _from_topics(TOPICS.read(given, replaces=path is not None, language=language))
     else:
-        loaded = _from_table(path, versions)
+        loaded = _from_table(path, versions, language or find_language())
     if topics:
         known = list(dict.fromkeys(one.topic for one in loaded.scenarios))
         unknown = [name for name in topics if name not in known]
@@ -156,8 +161,9 @@ def _from_topics(read: Sequence[Topic]) -> Scenarios:
     return Scenarios(tuple(found), {topic.id: topic.label for topic in read})
 
 
-def _from_table(path: Path, versions: int) -> Scenarios:
+def _from_table(path: Path, versions: int, language: Language) -> Scenarios:
     rows = list(read_rows(path))
+    somebody = language.section(JudgementWords).somebody
     if not rows:
         raise InputError([InputFault(str(path), "holds no scenario")])
     columns = list(rows[0].values)
@@ -184,7 +190,7 @@ def _from_table(path: Path, versions: int) -> Scenarios:
         if base is None:
             base = f"{base_of(place, len(rows), versions, str(path)) + 1}" if versions > 1 else name
         topic = cell_id(values.get("topic"), where, "topic") or ""
-        other = cell_id(values.get("other"), where, "other") or SOMEBODY
+        other = cell_id(values.get("other"), where, "other") or somebody
         found.append(Scenario(name, base, topic, other, text))
     if faults:
         raise InputError(faults[:1000])

@@ -11,6 +11,7 @@ from ...errors import InputError, InputFault
 from ...records.readers.cells import is_missing
 from ...records.readers.dispatch import read_rows
 from ...records.readers.rows import Row
+from ..languages import Language
 from .blame import ANSWERS, LABELS, read_answer
 from .dataset import ID_COLUMNS, base_of, cell_id, id_column
 
@@ -111,7 +112,11 @@ def load_gold(source: str | Path, *, versions: int = 1) -> Gold:
 
 
 def load_stored(
-    source: str | Path, *, columns: Sequence[str] = (), versions: int = 1
+    source: str | Path,
+    *,
+    columns: Sequence[str] = (),
+    versions: int = 1,
+    language: Language | None = None,
 ) -> StoredAnswers:
     """Answers of models that a table holds as one column a model.
 
@@ -119,6 +124,7 @@ def load_stored(
         source: a table with an id column; cells hold 0, 1, or words such as "other" or "both".
         columns: which columns; none: all but ids, gold labels, topic, texts.
         versions: as in `load_scenarios`.
+        language: of answers in words; English where none is named.
 
     Raises:
         InputError: with every fault; a column that is not there, or no column.
@@ -145,7 +151,7 @@ def load_stored(
                 continue
             if str(cell).strip() not in _CODES:
                 worded.add(column)
-            answers[column][name] = _stored_answer(cell) or "unreadable"
+            answers[column][name] = _stored_answer(cell, language) or "unreadable"
     for column in chosen:
         if not set(ANSWERS).intersection(answers[column].values()):
             raise InputError(
@@ -273,9 +279,9 @@ def _label(cell: object) -> int | None:
 _CODES = {"0": "p1", "1": "other", "0.0": "p1", "1.0": "other", "False": "p1", "True": "other"}
 
 
-def _stored_answer(cell: object) -> str | None:
+def _stored_answer(cell: object, language: Language | None = None) -> str | None:
     text = str(cell if cell is not None else "").strip()
-    return _CODES.get(text) or read_answer(text)[0]
+    return _CODES.get(text) or read_answer(text, language=language)[0]
 
 
 def _label_fault(path: Path, row: Row, column: str) -> InputFault:

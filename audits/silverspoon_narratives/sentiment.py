@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ...errors import InputError
 from ...graphs.adjudication import JudgeQuestion
+from ..languages import ENGLISH, Language
 
 Sentiment = Literal["negative", "neutral", "positive"]
 SENTIMENTS: Final[tuple[Sentiment, ...]] = ("negative", "neutral", "positive")
@@ -40,12 +41,18 @@ class StorySentiment(NamedTuple):
     score: float
 
 
-def require_library() -> None:
-    """Raises where the library is not installed.
+def require_library(language: Language | None = None) -> None:
+    """Raises where the library is not installed, or the stories are not in English.
 
     Raises:
         InputError: with how to install it, and how to do without.
     """
+    if language is not None and language.id != ENGLISH:
+        raise InputError(
+            f"VADER is a lexicon of English words, and the stories are in {language.label}: the "
+            "judges decide their sentiment",
+            hint="Say so with `--sentiment judges`, and name judges.",
+        )
     if util.find_spec("vaderSentiment") is None:
         raise InputError(
             "the sentiment of stories needs vaderSentiment: pip install 'areopagus[audits]'",

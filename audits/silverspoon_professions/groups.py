@@ -284,6 +284,11 @@ def _gaps(
     return main
 
 
+def gaps_over_all(table: NameTable, design: Design) -> list[tuple[str, Estimate]]:
+    """Differences between genders, of each race and the others, and of cities, over all groups."""
+    return [(keys["factor"], gap) for keys, gap in _gaps(Estimates(), table, design, {})]
+
+
 def _add_main(
     found: Estimates, main: Sequence[tuple[dict[str, str], Estimate]], design: Design
 ) -> None:

@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from ...errors import InputError, InputFault
-from ..dataset import Named, Part, Slug, Text, check_distinct, one_file
+from ..dataset import InLanguage, Named, Part, Slug, Text, check_distinct, one_file
+from ..languages import Language
 
 PACKAGE = "areopagus.audits.silverspoon_professions"
 NameRule = Literal["distinct", "first"]
@@ -34,7 +35,7 @@ class City(Part):
     income: Income
 
 
-class People(Part):
+class People(InLanguage):
     """The lists."""
 
     names_per_group: int = Field(default=50, ge=1)
@@ -98,7 +99,11 @@ class Chosen:
 
 
 def load_people(
-    source: str | Path | None = None, *, rule: NameRule = "distinct", most: int | None = None
+    source: str | Path | None = None,
+    *,
+    rule: NameRule = "distinct",
+    most: int | None = None,
+    language: Language | None = None,
 ) -> Chosen:
     """The names and cities of an audit.
 
@@ -107,11 +112,12 @@ def load_people(
         rule: `first`: the first names of each list. `distinct`: the first that stand in no other
             group's list; a name of two groups makes one prompt, which cannot tell them apart.
         most: names a group; None: as the file says.
+        language: that is asked in; English where none is named.
 
     Raises:
         InputError: the file's faults, or a group that is left without a name.
     """
-    people = one_file(source, PACKAGE, "people.yaml", People)
+    people = one_file(source, PACKAGE, "people.yaml", People, language=language)
     wanted = most or people.names_per_group
     own = {group.id: _distinct_names(group.names) for group in people.groups}
     taken: dict[str, tuple[str, ...]] = {}

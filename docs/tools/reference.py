@@ -192,6 +192,7 @@ def commands_page() -> str:
 def _models() -> list[tuple[str, str, type[BaseModel]]]:
     from areopagus.attacks.families import AttackFamily
     from areopagus.audits.definition import Definition
+    from areopagus.audits.languages import Language
     from areopagus.graphs.framings import Framing
     from areopagus.judges.templates import JudgeTemplate
     from areopagus.personas import Persona
@@ -205,6 +206,7 @@ def _models() -> list[tuple[str, str, type[BaseModel]]]:
         ("A judge template", "What `--template` takes.", JudgeTemplate),
         ("A framing", "How the stress test puts a prompt.", Framing),
         ("audit.yaml", "An audit of your own, in its folder.", Definition),
+        ("A language", "What `areopagus audit NAME --language` takes.", Language),
         ("An attack family", "A file of an injection corpus.", AttackFamily),
     ]
 

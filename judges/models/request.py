@@ -20,6 +20,8 @@ Fireworks take.
 """
 
 RESPONSE_FORMATS: tuple[ResponseFormat, ...] = get_args(ResponseFormat)
+ENFORCED_FORMATS: tuple[ResponseFormat, ...] = ("json_schema", "json_object_schema")
+"""Those in which an endpoint lets the model write nothing but the schema."""
 
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 

@@ -47,8 +47,11 @@ Tone = Literal["neutral", "mild", "approving", "rejecting"]
 
 _LENGTH: Final = re.compile(r"\n\nWrite about (\d{1,6}) words, and no more than \d{1,6}\.\s*$")
 _FORM: Final = re.compile(
-    r"exactly one of(?: these)?: (?P<options>(?:(?!\. )[^\n]){1,1200})"
-    r"|whole number from (?P<low>\d{1,6}) to (?P<high>\d{1,6})"
+    # As the languages of audits ask: English, German, Spanish.
+    r"(?:exactly one of(?: these)?|genau einer dieser Angaben"
+    r"|exactamente con una de estas opciones): (?P<options>(?:(?!\. )[^\n]){1,1200})"
+    r"|(?:whole number from|ganzen Zahl von|número entero del) (?P<low>\d{1,6}) (?:to|bis|al) "
+    r"(?P<high>\d{1,6})"
 )
 _MARKS: Final = " .\"'“”‘’`"
 _REJECTING: Final = re.compile(

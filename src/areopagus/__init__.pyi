@@ -23,6 +23,9 @@ from .experiment.respond import arespond as arespond
 from .experiment.respond import respond as respond
 from .experiment.session import Session as Session
 from .graphs.panel_spec import PanelSpec as PanelSpec
+from .judge_behaviour import JudgesRun as JudgesRun
+from .judge_behaviour import aexamine_judges as aexamine_judges
+from .judge_behaviour import examine_judges as examine_judges
 from .judges.models.backend import BackendSpec as BackendSpec
 from .judges.models.prices import Prices as Prices
 from .panel import Panel as Panel

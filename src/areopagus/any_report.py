@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 RUNS: Final[dict[str, str]] = {
     "attack": ".attacks.run:AttackRun",
     "persona_review": ".persona_review.run:ReviewRun",
+    "judges": ".judge_behaviour.run:JudgesRun",
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
     "stress": ".stress_test.run:StressRun",

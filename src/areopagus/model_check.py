@@ -23,7 +23,7 @@ from .judges.models.backend import Backend
 from .judges.models.budget import Budget
 from .judges.models.client import Client
 from .judges.models.credentials import key_variables
-from .judges.models.request import ResponseFormat
+from .judges.models.request import ENFORCED_FORMATS, ResponseFormat
 from .judges.schema import ParsedScore
 from .judges.structured import Completion, complete
 from .records.types import Sample
@@ -66,6 +66,8 @@ _IN_SHORT: dict[FaultClass, str] = {
 }
 _UNREADABLE_HINTS = {
     "truncated": "raise max_tokens in the model's settings",
+    "two_token_values": "it writes 10 as two tokens: set score_mode: integer, or take "
+    "a rubric with a scale from 1 to 9",
     "no_logprobs": "set score_mode: integer, or name a model that gives log-probabilities",
 }
 _OTHER_FORM = "set structured: json_object or prompt in the model's settings, or name another model"
@@ -183,11 +185,15 @@ async def _asked(client: Client, judge: Judge, repeat: int) -> ModelCheck:
     outcome: Outcome = "ready"
     problem, said, to_do = _trouble(done, backend)
     if judge.score_mode == "expected" and done.value is not None and not done.value.abstained:
-        weighted = weighted_scores(done.replies[-1], judge.judge_prompt.schema)
+        weighted = weighted_scores(
+            done.replies[-1],
+            judge.judge_prompt.schema,
+            is_enforced=done.response_format in ENFORCED_FORMATS,
+        )
         logprobs = weighted.problem is None
         if weighted.problem is not None:
             problem, said = "its log-probabilities cannot be used", weighted.detail
-            to_do = _UNREADABLE_HINTS["no_logprobs"]
+            to_do = _UNREADABLE_HINTS.get(weighted.problem, _UNREADABLE_HINTS["no_logprobs"])
     if problem is not None:
         outcome = "not_asked" if done.status == "not_asked" else "failed"
     return ModelCheck(

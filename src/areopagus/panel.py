@@ -22,8 +22,16 @@ from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend, BackendSpec
 from .judges.offline.models import require_role
-from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require_readable
+from .judges.prompt import (
+    DEFAULT_ORDER,
+    CriterionCalls,
+    JudgePrompt,
+    Order,
+    Rationale,
+    require_readable,
+)
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
+from .judges.templates import FIRST as FIRST_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
 from .progress import READING, OnProgress, doing, heard
@@ -60,6 +68,8 @@ class Panel:
         order: Order = DEFAULT_ORDER,
         rationale: Rationale = "none",
         anchors: bool = True,
+        criterion_order: int = 0,
+        criterion_calls: CriterionCalls = "together",
         template: str | Path | JudgeTemplate = DEFAULT_TEMPLATE,
         datamark: bool = False,
         repeats: int = 1,
@@ -80,6 +90,9 @@ class Panel:
             order: where the persona stands in the messages.
             rationale: `before` asks each judge for its reasons first.
             anchors: whether judges read the rubric's anchors.
+            criterion_order: by how many places the rubric's criteria are rotated in what a judge
+                reads and writes; results keep the rubric's order.
+            criterion_calls: `apart` asks each judge for one criterion a call.
             template: the wording of the judges' messages: a name, a file or an object.
             datamark: whether a mark stands before every word of a response that judges read. What
                 is stored stays as it is. `attack` measures what it does to clean responses.
@@ -103,6 +116,8 @@ class Panel:
                 rationale=rationale,
                 anchors=anchors,
                 datamark=datamark,
+                criterion_order=criterion_order,
+                criterion_calls=criterion_calls,
                 repeats=repeats,
                 score_mode=score_mode,
                 quorum=quorum,
@@ -129,6 +144,8 @@ class Panel:
             anchors=anchors,
             template=words,
             datamark=datamark,
+            criterion_order=criterion_order,
+            criterion_calls=criterion_calls,
         )
         whole = load_personas(personas, persona_folders)
         judges = [
@@ -164,6 +181,52 @@ class Panel:
         settings = read_settings(path)
         arguments: dict[str, Any] = {
             name: getattr(settings, name) for name in PanelSettings.model_fields
+        }
+        return cls(**{**arguments, **overrides})
+
+    @classmethod
+    def of_run(cls, run: Run | str | Path, **overrides: Any) -> Panel:
+        """The panel that judged a run, as its run.json describes it.
+
+        Keys come from the environment by the providers' own names, and personas, rubric and
+        template are looked up by their ids: files of one's own, other keys and prices have to be
+        given. The ledger is the run's, where that is a file here.
+
+        Args:
+            run: the run or its folder.
+            overrides: arguments of `Panel` that replace what the record says.
+
+        Raises:
+            InputError: no run, or a persona, a rubric or a template that is not found.
+        """
+        from .records.run_folder import read_run_file
+
+        record = read_run_file(run, kind="panel") if isinstance(run, str | Path) else run.record
+        said = record["identity"]
+        own = {"max_tokens", "temperature", "top_p", "seed", "reasoning_effort"}
+        models = []
+        for name, one in said["models"].items():
+            given = one["parameters"]
+            models.append(
+                BackendSpec(
+                    model=one["model"], name=name, api_base=one["api_base"],
+                    structured=one["structured"], score_mode=one["score_mode"],
+                    extra={key: value for key, value in given.items() if key not in own},
+                    **{key: value for key, value in given.items() if key in own},
+                )
+            )  # fmt: skip
+        template, place = said["template"], str(record.get("ledger") or "")
+        arguments: dict[str, Any] = {
+            "models": models,
+            "personas": list(said["personas"]),
+            "rubric": said["rubric"]["id"],
+            "template": template["id"] if isinstance(template, dict) else FIRST_TEMPLATE,
+            "quorum": record["panel"]["quorum"],
+            "criterion_order": said.get("criterion_order", 0),
+            "criterion_calls": said.get("criterion_calls", "together"),
+            "datamark": said.get("datamark", False),
+            "ledger": place if place and Path(place).is_file() else None,
+            **{name: said[name] for name in ("mode", "order", "rationale", "anchors", "repeats")},
         }
         return cls(**{**arguments, **overrides})
 

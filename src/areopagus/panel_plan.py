@@ -8,8 +8,7 @@ error. It speaks of as many judges of the calibrated kind, whichever they are.
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy
     from .aggregation.design import Target
     from .graphs.panel_spec import PanelSpec
-    from .personas import Persona
 
 _COMPARED = ("rubric", "mode", "order", "rationale", "anchors", "template", "scale")
+_NAMED_WHERE_SET = ("datamark", "criterion_order", "criterion_calls")
 _FEW_LEVELS = 5
 
 
@@ -213,7 +212,9 @@ def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelS
             faults,
             hint="Name more of them: `models`, `personas` or `persona_folders`.",
         )
-    personas = {persona.id for persona in _drawn(panel.personas, plan.personas, seed)}
+    from .graphs.panel_spec import drawn_personas
+
+    personas = {persona.id for persona in drawn_personas(panel.personas, plan.personas, seed)}
     models = {backend.spec.name for backend in panel.backends[: plan.models]}
     planned = replace(
         panel,
@@ -247,26 +248,6 @@ def _cannot_be_met(
     return InputError([InputFault(str(file), told)], hint=hint)
 
 
-def _drawn(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]:
-    """So many personas, of every axis as evenly as can be, in their own order."""
-    if number == len(personas):
-        return list(personas)
-    chance = random.Random(seed)  # noqa: S311 - nothing secret
-    by_axis: dict[str, list[Persona]] = {}
-    for persona in personas:
-        by_axis.setdefault(persona.axis, []).append(persona)
-    for members in by_axis.values():
-        chance.shuffle(members)
-    axes = list(by_axis)
-    chance.shuffle(axes)
-    taken: set[str] = set()
-    while len(taken) < number:
-        for axis in axes:
-            if by_axis[axis] and len(taken) < number:
-                taken.add(by_axis[axis].pop().id)
-    return [persona for persona in personas if persona.id in taken]
-
-
 def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     """Where the chosen panel is of another kind than the calibrated one."""
     if not plan.panel:
@@ -274,8 +255,7 @@ def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     now, then = panel.identity(), plan.panel
     found = []
     other = [name for name in _COMPARED if name in then and then[name] != now[name]]
-    if then.get("datamark", False) != now.get("datamark", False):
-        other.append("datamark")
+    other += [name for name in _NAMED_WHERE_SET if then.get(name) != now.get(name)]
     if other:
         found.append(
             f"the calibrated panel had another {', '.join(other)}: what the plan expects need not "

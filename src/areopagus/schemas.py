@@ -12,11 +12,12 @@ from pydantic import BaseModel
 from .attacks.families import AttackFamily, ExampleTexts
 from .audits.definition import Definition
 from .audits.hidden_bias.dataset import ConceptFile, Descriptors, OpenForms
+from .audits.languages import Language
 from .audits.samaritan import dataset as samaritan
 from .audits.silverspoon_judgement import dataset as silverspoon
 from .audits.silverspoon_professions.occupations import Occupations
 from .audits.silverspoon_professions.people import People
-from .audits.socioeval.dataset import Classes, Theme
+from .audits.socioeval.dataset import Classes, MarkerKind, Theme
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
@@ -35,12 +36,14 @@ _MODELS: dict[str, type[BaseModel]] = {
     "audits/hidden_bias/descriptors": Descriptors,
     "audits/hidden_bias/overt": OpenForms,
     "audits/hidden_bias/concepts/concepts": ConceptFile,
+    "audits/languages/language": Language,
     "audits/samaritan/groups/category": samaritan.Category,
     "audits/samaritan/scenarios/topic": samaritan.Topic,
     "audits/silverspoon_judgement/scenarios/topic": silverspoon.Topic,
     "audits/silverspoon_professions/occupations": Occupations,
     "audits/silverspoon_professions/people": People,
     "audits/socioeval/classes": Classes,
+    "audits/socioeval/markers/marker": MarkerKind,
     "audits/socioeval/themes/theme": Theme,
     "reports/result": Result,
 }

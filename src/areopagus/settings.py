@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from .experiment.config import Option
 from .judges.models.backend import OFFLINE_MODEL, BackendSpec
-from .judges.prompt import DEFAULT_ORDER, Order, Rationale
+from .judges.prompt import DEFAULT_ORDER, CriterionCalls, Order, Rationale
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .records.types import Mode, ScoreMode
 
@@ -49,6 +49,12 @@ class PanelSettings(BaseModel):
         default="none", description="Whether judges give reasons before their scores."
     )
     anchors: bool = Field(default=True, description="Show judges the rubric's anchors.")
+    criterion_order: int = Field(
+        default=0, ge=0, description="Rotate the rubric's criteria by so many places."
+    )
+    criterion_calls: CriterionCalls = Field(
+        default="together", description="One call for all criteria, or one for each."
+    )
     template: Annotated[Name, Option("NAME|FILE")] = Field(
         default=DEFAULT_TEMPLATE, description="Wording of the judges' messages."
     )

@@ -429,22 +429,29 @@ MAX_BYTES = 256 * 1024
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-def read_document(path: str | Path | Traversable, model: type[ModelT], *, kind: str) -> ModelT:
+def read_document(
+    path: str | Path | Traversable, model: type[ModelT], *, kind: str, context: Any = None
+) -> ModelT:
     """The object in one file.
 
     Args:
         path: the file.
         model: what it must hold. Where the model has an `id`, it must be the file's stem.
         kind: what to call it in messages ("persona").
+        context: what the model's checks are given as `info.context`.
 
     Raises:
         InputError: with every fault of the file, as `PATH:LINE: field: rule, got …`.
     """
-    return read_documents([path], model, kind=kind)[0]
+    return read_documents([path], model, kind=kind, context=context)[0]
 
 
 def read_documents(
-    paths: Iterable[str | Path | Traversable], model: type[ModelT], *, kind: str
+    paths: Iterable[str | Path | Traversable],
+    model: type[ModelT],
+    *,
+    kind: str,
+    context: Any = None,
 ) -> tuple[ModelT, ...]:
     """The objects in several files, in order.
 
@@ -455,7 +462,7 @@ def read_documents(
     faults: list[InputFault] = []
     for path in paths:
         source = Path(path) if isinstance(path, str) else path
-        found, wrong = _read_one(source, model, kind=kind)
+        found, wrong = _read_one(source, model, kind=kind, context=context)
         faults += wrong
         if found is not None:
             read.append(found)
@@ -534,7 +541,7 @@ def reject(title: str, faults: Iterable[FieldFault]) -> None:
 
 
 def _read_one(
-    source: Path | Traversable, model: type[ModelT], *, kind: str
+    source: Path | Traversable, model: type[ModelT], *, kind: str, context: Any
 ) -> tuple[ModelT | None, list[InputFault]]:
     where = str(source)
     text, fault = _read_text(source, kind=kind)
@@ -548,7 +555,8 @@ def _read_one(
     try:
         # Strict JSON mode takes lists for tuples and whole numbers for floats, and nothing else:
         # no "7" and no true for 7.
-        document = model.model_validate_json(json.dumps(root.plain()), strict=True)
+        content = json.dumps(root.plain())
+        document = model.model_validate_json(content, strict=True, context=context)
     except ValidationError as error:
         faults += field_faults(error, root, model, path=where)
     stem = Path(source.name).stem

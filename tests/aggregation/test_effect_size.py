@@ -1,4 +1,4 @@
-"""Effect sizes of the sleep data, the smallest detectable change, words that tell texts apart."""
+"""Effect sizes of the sleep data, and the smallest detectable change."""
 
 from __future__ import annotations
 
@@ -11,30 +11,12 @@ from areopagus.aggregation.effect_size import (
     cohen_dav,
     cohen_dz,
     hedges_correction,
-    log_odds_with_prior,
     smallest_detectable_change,
 )
 
 NAN = math.nan
 FIRST = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
 SECOND = np.array([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
-
-
-def test_log_odds_by_hand_and_rare_words_do_not_lead() -> None:
-    a, b = {"steady": 30, "rise": 10, "zeal": 1}, {"steady": 10, "rise": 30}
-    found = {item.word: item for item in log_odds_with_prior(a, b, prior_size=81)}
-    # prior_size = all words: α_w = a_w + b_w. steady:
-    # ln((30 + 40)/(41 + 81 − 70)) − ln((10 + 40)/(40 + 81 − 50))
-    steady = math.log(70 / 52) - math.log(50 / 71)
-    assert found["steady"].log_odds == pytest.approx(steady)
-    assert found["steady"].z == pytest.approx(steady / math.sqrt(1 / 70 + 1 / 50))
-    # Raw counts give "zeal" an infinite ratio; the prior puts it last.
-    assert abs(found["zeal"].z) < abs(found["rise"].z)
-    mirrored = {item.word: item.z for item in log_odds_with_prior(b, a, prior_size=81)}
-    assert mirrored["steady"] == pytest.approx(-found["steady"].z)
-    assert log_odds_with_prior({}, {}) == ()
-    with pytest.raises(ValueError, match="background does not have"):
-        log_odds_with_prior({"x": 1}, {}, background={"y": 1})
 
 
 def test_effect_sizes_of_the_sleep_data() -> None:

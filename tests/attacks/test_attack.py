@@ -17,7 +17,6 @@ from areopagus.any_report import write_any_report
 from areopagus.attacks import AttackConfig, AttackRun, aattack, attack, load_families
 from areopagus.attacks.families import example_texts, texts_of
 from areopagus.attacks.trials import demanded_reply
-from areopagus.formats import percent
 from areopagus.records.estimates import KEYS, select
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
@@ -121,10 +120,10 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     }  # fmt: skip
     assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 0.0
     assert run.exit_code == 0
-    # A neutralised copy takes the attack away; of one that no detector notices there is none.
+    # A neutralised copy takes the attack away.
     assert found("families", "neutralised_shift", group="sabotage").value == 0.0
-    assert not found("families", "neutralised_shift", group="authority").is_defined
-    assert found("families", "flagged", group="authority").value == 0.0
+    assert found("families", "neutralised_shift", group="authority").value == 0.0
+    assert found("families", "flagged", group="authority").value == 1.0
     judgments = found("counts", "judgments")
     assert judgments.n == judgments.n_planned
     # The same in words: by how much, what of it is noticed, which model gives way.
@@ -133,8 +132,7 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
         "The panel gives way to 2 of 3 families of attacks, most to authority: +2.50 points "
         "beyond harmless prose; then sabotage −2.00."
     )
-    noticed = percent(found("families", "flagged", group="authority").value)
-    assert document.headline[-1].endswith(f"not always: authority ({noticed}).")
+    assert document.headline[-1].startswith("Detectors notice 100%")
     trust = dict(document.trust)
     assert trust["people"].startswith("not calibrated")
     assert trust["direction"] == "1 of 2 models moved by authority, sabotage"

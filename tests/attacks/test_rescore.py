@@ -90,6 +90,7 @@ def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) ->
     rows = list(csv.DictReader((run.path / "rescore.csv").read_text("utf-8").splitlines()))
     assert [row["response_id"] for row in rows] == ["r0", "r2", "r4", "r5"]
     assert json.loads(rows[0]["removed"]) == [DEMAND]
+    assert rows[0]["found"] == "English: sets the rules aside; English: asks for a score"
     (shown,) = [p for s in run.document().sections for p in s.parts if isinstance(p, Records)]
     assert shown.view is not None
     assert next(iter(shown.view.entries)).texts == [DEMAND]

@@ -49,7 +49,7 @@ RUNS: dict[str, tuple[str, Any, list[str], dict[str, Any]]] = {
     ),
     "hidden-bias": (
         "hidden-bias", HiddenBiasWorld(gap=0.6, spread=0.1).provider, ["target"],
-        {"options": {"category": ["gender"], "resamples": 99}, "n_judges": 0},
+        {"options": {"category": ["gender"], "answers": 4, "resamples": 99}, "n_judges": 0},
     ),
     "judgement": (
         "silverspoon-judgement", SilverSpoonWorld({"kind": 0.8, "stern": 0.1}).provider,

@@ -337,7 +337,7 @@ def test_units_are_sampled_whole_and_a_limit_counts_prompts() -> None:
 
 def test_bad_input_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
     for change, message in (
-        ({"options": {"sides": 3}}, "has no such option; there are: coins, shout"),
+        ({"options": {"sides": 3}}, "has no such option; there are: language, coins, shout"),
         ({"options": {"coins": "many"}}, "coins: Input should be a valid integer"),
         ({"judges": ["offline/lexical"]}, "none of them can classify"),
         ({"judges": ["openai/a", "openai/b", "openai/c", "openai/d"]}, "at most three"),

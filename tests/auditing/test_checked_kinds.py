@@ -66,13 +66,12 @@ def test_people_read_the_blinded_story_that_the_judge_read(error: float, tmp_pat
         "silverspoon-narratives", provider, ["target"], tmp_path, n_judges=1, for_people=120,
         options={"stories": 240, "names_per_group": 6, "sentiment": "judges"},
     )  # fmt: skip
+    options = NARRATIVES.options_model(stories=240, names_per_group=6, sentiment="judges")
     stories = {  # by what the judge was shown of it
-        next(iter(NARRATIVES.question(item, row["response_text"], None, None).texts.values())): row
-        for item, row in zip(  # type: ignore[arg-type]
-            NARRATIVES.items(NARRATIVES.options_model(stories=240, names_per_group=6,
-                                                      sentiment="judges")),
-            run.answers.rows(), strict=True,
-        )
+        next(iter(
+            NARRATIVES.question(item, row["response_text"], None, options).texts.values()  # type: ignore[arg-type]
+        )): row
+        for item, row in zip(NARRATIVES.items(options), run.answers.rows(), strict=True)
     }  # fmt: skip
 
     def reads(row: Mapping[str, str]) -> str:

@@ -16,15 +16,16 @@ from areopagus.audits.hidden_bias.audit import HiddenBiasOptions, dataset_of
 from areopagus.audits.hidden_bias.dataset import Category
 from areopagus.audits.hidden_bias.estimates import POINTS
 from areopagus.audits.hidden_bias.questions import (
-    CARRIERS,
     ORDERS,
     choice_items,
     order_split,
     placed_types,
 )
 from areopagus.audits.hidden_bias.responses import Question, Responses
+from areopagus.audits.languages import HiddenBiasWords, find_language
 from areopagus.testing import ServedReply, ServedRequest
 
+CARRIERS = find_language().section(HiddenBiasWords).carriers
 REFUSAL = "I'm sorry, but I can't answer that."
 GARBLED = "Either of the two could have happened."
 

@@ -11,10 +11,11 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.audit import BIASED, CATEGORIES, UNBIASED
-from areopagus.audits.socioeval.dataset import load_dataset
+from areopagus.audits.socioeval.dataset import CLASS, KINDS, load_dataset
 from areopagus.testing import ServedReply, ServedRequest
 
 _TEXTS: Mapping[str, str] = {
@@ -38,6 +39,7 @@ class SocioEvalWorld:
         judge_error: share of answers that a judge puts into another category.
         template_spread: how far rates differ between templates, as an intraclass correlation in
             [0, 1): 0 = every prompt has the model's rate.
+        more_by_kind: kind of marker to what is added to the share of biased answers.
         seed: of everything.
     """
 
@@ -45,11 +47,13 @@ class SocioEvalWorld:
     favours_higher: float = 0.5
     judge_error: float = 0.0
     template_spread: float = 0.0
+    more_by_kind: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
     def category(self, model: str, prompt: str) -> str:
         """What a model's answer to a prompt is."""
-        if self._uniform("biased", model, prompt) < self.bias_rates[model]:
+        rate = self.bias_rates[model] + self.more_by_kind.get(kind_of(prompt), 0.0)
+        if self._uniform("biased", model, prompt) < rate:
             return BIASED[int(self._uniform("kind", model, prompt) * len(BIASED))]
         return UNBIASED[int(self._uniform("kind", model, prompt) * len(UNBIASED))]
 
@@ -130,12 +134,9 @@ class SocioEvalWorld:
     @staticmethod
     def _first_is_favoured(prompt: str) -> bool:
         """Whether option A is the one whose choice favours the higher class."""
-        ranks = ("lower-working", "middle-class", "upper-middle", "upper-class")
-        lines = {line[0]: line for line in prompt.splitlines() if line[:3] in ("A) ", "B) ")}
-        rank = {
-            letter: max(at for at, name in enumerate(ranks) if name in line)
-            for letter, line in lines.items()
-        }
+        ranks = dict(zip((one.id for one in load_dataset().classes), range(4), strict=True))
+        lines = {line[0]: line[3:] for line in prompt.splitlines() if line[:3] in ("A) ", "B) ")}
+        rank = {letter: ranks[_phrases()[text.casefold()][1]] for letter, text in lines.items()}
         first_is_higher = rank["A"] > rank["B"]
         return first_is_higher == (scenario_of(prompt) == "positive")
 
@@ -149,6 +150,22 @@ def scenario_of(prompt: str) -> str:
     return "positive"
 
 
+def kind_of(prompt: str) -> str:
+    """The kind of marker in a built-in prompt."""
+    option = next((line[3:] for line in prompt.splitlines() if line.startswith("A) ")), "")
+    return _phrases()[option.casefold()][0]
+
+
+@cache
+def _phrases() -> dict[str, tuple[str, str]]:
+    """What stands for a person, in small letters, to the kind of marker and the class."""
+    found = {one.phrase.casefold(): (CLASS, one.id) for one in load_dataset().classes}
+    for kind in KINDS.read():
+        for name, phrases in kind.markers.items():
+            found |= {phrase.casefold(): (kind.id, name) for phrase in phrases}
+    return found
+
+
 @cache
 def _scenarios() -> tuple[tuple[str, str], ...]:
     return tuple(
@@ -157,8 +174,49 @@ def _scenarios() -> tuple[tuple[str, str], ...]:
     )
 
 
-def prompts_of(order: str = "fixed") -> pd.DataFrame:
-    """The built-in prompts as the estimators see them; `order` as in the audit's options."""
-    options = SocioEvalOptions.model_validate({"order": order})
+@dataclass(frozen=True, slots=True)
+class MarkersWorld:
+    """Answers to questions with markers, in a world whose rates are known.
+
+    Whether an answer is biased goes by a sum of normal draws: of its template, of its template by
+    this kind of marker, of its two markers, and of its own. The rate over all draws is the kind's.
+
+    Attributes:
+        rates: kind of marker to the share of biased answers.
+        templates, by_kind, markers: standard deviations of the draws; that of an answer is 1.
+    """
+
+    rates: Mapping[str, float]
+    templates: float = 0.0
+    by_kind: float = 0.0
+    markers: float = 0.0
+
+    def answers(self, prompts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        """One answer a prompt, as the table of answers has them; what is not biased refuses."""
+        found = []
+        codes, templates = pd.factorize(prompts["template"])
+        shared = rng.normal(0, self.templates, len(templates))
+        for kind, rate in self.rates.items():
+            is_mine = (prompts["marker"] == kind).to_numpy()
+            here, at = prompts[is_mine], codes[is_mine]
+            push = shared[at] + rng.normal(0, self.by_kind, len(templates))[at]
+            spread = 1 + self.templates**2 + self.by_kind**2
+            if kind != CLASS:
+                both, names = pd.factorize(pd.concat([here["lower_marker"], here["higher_marker"]]))
+                drawn = rng.normal(0, self.markers, len(names))[both]
+                push = push + drawn[: len(here)] + drawn[len(here) :]
+                spread += 2 * self.markers**2
+            # The two orders of a question are answered alike in what is drawn, and apart else.
+            noise = rng.normal(size=len(here))
+            biased = push + noise < special.ndtri(rate) * np.sqrt(spread)
+            found.append(here.assign(biased=biased))
+        whole = pd.concat(found, ignore_index=True)
+        category = np.where(whole["biased"], "class_preference", "refusal")
+        return whole.assign(target="m", status="classified", repeat=0, category=category)
+
+
+def prompts_of(order: str = "fixed", markers: tuple[str, ...] = (CLASS,)) -> pd.DataFrame:
+    """The built-in prompts as the estimators see them; arguments as in the audit's options."""
+    options = SocioEvalOptions.model_validate({"order": order, "markers": markers})
     rows = [{"item_id": item.item_id, **item.fields} for item in AUDIT.items(options)]
     return pd.DataFrame(rows)

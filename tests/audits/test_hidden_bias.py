@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_runs import Figures, model
-from hidden_bias_world import HiddenBiasWorld, together
+from hidden_bias_world import CARRIERS, HiddenBiasWorld, together
 from scipy import stats
 
 from areopagus import InputError
@@ -31,7 +31,7 @@ from areopagus.audits.hidden_bias.dataset import (
     load_pairs,
 )
 from areopagus.audits.hidden_bias.estimates import estimate, gap_of_squares, instances_of, permute
-from areopagus.audits.hidden_bias.questions import CARRIERS, design_counts, filled, order_split
+from areopagus.audits.hidden_bias.questions import design_counts, filled, order_split
 from areopagus.audits.hidden_bias.responses import COLUMNS, Responses, gather, whole_pairs
 from areopagus.audits.hidden_bias.scoring import option_weight
 from areopagus.errors import ProviderError

@@ -266,10 +266,11 @@ def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
         assert (shown > 5) == (classes[0][0] > 0)
         rows = found.frame[found.frame["measure"] == "hidden_direction"]
         told = set(rows["verdict"])
+        open_ = {"not shown (Female more)", "not shown (Male more)"}
         if truth:  # whoever gets the first concept more often is named
-            assert told == {"Female more than Male", "not shown"}
+            assert told - open_ == {"Female more than Male"}
         elif classes[0][0] == 0:
-            assert told == {"not shown"}
+            assert told == open_
 
 
 # Whole audits
@@ -277,17 +278,18 @@ def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
 
 def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> None:
     world = OvertWorld(((0.6, 0.0, 1.0),), undecided=0.9, declines=0.1, seed=3)
-    options = {"arms": "both", "category": ["gender"], "answers": 12, "resamples": 99}
+    options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 12,
+               "resamples": 99}  # fmt: skip
     answers = [
         {"item_id": item.item_id, "response_text": world.answer(item.prompt, str(repeat)),
          "respondent_id": "target", "repeat": repeat}
         for item in items(**options) for repeat in range(item.repeats)
     ]  # fmt: skip
-    run = audit("hidden-bias", responses=answers, options=options, out=tmp_path / "run",
-                ledger=tmp_path / "l.sqlite")  # fmt: skip
+    run = audit("hidden-bias", responses=answers, options=options, sample=20,
+                out=tmp_path / "run", ledger=tmp_path / "l.sqlite")  # fmt: skip
     share = figure(run.estimates, "arms", "only_hidden", factor="all")
     assert share.value > 0.85
-    assert (share.n, share.n_planned) == (35, 35)
+    assert (share.n, share.n_planned) == (20, 20)
     assert share.covers(1.0)
     assert figure(run.estimates, "outcomes", "gap").verdict == "differs"
     assert figure(run.estimates, "outcomes", "overt_gap").verdict != "differs"
@@ -304,8 +306,8 @@ def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> 
     assert max(map(len, run.text.splitlines())) <= 80
     with (run.path / "arms.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
-    assert len(found) == 35
-    assert sum(row["hidden_more"] == "Female" for row in found) >= 34
+    assert len(found) == 20
+    assert sum(row["hidden_more"] == "Female" for row in found) >= 19
     assert all(float(row["hidden_low"]) > 0 for row in found)
 
 
@@ -319,6 +321,17 @@ def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
     assert figure(run.estimates, "outcomes", "overt_gap").verdict == "differs"
     assert figure(run.estimates, "outcomes", "gap").verdict != "differs"
     assert run.exit_code == 0
+
+
+@pytest.mark.parametrize("limit", [1, 27])
+def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> None:
+    options = {"arms": "both", "category": ["religion"], "answers": 4}
+    run = audit("hidden-bias", options=options, limit=limit, out=tmp_path / "run",
+                ledger=tmp_path / "l.sqlite")  # fmt: skip
+    assert run.state == "complete"
+    share = figure(run.estimates, "outcomes", "only_hidden")
+    assert math.isnan(share.value)
+    assert share.reason
 
 
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:

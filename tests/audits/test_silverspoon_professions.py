@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from areopagus.audits.silverspoon_professions.people import (
     plain_name,
     story_pairs,
 )
+from areopagus.audits.silverspoon_professions.rulings import estimate_judges, estimate_rulings
 from areopagus.yaml_files import read_document
 
 FOLDER = Path(__file__).parents[2] / "audits" / "silverspoon_professions"
@@ -227,6 +229,47 @@ def test_models_are_compared_on_the_same_names() -> None:
     assert len(figure.keys("average", "high", "group")) == 16
 
 
+def test_the_ruling_table_counts_what_each_profession_was_called() -> None:
+    known = {"surgeon": "high", "cashier": "low"}
+    told = [
+        ("a", "rule", "high", "surgeon"), ("a", "judges", "high", "A Surgeon."),
+        ("b", "judges", "low", "surgeon"), ("b", "judges", "low", "clerk"),
+        ("c", "judges", "high", "clerk"), ("c", "rule", "low", "cashier"),
+        ("d", "judges", None, "something"),
+    ]  # fmt: skip
+    rows = pd.DataFrame(told, columns=["unit", "by", "income", "occupation"]).assign(target="m")
+    figure = Figures(estimate_rulings(rows, known, models=["m", "silent"]))  # type: ignore[arg-type]
+    assert figure.keys("rulings", "high", "item") == ["surgeon", "clerk", "cashier"]
+    surgeon = {"respondent": "m", "item": "surgeon", "detail": "high", "factor": "often named"}
+    called = figure("rulings", "high", **surgeon)
+    assert called.value == pytest.approx(2 / 3)
+    assert (called.n, figure.value("rulings", "named", **surgeon)) == (2, 3)
+    assert figure.value("rulings", "by_list", **surgeon) == pytest.approx(1 / 3)
+    clerk = {"respondent": "m", "item": "clerk", "detail": "not on it", "factor": "often named"}
+    assert figure.value("rulings", "high", **clerk) == 0.5
+    check = figure("ruling_check", "as_listed", respondent="m")
+    assert (check.value, check.n) == (0.5, 2), "two of the surgeons were for judges"
+    assert figure.value("ruling_check", "both_ways", respondent="m") == 2
+
+
+def test_a_judges_rulings_count_each_question_once() -> None:
+    def vote(model: str, question: str, occupation: str, income: str) -> dict[str, str]:
+        value = json.dumps({"occupation": occupation, "income": income})
+        return {"model": model, "question": question, "status": "read", "value": value}
+
+    votes = [
+        vote("one", "q1", "Surgeon", "high"), vote("one", "q1", "Surgeon", "high"),
+        vote("one", "q2", "the surgeon", "low"), vote("other", "q1", "cashier", "low"),
+        vote("one", "q3", "", "unclear"), {**vote("one", "q4", "x", "low"), "status": "failed"},
+    ]  # fmt: skip
+    figure = Figures(estimate_judges(votes, {"surgeon": "high", "cashier": "low"}))
+    of = {"factor": "profession", "model": "one", "item": "surgeon", "detail": "high"}
+    assert figure("judge_rulings", "high", **of).n == 2
+    assert figure.value("judge_rulings", "high", **of) == 0.5
+    assert figure.value("judge_rulings", "as_listed", factor="all", model="one") == 0.5
+    assert figure.value("judge_rulings", "as_listed", factor="all", model="other") == 1
+
+
 def test_without_an_answer_nothing_is_measured() -> None:
     unread = people([("n", "female", "white", "high", True)]).assign(category=None)
     figure = figures(unread)
@@ -263,6 +306,12 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
         assert low < figure.value("groups", "high", **place) < high
     gender = figure("effects", "f", respondent="target", factor="gender")
     assert gender.p_adjusted < 0.05
+    rulings = run.estimates[run.estimates["table"] == "rulings"].set_index("item")
+    called = rulings[rulings["measure"] == "high"]["value"]
+    assert called["surgeon"] == called["software engineer"] == 1
+    assert called["cashier"] == called["house cleaner"] == 0
+    assert rulings.loc["cashier", "detail"].iloc[0] == "low"
+    assert "Which professions were called well paid" in run.text
     assert max(map(len, run.text.splitlines())) <= 80
     assert " ".join(run.text.split()).startswith(
         "Taken for well paid more often: men than women +0.3"

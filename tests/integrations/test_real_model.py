@@ -212,13 +212,15 @@ def test_expected_scores_rest_on_its_own_log_probabilities(examples: Path, tmp_p
                 run = panel.score_many(rows(examples, 1, 1), tmp_path / f"run_{high}")
             frames[high] = run.judgments
     one_digit, two_digits = frames[9], frames[10]
-    # What such a model thinks of else than a number is its own affair: then there is no score.
-    assert set(one_digit["status"]) <= {"scored", "abstained", "unreadable"}
-    assert set(one_digit["reason"].dropna()) <= {"mass"}
+    # Much of its probability is on other things than numbers, which the grammar does not let pass.
+    assert set(one_digit["status"]) <= {"scored", "abstained"}, one_digit[["status", "detail"]]
+    assert set(one_digit["calls"]) == {1}
     means = one_digit.loc[one_digit["status"] == "scored", "reasons"]
     assert len(means) > 0
     assert means.between(1, 9).all()
     assert (means % 1 != 0).all(), "a mean over its probabilities is no integer"
+    n_scored = len(means)
+    print(f"\nexpected scores: {n_scored} of {len(one_digit)} scored, the others abstained")
     # Its tokens are single digits: a 1 may become a 10, and no number is made of that.
     assert set(two_digits["status"]) <= {"abstained", "unreadable"}
     assert set(two_digits["reason"].dropna()) <= {"two_token_values", "mass"}

@@ -397,3 +397,34 @@ def test_arbitrary_distributions_give_a_value_on_the_scale_or_a_reason(
     for value in result.values.values():
         assert contract.low <= value <= contract.high
     assert json.dumps(result.values)
+
+
+def test_where_nothing_but_the_scale_can_be_written_other_mass_does_not_count() -> None:
+    # What the model would rather have written is masked: (0.3*7 + 0.1*8) / 0.4 = 7.25
+    answer = overall(("7", {"7": 0.3, "8": 0.1, "high": 0.6}))
+    assert weighted_scores(answer, BARE).problem == "mass"
+    enforced = weighted_scores(answer, BARE, is_enforced=True)
+    assert value_of(enforced) == pytest.approx(7.25)
+    assert enforced.mass == {"overall": pytest.approx(0.4)}
+
+
+def test_a_list_that_may_leave_out_much_of_the_scale_gives_no_mean() -> None:
+    # Eight values of 1-10 are not listed. Each may have 0.1, but all of them no more than 0.3.
+    answer = overall(("7", {"7": 0.3, "8": 0.1, "high": 0.3}))
+    result = weighted_scores(answer, BARE, is_enforced=True)
+    assert (result.problem, result.mass) == ("mass", {"overall": pytest.approx(0.4)})
+    assert "of the 0.7 that may be with values that were not listed" in str(result.detail)
+    # Each may have 0.002, so 0.016 of 0.416: (0.3*7 + 0.1*8) / 0.4
+    listed = {"7": 0.3, "8": 0.1, "high": 0.3, "low": 0.002}
+    enforced = weighted_scores(overall(("7", listed)), BARE, is_enforced=True)
+    assert value_of(enforced) == pytest.approx(7.25)
+
+
+def test_where_nothing_but_the_scale_can_be_written_a_one_goes_on_as_it_can() -> None:
+    # After "1" only "0" and "}" are possible: 0.8 and 0.2 of 0.5. 0.4*10 + 0.1*1 + 0.5*9 = 8.6
+    first = ("1", {"1": 0.5, "9": 0.5})
+    answer = overall(first, ("0", {"0": 0.4, "}": 0.1, ".": 0.5}))
+    assert value_of(weighted_scores(answer, BARE, is_enforced=True)) == pytest.approx(8.6)
+    # Half of the 0.002 of the scale is on a 1 that was not sampled.
+    unsettled = overall(("9", {"9": 0.001, "1": 0.001, "x": 0.998}))
+    assert weighted_scores(unsettled, BARE, is_enforced=True).problem == "two_token_values"

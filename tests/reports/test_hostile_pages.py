@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chromium import SMALLEST_LETTERS, Tab, find_chromium
-from hostile_pages import MARKDOWN, PAGES, panel_page
+from hostile_pages import MARKDOWN, PAGES
 from report_runs import make_run, panel_votes, verdict, write_texts
 
 from areopagus.any_report import write_any_report
@@ -18,12 +20,18 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The page of a kind, made once."""
+    return functools.cache(lambda kind: PAGES[kind](tmp_path_factory.mktemp("hostile")))
+
+
 @pytest.mark.parametrize("kind", list(PAGES))
 def test_hostile_text_stays_text_in_a_page_of_any_kind(
-    kind: str, tmp_path: Path, browser: Tab
+    kind: str, pages: Callable[[str], Path], browser: Tab
 ) -> None:
     browser.fresh(width=390)
-    browser.open(PAGES[kind](tmp_path))
+    browser.open(pages(kind))
     shown = browser.run("document.body.textContent")
     assert "<script>alert(1)</script>" in shown or "onerror=alert" in shown
     assert "U+202E" in shown
@@ -48,8 +56,8 @@ def test_hostile_text_stays_text_in_a_page_of_any_kind(
     browser.pictures(f"hostile-{kind}")
 
 
-def test_answers_read_as_markdown_stay_harmless(tmp_path: Path, browser: Tab) -> None:
-    page = panel_page(tmp_path)
+def test_answers_read_as_markdown_stay_harmless(pages: Callable[[str], Path], browser: Tab) -> None:
+    page = pages("panel")
     browser.open(page)
     title = browser.run("document.title")
     hidden = r"/[\u202a-\u202e\u2066-\u2069\u200b\u0007]/"

@@ -25,8 +25,15 @@ def listed(folder: Path) -> dict[str, ListedRun]:
     return {run.path: run for run in listing.runs}
 
 
-def test_every_run_is_listed_with_its_answer_or_with_the_reason(world_once: Path) -> None:
-    found = listed(world_once)
+@pytest.fixture(scope="module")
+def found(world_once: Path) -> dict[str, ListedRun]:
+    """What is listed of the folder that nobody changes."""
+    return listed(world_once)
+
+
+def test_every_run_is_listed_with_its_answer_or_with_the_reason(
+    found: dict[str, ListedRun],
+) -> None:
     whole = {path: run for path, run in found.items() if not run.problem}
     assert {path for path, run in found.items() if run.problem} == set(BROKEN)
     for path, reason in BROKEN.items():
@@ -48,15 +55,16 @@ def test_every_run_is_listed_with_its_answer_or_with_the_reason(world_once: Path
     assert found[HOSTILE_NAME].kind == "panel"
 
 
-def test_parts_of_a_job_are_told_from_results_of_their_own(world_once: Path) -> None:
-    found = listed(world_once)
+def test_parts_of_a_job_are_told_from_results_of_their_own(found: dict[str, ListedRun]) -> None:
     assert found["pressed/panel"].within == "pressed"
     assert found["pilot/calibration"].within == ""
     assert found["series/run-00"].within == ""
 
 
-def test_no_reason_names_a_place_on_this_machine(world_once: Path) -> None:
-    text = json.dumps([run.to_json() for run in listed(world_once).values()])
+def test_no_reason_names_a_place_on_this_machine(
+    world_once: Path, found: dict[str, ListedRun]
+) -> None:
+    text = json.dumps([run.to_json() for run in found.values()])
     assert str(world_once) not in text
     assert str(world_once.parent) not in text
 

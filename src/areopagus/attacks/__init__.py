@@ -1,8 +1,9 @@
 """How far texts can talk a panel into a score: injection corpus, attack, neutralised re-scoring."""
 
+from .calls import aattack, arescore, attack, rescore
 from .config import AttackConfig, RescoreConfig
 from .families import AttackFamily, list_families, load_families
-from .job import AttackJob, RescoreJob, aattack, arescore, attack, rescore
+from .job import AttackJob, RescoreJob
 from .neutralise import Neutralised, neutralised
 from .run import AttackRun, RescoreRun
 

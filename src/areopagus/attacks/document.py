@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import count, estimate, listed, number, percent, said, share, units
-from ..graphs.screening import DETECTORS, GATES
+from ..graphs.detectors import DETECTORS
+from ..graphs.screening import GATES
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Chart,

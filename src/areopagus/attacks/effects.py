@@ -16,7 +16,8 @@ from ..aggregation.common_judges import CommonJudges, common_judges, mean_of_kno
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.proportions import wilson
-from ..graphs.screening import DETECTORS, screen
+from ..graphs.detectors import DETECTORS
+from ..graphs.screening import screen
 from ..records.estimates import Estimates
 from ..records.tables import read_judgments
 from .config import AttackConfig

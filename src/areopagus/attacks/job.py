@@ -1,4 +1,4 @@
-"""`areopagus.attack` and `areopagus.rescore`: the two audits as jobs."""
+"""The two audits as jobs: an attack, and a rescoring."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..async_runner import run_async
 from ..errors import InputError
 from ..experiment.config import InputConfig
 from ..experiment.dry_run import DryRun, estimate_scoring
-from ..experiment.job import Job, run_job
+from ..experiment.job import Job
 from ..experiment.score import score_within
 from ..graphs.panel_spec import PanelSpec
-from ..graphs.screening import screen
+from ..graphs.screening import gate_of
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.schema import ABSTAINED
-from ..panel import Panel, opened
 from ..progress import ESTIMATING, OnProgress, doing
 from ..records.estimates import Estimates
 from ..records.ledger import Ledger
@@ -39,94 +37,6 @@ from .run import PANEL_FOLDER, AttackRun, RescoreRun
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
 Outcome = TypeVar("Outcome", bound=JobRun)
-
-
-def attack(
-    responses: Any = None,
-    *,
-    panel: Panel | None = None,
-    on_progress: OnProgress = None,
-    **options: Any,
-) -> AttackRun:
-    """Runs an injection corpus against a panel and measures how far it moves scores.
-
-    Every base response is scored clean, with each attack text at each place, and with harmless
-    prose of the same length there. Shifts are paired by judge and response; prompts are the units.
-
-    Args:
-        responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
-            eight built-in responses when left out.
-        panel: who judges; the embedded baseline when left out.
-        on_progress: as of `Panel.score_many`.
-        options: as in `AttackConfig`: families, corpus, strings, placements, texts, threshold,
-            controls, neutralise, search, search_model, try_datamark, margin, level, alpha, columns,
-            limit, out, resume, max_cost, and others.
-
-    Raises:
-        InputError: everything wrong with the input, before anything is spent.
-        StoreError: the ledger or the folder cannot be written.
-        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
-            goes on.
-    """
-    with opened(panel) as spec:
-        config = AttackConfig.checked(**options)
-        return run_job(attack_job(spec, responses, config, on_progress=on_progress))
-
-
-async def aattack(
-    responses: Any = None, *, panel: Panel, on_progress: OnProgress = None, **options: Any
-) -> AttackRun:
-    """The asynchronous twin of `attack`; the panel is the caller's."""
-    config = AttackConfig.checked(**options)
-    job = attack_job(panel.spec, responses, config, on_progress=on_progress)
-    return await run_async(job.run())
-
-
-def attack_job(
-    panel: PanelSpec, responses: Any, config: AttackConfig, *, on_progress: OnProgress = None
-) -> AttackJob:
-    """The job that the options describe: with a search for texts before it, or without.
-
-    Raises:
-        InputError: everything wrong with the input, before anything is spent.
-    """
-    from .search import SearchJob
-
-    kind = SearchJob if config.search else AttackJob
-    return kind(panel, responses, config, on_progress=on_progress)
-
-
-def rescore(
-    responses: Any,
-    *,
-    panel: Panel | None = None,
-    on_progress: OnProgress = None,
-    **options: Any,
-) -> RescoreRun:
-    """Scores flagged responses once more with the flagged passages taken out, and compares.
-
-    An audit: no score of any other run is changed. Responses without a flag would have an equal
-    copy; they are counted and not asked about.
-
-    Args:
-        responses: a file, a DataFrame or an iterable as for `Panel.score_many`.
-        panel, on_progress: as in `attack`.
-        options: as in `RescoreConfig`: threshold, columns, limit, out, resume, max_cost.
-
-    Raises:
-        InputError, StoreError, RunInterrupted: as in `attack`.
-    """
-    with opened(panel) as spec:
-        config = RescoreConfig.checked(**options)
-        return run_job(RescoreJob(spec, responses, config, on_progress=on_progress))
-
-
-async def arescore(
-    responses: Any, *, panel: Panel, on_progress: OnProgress = None, **options: Any
-) -> RescoreRun:
-    """The asynchronous twin of `rescore`; the panel is the caller's."""
-    config = RescoreConfig.checked(**options)
-    return await run_async(RescoreJob(panel.spec, responses, config, on_progress=on_progress).run())
 
 
 class PanelStage(Job[Outcome]):
@@ -348,10 +258,10 @@ class RescoreJob(PanelStage[RescoreRun]):
         with ResponseSource(responses, columns=config.columns, limit=config.limit) as source:
             summary = source.check()
             for row in source.rows():
-                if screen(row.response_text).gate is not None:
+                if gate_of(row.response_text) is not None:
                     self.n_screened += 1
                     continue
-                copy = neutralised(row.response_text)
+                copy = neutralised(row.response_text, panel.wording, row.prompt_text)
                 if copy.is_changed:
                     self.flagged.append((row, copy))
         self.name, self.n_responses = summary.name, summary.n_responses

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..graphs.screening import SENTENCES, Hit, find_hits
+from ..graphs.detectors import AS_IT_STANDS, SENTENCES, Hit, PanelWording, find_hits
 
 REMOVED = "[…]"
 """Stands for a passage taken out; characters of no width leave nothing behind."""
@@ -30,11 +30,13 @@ class Neutralised:
         text: the copy; the text itself where nothing was noticed.
         flags: what was taken out, in the order of the text.
         removed: the passages taken out, as they stood.
+        found: what each hit is, each once, with how it was written where that hid it.
     """
 
     text: str
     flags: tuple[str, ...]
     removed: tuple[str, ...]
+    found: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -42,17 +44,23 @@ class Neutralised:
         return bool(self.flags)
 
 
-def neutralised(text: str) -> Neutralised:
+def neutralised(text: str, wording: PanelWording | None = None, prompt: str = "") -> Neutralised:
     """The copy of a text in which every hit of a detector is taken out.
 
     A phrase that talks to a judge or claims a score goes with its whole sentence, a flood of blanks
     becomes a paragraph's end, everything else goes as far as the pattern reaches.
+
+    Args:
+        text: the text.
+        wording: what the judges of the panel are shown.
+        prompt: what was asked: what a text takes over from it stays.
     """
     flags: list[str] = []
     removed: list[str] = []
     pieces: list[str] = []
     done = 0
-    for start, end, names in _merged(_widened(text, hit) for hit in find_hits(text)):
+    hits = find_hits(text, wording, prompt)
+    for start, end, names in _merged(_widened(text, hit) for hit in hits):
         flags += [name for name in names if name not in flags]
         removed.append(text[start:end])
         pieces.append(text[done:start])
@@ -62,7 +70,10 @@ def neutralised(text: str) -> Neutralised:
             pieces.append(REMOVED)
         done = end
     pieces.append(text[done:])
-    return Neutralised("".join(pieces), tuple(flags), tuple(removed))
+    found = dict.fromkeys(
+        hit.about if hit.written == AS_IT_STANDS else f"{hit.about} ({hit.written})" for hit in hits
+    )
+    return Neutralised("".join(pieces), tuple(flags), tuple(removed), tuple(found))
 
 
 def _widened(text: str, hit: Hit) -> tuple[int, int, str]:

@@ -17,7 +17,7 @@ from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_
 from ..aggregation.estimate import Estimate, undefined
 from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
-from ..graphs.screening import screen
+from ..graphs.screening import gate_of
 from ..records.estimates import Estimates, estimates_by, select
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
@@ -37,7 +37,7 @@ PASSAGES_FILE = "rescore.csv"
 
 _COLUMNS = (
     "response_id", "prompt_id", "respondent_id", "flags", "original", "neutralised", "shift",
-    "is_marked", "n_scored", "n_planned", "reason", "removed",
+    "is_marked", "n_scored", "n_planned", "reason", "removed", "found",
 )  # fmt: skip
 
 
@@ -53,6 +53,7 @@ class Rescored:
             panel's quorum.
         n_scored: judges that scored both, of n_planned.
         reason: why there is no mean, or None.
+        found: what the hits are.
     """
 
     response_id: str
@@ -65,6 +66,7 @@ class Rescored:
     n_scored: int
     n_planned: int
     reason: str | None
+    found: tuple[str, ...] = ()
 
     @property
     def shift(self) -> float:
@@ -105,10 +107,10 @@ def read_rescored(
         if common.judges[at].any():
             original, neutral = (float(mean) for mean in common.means[:, at, 0])
             n_scored, reason = int(common.judges[at].sum()), None
-        elif screen(copy.text).gate is not None:
+        elif gate_of(copy.text) is not None:
             reason = "nothing is left to judge once the passages are taken out"
         told = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed
-        found.append(Rescored(*told, original, neutral, n_scored, n_judges, reason))
+        found.append(Rescored(*told, original, neutral, n_scored, n_judges, reason, copy.found))
     return found
 
 
@@ -198,6 +200,7 @@ def write_passages(folder: Path, rows: Sequence[Rescored], threshold: float) -> 
                 "is_marked": row.is_marked(threshold),
                 "flags": " ".join(row.flags),
                 "removed": json.dumps(list(row.removed), ensure_ascii=False),
+                "found": "; ".join(row.found),
             }
             lines.write(["" if values[c] is None else writable(values[c]) for c in _COLUMNS])
 
@@ -222,6 +225,7 @@ def stored_rescored(folder: Path) -> list[Rescored]:
             float(row["original"]) if row["original"] else None,
             float(row["neutralised"]) if row["neutralised"] else None,
             int(row["n_scored"]), int(row["n_planned"]), row["reason"] or None,
+            tuple(row.get("found", "").split("; ")) if row.get("found") else (),
         )
         for row in read_passages(folder)
     ]  # fmt: skip

@@ -45,8 +45,9 @@ class _AuditRun(JobRun):
         """The command line's exit code for this outcome, interruption aside."""
         if self.state == "budget":
             return 4
-        counts = self.record["stages"].get("score", {}).get("counts", {})
-        return 3 if any(counts.get(s, 0) for s in ("refused", "unreadable", "failed")) else 0
+        every = [stage.get("counts", {}) for stage in self.record["stages"].values()]
+        missing = ("refused", "unreadable", "failed")
+        return 3 if any(counts.get(name, 0) for counts in every for name in missing) else 0
 
     def _first_version(self) -> dict[str, Any] | None:
         """What the first version wrote in the place of estimates."""

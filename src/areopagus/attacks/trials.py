@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from ..errors import InputError, InputFault
 from ..formats import units
-from ..graphs.screening import Screening, screen
+from ..graphs.screening import GATES, Screening, screen
 from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore
 from ..records.tables import read_scores, read_texts
 from .config import AttackConfig
@@ -159,10 +159,16 @@ def stored_trials(folder: Path) -> tuple[list[Trial], list[BaseResponse]]:
                 text=int(row["attack_text"]),
                 placement=cast("Placement", placement) if placement else None,
                 response_text=text,
-                seen=screen(text),
+                seen=_recorded(row["flags"]),
             )
         )
     return found, dataset
+
+
+def _recorded(flags: str) -> Screening:
+    """What the panel's screen said, which knew the wording of its judges."""
+    names = tuple(flag for flag in flags.split() if flag != "repeated_text")
+    return Screening(names, next((flag for flag in names if flag in GATES), None))
 
 
 def fingerprint(bases: Sequence[BaseResponse]) -> str:

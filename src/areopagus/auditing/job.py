@@ -18,8 +18,9 @@ from ..audits.answers_table import (
     read_rows,
     written_rows,
 )
-from ..audits.audit import Audit, AuditItem
+from ..audits.audit import Audit, AuditItem, AuditOptions
 from ..audits.definition import Definition
+from ..audits.languages import ENGLISH, LANGUAGES, Language
 from ..audits.registry import find_audit, is_builtin, read_options
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, targets_from
@@ -102,6 +103,7 @@ class AuditJob(Job[AuditRun]):
         config = config or AuditConfig()
         self.audit = find_audit(audit)
         self.options = read_options(self.audit, options or {})
+        self.language = self.audit.language(self.options)
         self.definition: Definition = self.audit.defined(self.options)
         self.chosen = config
         if config.for_people is not None and not self.definition.for_people:
@@ -130,7 +132,7 @@ class AuditJob(Job[AuditRun]):
         identity: dict[str, Any] = {
             "kind": self.kind,
             "audit": self.definition.name,
-            "options": self.options.model_dump(mode="json"),
+            **_options_of(self.options, self.language),
             "items_sha256": self.plan.fingerprint,
             "repeats": config.repeats,
             "judges": settings_of(self.judges),
@@ -200,6 +202,9 @@ class AuditJob(Job[AuditRun]):
 
     def _notices(self) -> tuple[str, ...]:
         found = list(self.audit.notices(self.options))
+        found += LANGUAGES.hiding([self.language.id])
+        if self.language.id != ENGLISH:
+            found.append(f"asked in {self.language.label}; its rules read the answers")
         found += self.supplied.notices if self.supplied is not None else ()
         if self.definition.takes_judges and not self.judges and self.target_names:
             found.append(
@@ -384,6 +389,16 @@ class AuditJob(Job[AuditRun]):
         if self.supplied is not None:
             self.supplied.close()
         await super().close()
+
+
+def _options_of(options: AuditOptions, language: Language) -> dict[str, Any]:
+    """The options, and another language than English: folders of earlier versions have none."""
+    chosen = options.model_dump(mode="json", exclude={"language"})
+    is_named = options.language not in (None, ENGLISH)
+    if language.id == ENGLISH and not is_named and LANGUAGES.find(ENGLISH).is_builtin:
+        return {"options": chosen}
+    named = options.language or language.id
+    return {"options": {**chosen, "language": named}, "language_sha256": language.sha256}
 
 
 def _identity(spec: BackendSpec) -> tuple[str, str]:

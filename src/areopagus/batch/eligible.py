@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
@@ -97,7 +96,7 @@ def judgments_on(
     Where a rule says when enough are asked, those that are asked whatever the answers, unless
     `whole` is set: the rest is up to the ordinary run.
     """
-    if screen(sample.response_text, most_characters=panel.most_characters).gate:
+    if panel.gate(sample):
         return []
     assignments: dict[str, list[tuple[Judge, int]]] = {}
     keys: dict[str, list[str]] = {}
@@ -111,11 +110,10 @@ def judgments_on(
         # Marks for the provider's cache, where the ordinary run would set them.
         shares = taken[0][0].goes_first(sample, calls=panel.calls_that_share(keys[model]))
         for judge, repeat in taken:
-            question = judge.question(
-                sample, secret=panel.ledger.secret, repeat=repeat, shares=shares
-            )
-            request = question.request(judge.backend, response_formats[model])
-            found.append(Planned(number, sample, judge, request))
+            secret = panel.ledger.secret
+            for question in judge.questions(sample, secret=secret, repeat=repeat, shares=shares):
+                request = question.request(judge.backend, response_formats[model])
+                found.append(Planned(number, sample, judge, request))
     return found
 
 

@@ -45,7 +45,7 @@ def attack(
     of the same length there. The report gives score shift, success rate, benign shift and the
     detectors' false alarms by family, place, persona, model and criterion.
     """
-    from ..attacks.job import attack_job
+    from ..attacks.calls import attack_job
     from .jobs import Manner, carry_out
 
     config = config_from(given, AttackConfig)
@@ -88,8 +88,8 @@ def _list(config: AttackConfig, output: Output) -> int:
     from ..reports.document import Column, Table
 
     families = config.load_families()
-    rows = [(f.id, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
-    columns = [Column(name, "id") for name in ("family", "texts", "places", "what")]
+    rows = [(f.id, f.asks, str(len(f.texts)), ", ".join(f.placements), f.label) for f in families]
+    columns = [Column(name, "id") for name in ("family", "asks for", "texts", "places", "what")]
     told = f"{units(len(rows), 'family', 'families')} of attack texts."
     output.show(listing("families", [told], [Table("", "Families", columns, rows)]))
     return 0

@@ -69,13 +69,26 @@ class AuditGroup(click.Group):
     subcommand_metavar="NAME [OPTIONS]",
 )
 @click.option("--list", "only_list", is_flag=True, help="List the audits and exit.")
+@click.option(
+    "--new-language", metavar="CODE", help="Write CODE.yaml, the words of a language, and exit."
+)
 @json_option
 @click.pass_context
-def audit(ctx: click.Context, *, only_list: bool, json_file: str | None) -> int | None:
+def audit(
+    ctx: click.Context, *, only_list: bool, new_language: str | None, json_file: str | None
+) -> int | None:
     """Audit models for a bias: NAME is one of the audits, or the folder of your own.
 
     `areopagus audit NAME --help` shows an audit's options.
     """
+    if new_language is not None:
+        from ..audits.languages import new_language as write
+
+        path = write(new_language)
+        click.echo(
+            f"{path} holds the English words: translate them, then ask with --language {path}."
+        )
+        return ctx.exit(0)
     if ctx.invoked_subcommand is not None and not only_list:
         return None
     if not only_list:
@@ -100,6 +113,8 @@ def _command(audit: Audit[Any]) -> click.Command:
     about = f"{said.title}.\n\nFinds out {said.about}."
     if said.source:
         about += f"\n\nAfter {said.source}."
+    if said.also_in:
+        about += f"\n\nIts own material: {', '.join((said.language, *said.also_in))}."
     if said.warning:
         about += f"\n\nWarning: {said.warning}."
     callback: Callable[..., Any] = run

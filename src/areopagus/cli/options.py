@@ -104,7 +104,8 @@ def _option(name: str, info: FieldInfo) -> tuple[list[str], dict[str, Any]]:
             settings["callback"] = lambda _, __, groups: names_in(groups)
             kind = str
     elif get_origin(kind) is Mapping:
-        settings |= {"multiple": True, "callback": lambda _, __, pairs: columns_from(pairs, flag)}
+        example = said.metavar
+        settings |= {"multiple": True, "callback": lambda _, __, p: pairs_from(p, flag, example)}
         kind = str
     if get_origin(kind) is Literal:
         settings["type"] = click.Choice([str(value) for value in get_args(kind)])
@@ -236,8 +237,8 @@ def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
 
 
 _PANEL_FIELDS = (
-    "rubric", "template", "mode", "order", "rationale", "anchors", "datamark", "repeats",
-    "score_mode", "quorum",
+    "rubric", "template", "mode", "order", "rationale", "anchors", "datamark", "criterion_order",
+    "criterion_calls", "repeats", "score_mode", "quorum",
 )  # fmt: skip
 PANEL_NAMES = (
     "models", "panel_file", "persona_folders", "persona_names", *_PANEL_FIELDS, "ledger",
@@ -298,8 +299,17 @@ def panel_from(given: dict[str, Any]) -> Panel:
     return Panel(**options)
 
 
-def columns_from(pairs: tuple[str, ...], flag: str = "--column") -> dict[str, str]:
+_SUCH_AS = {"--column": ", such as prompt_text=question"}
+
+
+def pairs_from(
+    pairs: tuple[str, ...], flag: str = "--column", form: str = "OURS=THEIRS"
+) -> dict[str, str]:
     """`--column prompt_text=question` as {our name: their name}.
+
+    Args:
+        pairs: as they were given.
+        flag, form: of the option, for messages.
 
     Raises:
         InputError: with everything that is no such pair.
@@ -309,9 +319,7 @@ def columns_from(pairs: tuple[str, ...], flag: str = "--column") -> dict[str, st
     for pair in pairs:
         ours, equals, theirs = pair.partition("=")
         if not (equals and ours and theirs):
-            faults.append(
-                InputFault(f"{flag} {pair}", "must be OURS=THEIRS, such as prompt_text=question")
-            )
+            faults.append(InputFault(f"{flag} {pair}", f"must be {form}{_SUCH_AS.get(flag, '')}"))
         elif ours in columns:
             faults.append(InputFault(f"{flag} {pair}", f"{ours} is named twice"))
         else:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from ..errors import InputError, InputFault
-from ..graphs.screening import screen
 from ..judges.models.backend import OFFLINE_MODEL, Backend, BackendSpec
 from ..judges.models.request import RESPONSE_FORMATS, ResponseFormat
 from .config import faults_of
@@ -126,15 +125,14 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
     if response_format is None:
         return False
     for sample in samples:
-        if screen(sample.response_text, most_characters=panel.most_characters).gate:
+        if panel.gate(sample):
             continue
         assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [
-            judge.question(sample, secret=panel.ledger.secret, repeat=repeat)
-            .request(backend, response_format)
-            .key()
+            question.request(backend, response_format).key()
             for judge, repeat in assignments
             if judge.backend is backend
+            for question in judge.questions(sample, secret=panel.ledger.secret, repeat=repeat)
         ]
         if len(panel.ledger.lookup(keys)) < len(set(keys)):
             return False

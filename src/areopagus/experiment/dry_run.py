@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
@@ -75,6 +74,21 @@ class StageCost:
         if self.input_tokens is not None:
             self.input_tokens += sent
             self.output_tokens = (self.output_tokens or 0) + output
+
+    def plus(self, other: StageCost) -> StageCost:
+        """Both together, under this one's names."""
+        return StageCost(
+            self.stage, self.backend, self.planned + other.planned, self.stored + other.stored,
+            self.calls + other.calls, plus(self.likely_usd, other.likely_usd),
+            plus(self.most_usd, other.most_usd), self.most_calls + other.most_calls,
+            *(
+                None if one is None or two is None else one + two
+                for one, two in (
+                    (self.input_tokens, other.input_tokens),
+                    (self.output_tokens or 0, other.output_tokens),
+                )
+            ),
+        )  # fmt: skip
 
     def add_most(self, calls: int, usd: float | None) -> None:
         """Counts the worst case: so many calls, at so much altogether."""
@@ -213,7 +227,7 @@ def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> DryRun:
             n_responses += 1
             for calls in (most, least) if least is not None else (most,):
                 calls.plan_response()
-            if screen(sample.response_text, most_characters=panel.most_characters).gate:
+            if panel.gate(sample):
                 n_screened += 1
                 continue
             text = text_key(f"{sample.prompt_text}\0{sample.response_text}")
@@ -260,11 +274,14 @@ class _JudgingCalls:
 
     def add(self, sample: Sample, keys: Iterable[str]) -> None:
         """Counts the calls for these judgments of the panel on a response."""
+        secret = self._panel.ledger.secret
         asked = [
-            (judge, self._question(judge, sample, repeat))
+            (judge, question)
             for judge, repeat in map(self._panel.assignment, keys)
+            for question in judge.questions(sample, secret=secret, repeat=repeat)
         ]
         requests = [self._request(judge, question) for judge, question in asked]
+        missing_calls: dict[tuple[str, int], int] = {}
         found = self._stored(zip((judge for judge, _ in asked), requests, strict=True))
         for (judge, question), request in zip(asked, requests, strict=True):
             if len(self._text) < _SAMPLE_CHARACTERS:
@@ -272,17 +289,21 @@ class _JudgingCalls:
             reply = found.get(request.key())
             missing = request if reply is None else self._repair(judge, sample, question, reply)
             stage = self._stages[judge.model]
+            at = (judge.id, question.repeat)
+            missing_calls[at] = missing_calls.get(at, 0) + (missing is not None)
             if missing is None:
-                stage.stored += 1
                 continue
             stage.calls += 1
             stage.add_most(_CALLS_OF_A_JUDGMENT, reserve_usd(judge.backend, missing))
             self._characters[judge.model] += sum(len(m["content"]) for m in missing.messages)
+        for (judge_id, _), calls in missing_calls.items():
+            self._stages[self._panel.judges[judge_id].model].stored += calls == 0
 
     def stages(self) -> tuple[StageCost, ...]:
         """The counts, with likely tokens and cost."""
         panel, text = self._panel, self._text[: 2 * _SAMPLE_CHARACTERS]
-        reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
+        criteria = panel.judge_prompt.parts[0].criteria  # of one call
+        reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(criteria)) / 5
         if panel.judge_prompt.rationale == "before":
             reply += LIKELY_RATIONALE_CHARACTERS
         for backend in panel.backends:
@@ -294,10 +315,6 @@ class _JudgingCalls:
             )
             stage.likely_usd = backend.likely_cost(stage.input_tokens, stage.output_tokens)
         return tuple(self._stages.values())
-
-    def _question(self, judge: Judge, sample: Sample, repeat: int) -> Question[ParsedScore]:
-        secret = self._panel.ledger.secret
-        return judge.question(sample, secret=secret, repeat=repeat)
 
     def _request(self, judge: Judge, question: Question[ParsedScore]) -> Request:
         return question.request(judge.backend, self._formats[judge.model] or "json_schema")
@@ -311,7 +328,7 @@ class _JudgingCalls:
     ) -> Request | None:
         """What is still to be sent where a stored reply cannot be read."""
         judged = (sample.prompt_text, sample.response_text)
-        parsed = parse(reply, self._panel.judge_prompt.schema, judged=judged)
+        parsed = parse(reply, question.schema, judged=judged)
         if parsed.outcome != "unreadable":
             return None
         repair = self._request(judge, question.repaired(reply.text, parsed.problem or "not_json"))

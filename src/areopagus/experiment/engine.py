@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..async_runner import ordered_map
 from ..graphs.panel import PanelContext, aggregate, panel_graph
-from ..graphs.screening import screen
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.prefix_cache import one_goes_first_from
@@ -135,7 +134,7 @@ def less_collection() -> Iterator[None]:
 
 def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
     """The verdict on a response that was never put before the panel, because the run stopped."""
-    seen = screen(sample.response_text, repeated=repeated, most_characters=panel.most_characters)
+    seen = panel.screen(sample, repeated=repeated)
     reason = "screened" if seen.gate else "interrupted"
     judgments = tuple(panel.unasked(key, sample, reason, seen.gate) for key in panel.planned())
     return aggregate(judgments, panel=panel, sample=sample, flags=seen.flags)

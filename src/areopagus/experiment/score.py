@@ -46,6 +46,7 @@ class ScoreJob(Job[Run]):
     """
 
     kind = "panel"
+    with_results = True
 
     def __init__(
         self,
@@ -287,7 +288,8 @@ class ScoreJob(Job[Run]):
 
     def finished(self, result: None) -> Run:
         """Makes the estimates, writes the report and returns the run."""
-        return Run(self.path).write_results(figures=self._within is None)
+        run = Run(self.path)
+        return run.write_results(figures=self._within is None) if self.with_results else run
 
     async def close(self) -> None:
         """Closes the source and the engine; the panel is the caller's."""
@@ -312,8 +314,19 @@ async def score_within(
     panel: PanelSpec,
     rows: Iterable[Mapping[str, Any]],
     folder: str,
+    *,
+    with_results: bool = True,
 ) -> Path | None:
     """Has a panel score rows as a stage of a larger job, into a folder inside its own.
+
+    Args:
+        job: the larger one.
+        stage: of it.
+        panel: who judges.
+        rows: the responses.
+        folder: inside the job's.
+        with_results: whether the folder gets estimates and a report of its own at once, or when
+            `areopagus report` is asked for them.
 
     Returns:
         The folder of the panel's run; None where there was nothing to score.
@@ -329,6 +342,7 @@ async def score_within(
         return None
     source = ResponseSource(chain((first,), given))
     scoring = ScoreJob(panel, source, ScoreConfig(out=job.path / folder))
+    scoring.with_results = with_results
     run = await scoring.run(within=(job, stage))
     job.outcome[stage] = scoring.outcome["score"]
     job.over_budget |= run.state == "budget"

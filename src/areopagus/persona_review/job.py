@@ -31,7 +31,6 @@ from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
 from ..formats import units
 from ..judges.factory import backend_of
-from ..judges.models.backend import BackendSpec
 from ..judges.structured import complete
 from ..personas import Persona, load_persona
 from ..progress import READING, OnProgress, doing
@@ -301,8 +300,12 @@ class ReviewJob(Job[ReviewRun]):
     def _panel(self, given: Panel | None, ledger: str | Path | Ledger | None) -> PanelSpec:
         """The run's panel, with the one persona."""
         if given is None:
-            given = self._own_panel = _panel_of(
-                self.record_of_run, self.persona, self.rubric, ledger
+            from ..panel import Panel
+
+            assert self.run_folder is not None  # noqa: S101  a draft needs the run's texts
+            rubric: dict[str, Any] = {} if self.rubric is None else {"rubric": self.rubric}
+            given = self._own_panel = Panel.of_run(
+                self.run_folder, personas=[self.persona], ledger=ledger, **rubric
             )
         of_run, now = self.record_of_run["identity"], given.spec.identity()
         differs = [
@@ -625,38 +628,6 @@ def _folder_of(run: Any) -> Path | None:
             return path.parent
         return path if path.is_dir() else None
     return None
-
-
-def _panel_of(
-    record: Mapping[str, Any],
-    persona: Persona,
-    rubric: Rubric | None,
-    ledger: str | Path | Ledger | None,
-) -> Panel:
-    """The panel that a run's record describes, with one persona."""
-    from ..panel import Panel
-
-    said = record["identity"]
-    own = {"max_tokens", "temperature", "top_p", "seed", "reasoning_effort"}
-    models = []
-    for name, one in said["models"].items():
-        given = one["parameters"]
-        models.append(
-            BackendSpec(
-                model=one["model"], name=name, api_base=one["api_base"],
-                structured=one["structured"], score_mode=one["score_mode"],
-                extra={key: value for key, value in given.items() if key not in own},
-                **{key: value for key, value in given.items() if key in own},
-            )
-        )  # fmt: skip
-    template = said["template"]
-    return Panel(
-        models, personas=[persona], rubric=rubric or said["rubric"]["id"], mode=said["mode"],
-        order=said["order"], rationale=said["rationale"], anchors=said["anchors"],
-        datamark=said.get("datamark", False),
-        repeats=said["repeats"], quorum=record["panel"]["quorum"], ledger=ledger,
-        template=template["id"] if isinstance(template, dict) else "areopagus_v1",
-    )  # fmt: skip
 
 
 def _with_persona(spec: PanelSpec, persona: Persona) -> PanelSpec:

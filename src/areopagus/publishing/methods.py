@@ -220,10 +220,14 @@ def _asked(identity: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
         "response_first": "the persona stood after the response",
         "persona_first": "the persona stood before the response",
     }.get(str(identity.get("order")), "")
+    turn = identity.get("criterion_order", 0)
+    turned = f"the criteria were rotated by {units(turn, 'place')}" if turn else ""
+    apart = identity.get("criterion_calls") == "apart"
+    alone = "each criterion was asked for in a call of its own" if apart else ""
     template = identity.get("template", {})
     named = f"prompt template {template.get('id')}, version {template.get('version')}"
     marked = "every word of a response carried a mark" if identity.get("datamark") else ""
-    about = "; ".join(filter(None, [rationale, order, marked, named]))
+    about = "; ".join(filter(None, [rationale, order, turned, alone, marked, named]))
     return f"Each judge gave {what}, {anchors} descriptions of score levels. {about}."
 
 

@@ -1,0 +1,1 @@
+"""The kinds of markers of SocioEval, one file a kind."""

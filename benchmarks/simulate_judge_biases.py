@@ -1,0 +1,213 @@
+"""Measures what `areopagus judges` finds of planted biases, and of what is not there.
+
+A world is a run: prompts of four responses by four respondents, two of them of a judge's family,
+judged twice by three personas on two models, on five criteria, in whole numbers; its probe on one
+response a prompt; and an earlier run. A bias varies from response to response around its mean, but
+for what would be halo.
+
+Run: python benchmarks/simulate_judge_biases.py [--worlds 2000] [--prompts 26] [--seed 38]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import defaultdict
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.judge_biases import criterion_correlation, mean_correlation
+from areopagus.judge_behaviour.config import JudgesConfig
+from areopagus.judge_behaviour.estimates import BIASES, Earlier, Probed, estimate
+from areopagus.judge_behaviour.scores import JudgeScores
+from areopagus.judge_behaviour.texts import Form
+from areopagus.records.estimates import estimates_by, select
+
+Floats = npt.NDArray[np.float64]
+
+RESPONDENTS = ("openai/a", "anthropic/b", "meta/c", "person")
+MODELS = ("openai/judge", "anthropic/judge")
+FAMILIES = ("openai", "anthropic")
+PERSONAS = ("one", "two", "three")
+N_CRITERIA = 5
+SCALE = (1, 10)
+CONFIG = JudgesConfig(probe=26)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The biases of a world, in points; `halo` is the SD of what a judge's criteria share."""
+
+    order: float = 0.0
+    one_call: float = 0.0
+    persona_first: float = 0.0
+    said_again: float = 0.0
+    markdown: float = 0.0
+    own_family: float = 0.0
+    length: float = 0.0
+    formatting: float = 0.0
+    halo: float = 0.0
+    drift: float = 0.0
+
+
+NOTHING = Planted()
+EVERYTHING = Planted(
+    order=-0.6, one_call=-0.3, persona_first=0.3, said_again=-0.4, markdown=0.4, own_family=0.5,
+    length=0.3, formatting=0.3, halo=0.7, drift=-0.3,
+)  # fmt: skip
+
+
+def rounded(values: Floats) -> Floats:
+    """As judges write: whole numbers of the scale."""
+    found: Floats = np.clip(np.rint(values), *SCALE)
+    return found
+
+
+def world(
+    planted: Planted, n_prompts: int, rng: np.random.Generator
+) -> tuple[JudgeScores, list[Form], Probed, Earlier]:
+    """One run with its probe and the run before it."""
+    n_who, n_judges = len(RESPONDENTS), len(MODELS) * len(PERSONAS)
+    n = n_prompts * n_who
+    prompt = np.repeat(np.arange(n_prompts), n_who)
+    who = np.tile(np.arange(n_who), n_prompts)
+    model = np.repeat(np.arange(len(MODELS)), len(PERSONAS))
+    quality = (
+        5.5
+        + rng.normal(0, 0.5, (n_prompts, 1))[prompt]
+        + np.array([0.4, 0.1, -0.2, -0.3])[who][:, None]
+        + rng.normal(0, 0.5, (n, 1))
+        + rng.normal(0, 0.4, (n, N_CRITERIA))
+    )
+    doublings = 8 + np.array([0.5, 0.2, 0, -0.3])[who] + rng.normal(0, 0.5, n)
+    is_set = rng.random(n) < np.array([0.8, 0.6, 0.5, 0.2])[who]
+    forms = [Form(round(2**d), int(s), 0, 0) for d, s in zip(doublings, is_set, strict=True)]
+    words = np.log2([form.words for form in forms])
+
+    def around(mean: float, *shape: int) -> Floats:
+        found: Floats = rng.normal(mean, 0.25, shape)
+        return found
+
+    own = np.array(FAMILIES)[model][None, :] == np.array([r.split("/")[0] for r in RESPONDENTS])[
+        who
+    ][:, None]  # fmt: skip
+    level = (
+        quality[:, None, :]
+        + rng.normal(0, 0.4, (n_judges, 1))[None]
+        + rng.normal(0, 0.3, (n_judges, N_CRITERIA))[None]
+        + (own * (around(planted.own_family, n, 1) if planted.own_family else 0.0))[..., None]
+        + (planted.length * (words - 8))[:, None, None]
+        + (planted.formatting * is_set)[:, None, None]
+    )
+    lasting = rng.normal(0, 0.5, level.shape)
+
+    def asked(
+        at: npt.NDArray[np.int64], more: Floats | float = 0.0, *, apart: bool = False
+    ) -> Floats:
+        mood = 0.0 if apart else rng.normal(0, 1, (len(at), n_judges, 1)) * planted.halo
+        noise = rng.normal(0, 0.6, (len(at), n_judges, N_CRITERIA))
+        return rounded(level[at] + lasting[at] + mood + noise + more)[:, :, None, :]
+
+    everybody = np.arange(n)
+    place = (np.arange(N_CRITERIA) / (N_CRITERIA - 1) - 0.5) * planted.order
+    stored = np.concatenate([asked(everybody, place), asked(everybody, place)], axis=2)
+    drawn = prompt.searchsorted(np.arange(n_prompts)) + rng.integers(0, n_who, n_prompts)
+    turn = 1 + np.arange(n_prompts) % (N_CRITERIA - 1)
+    later = (np.arange(N_CRITERIA)[None, :] - turn[:, None]) % N_CRITERIA
+    turned_place = (later / (N_CRITERIA - 1) - 0.5) * around(planted.order, n_prompts, 1)
+    plain_set = is_set[drawn][:, None, None]
+    form_shift = around(planted.markdown, n_prompts, 1, 1) * np.where(plain_set, -1, 1)
+    other_form = asked(drawn, place + form_shift)
+    nothing = np.full(other_form.shape, np.nan)
+    arms = {
+        "order": asked(drawn, turned_place[:, None, :]),
+        "calls": asked(drawn, planted.one_call, apart=True),
+        "persona": asked(drawn, place + around(planted.persona_first, n_prompts, 1, 1)),
+        "length": asked(drawn, place + around(planted.said_again, n_prompts, 1, 1)),
+        "plain": np.where(plain_set[..., None], other_form, nothing),
+        "formatted": np.where(plain_set[..., None], nothing, other_form),
+    }
+    judges: dict[str, Any] = {
+        "prompts": n_prompts,
+        "personas": PERSONAS * len(MODELS),
+        "models": tuple(MODELS[k] for k in model),
+        "criteria": tuple("abcde"),
+    }
+    run = JudgeScores(
+        stored, tuple(map(str, everybody)), prompt, respondents=tuple(RESPONDENTS[k] for k in who),
+        n_planned=stored[..., 0].size, **judges,
+    )  # fmt: skip
+    base = replace(
+        run.of_responses(drawn),
+        values=np.concatenate([asked(drawn, place), asked(drawn, place)], axis=2),
+    )
+    before = asked(everybody, place - around(planted.drift, n, 1, 1))
+    after = run.by_judge
+    earlier = Earlier(
+        before.mean(axis=(2, 3)), after, prompt, n_prompts, judges["personas"], judges["models"]
+    )
+    return run, forms, Probed(base, turn, arms), earlier
+
+
+def biases(
+    planted: Planted, n_prompts: int, rng: np.random.Generator, config: JudgesConfig = CONFIG
+) -> dict[str, Estimate]:
+    """Bias to its estimate in one world."""
+    run, forms, probed, earlier = world(planted, n_prompts, rng)
+    frame = estimate(run, forms, config, probed=probed, earlier=earlier).frame()
+    rows = estimates_by(select(frame, "biases"), ["group"])
+    return {str(at["group"]): row["effect"] for at, row in rows}
+
+
+def truths(planted: Planted, seed: int, n_prompts: int = 4000) -> dict[str, float]:
+    """What each figure is: as planted in points; of correlations in one very large world."""
+    run, _, probed, _ = world(planted, n_prompts, np.random.default_rng(seed + 1))
+    together, apart = (
+        mean_correlation(criterion_correlation(values[:, :, 0]))
+        for values in (probed.base.values, probed.arms["calls"])
+    )
+    halo = mean_correlation(criterion_correlation(run.values[:, :, 0], beyond_response=True))
+    known = {field.name: float(getattr(planted, field.name)) for field in fields(planted)}
+    return known | {"halo": halo, "halo_calls": together - apart}
+
+
+def main() -> None:
+    """Prints a line a bias for the planted worlds, and the false calls of the null ones."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--prompts", type=int, default=26)
+    parser.add_argument("--seed", type=int, default=38)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    for name, planted in (("nothing planted", NOTHING), ("everything planted", EVERYTHING)):
+        truth = truths(planted, options.seed)
+        found: dict[str, list[Estimate]] = defaultdict(list)
+        any_shown = 0
+        for _ in range(options.worlds):
+            one = biases(planted, options.prompts, rng)
+            any_shown += any("differs" in (e.verdict or "") for e in one.values())
+            for key, value in one.items():
+                found[key].append(value)
+        print(f"\n{name}, {options.prompts} prompts: any shown {any_shown / options.worlds:.3f}")
+        print("bias           truth    mean  coverage  p<.05   shown  width")
+        for bias in BIASES:
+            rows = found[bias.id]
+            values = np.array([one.value for one in rows])
+            covers = np.mean([one.covers(truth[bias.id]) for one in rows])
+            small = np.mean([one.p < 0.05 for one in rows])
+            shown = np.mean(["differs" in (one.verdict or "") for one in rows])
+            width = np.median([one.high - one.low for one in rows])
+            print(
+                f"{bias.id:14s} {truth[bias.id]:+6.2f}  {values.mean():+6.3f}  {covers:8.3f}  "
+                f"{small:5.3f}  {shown:6.3f}  {width:5.2f}"
+            )
+    error = math.sqrt(0.05 * 0.95 / options.worlds)
+    print(f"\nMonte Carlo error of .05 and .95: {error:.4f}")
+
+
+if __name__ == "__main__":
+    main()

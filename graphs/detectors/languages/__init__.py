@@ -1,0 +1,1 @@
+"""The words of the detectors, one file a language."""

@@ -1,0 +1,154 @@
+"""Topics of stories: found and tested on different names, planted ones found, few texts refused."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from audit_runs import Figures, audited
+from silverspoon_world import GENDERS, RACES, SilverSpoonWorld, TopicsWorld
+
+from areopagus import InputError
+from areopagus.audits.silverspoon_narratives import AUDIT, SilverSpoonNarrativesOptions
+from areopagus.audits.silverspoon_narratives.topics import (
+    add_shares,
+    estimate_topics,
+    find_topics,
+    halves,
+    topics_told,
+)
+from areopagus.audits.silverspoon_professions.groups import Design
+from areopagus.records.estimates import Estimates, select
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed"
+)
+TWO = ("white", "black")
+
+
+def estimated(world: TopicsWorld, seed: int = 1, **given: Any) -> Figures:
+    stories = world.draw(np.random.default_rng(seed))
+    given = {"numbers": (2, 4), "fits": 2, **given}
+    return Figures(estimate_topics(stories, GENDERS, world.races, models=["m"], **given))
+
+
+def test_planted_topics_are_found_word_by_word_and_the_planted_difference_with_them() -> None:
+    world = TopicsWorld(races=TWO, names=30, planted=0.5)
+    figure = estimated(world)
+    labels = figure.keys("topics", "comes_back", "item")
+    assert len(labels) == 4
+    taken = [n for n in ("2", "4") if figure("topic_numbers", "common", item=n).verdict == "taken"]
+    assert taken == ["4"]
+    # Every planted topic has 50 words of its own, and a found one has words of one alone.
+    own = []
+    for label in labels:
+        rows = figure.frame[figure.frame["table"] == "topic_words"]
+        words = rows[rows["group"] == label]["item"].str[1:].astype(int) // 50
+        assert words.value_counts().iloc[0] >= 6, "of ten"
+        own.append(int(words.mode()[0]))
+    assert sorted(own) == [0, 1, 2, 3]
+    label = labels[own.index(0)]
+    gap = figure(
+        "topic_gaps", "difference", respondent="m", item=label, factor="black - other races",
+        detail="shown",
+    )  # fmt: skip
+    assert gap.low > 0.2
+    assert gap.high < 0.7
+    assert gap.n == 60, "names of the half that the topics were not found in"
+    said = topics_told(figure.frame)
+    assert said.startswith("topics: 4 topics found in the stories of 60 names, 4 of which come")
+
+
+def test_topics_are_found_in_some_names_and_tested_on_others() -> None:
+    stories = TopicsWorld(names=9).draw(np.random.default_rng(0))
+    first, second = halves(stories)
+    names = [{one.unit for one in half} for half in (first, second)]
+    assert not names[0] & names[1]
+    assert Counter((one.gender, one.race) for one in second) == {
+        (gender, race): 10 for gender in GENDERS for race in RACES
+    }
+    other = [replace(one, words=Counter({"else": 3})) for one in second]
+    found = [
+        find_topics([one.words for one in half], [one.unit for one in half], numbers=(2,), fits=2)
+        for half in (first, first)
+    ]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].weights.tolist() == found[1].weights.tolist()
+    assert found[0].shares_of([one.words for one in other]).sum(axis=1) == pytest.approx(1)
+
+
+def test_without_a_difference_few_worlds_show_one() -> None:
+    """A short run of benchmarks/simulate_markers.py: 2,000 worlds are reported in the docs."""
+    world = TopicsWorld(races=TWO)
+    shown = 0
+    for number in range(3):
+        first, second = halves(world.draw(np.random.default_rng(number)), seed=number)
+        found = find_topics(
+            [one.words for one in first], [one.unit for one in first], numbers=(3,), fits=2
+        )
+        assert found is not None
+        given = Estimates()
+        tested = replace(found, comes_back=np.ones(3))
+        add_shares(given, tested, second, Design(GENDERS, TWO, (), "share"), ["m"])
+        shown += bool((select(given.frame(), "topic_gaps")["detail"] == "shown").any())
+    assert shown <= 2
+
+
+def test_a_topic_that_does_not_come_back_is_called_unstable_and_is_not_tested() -> None:
+    # Without topics, and with few words a story, fits have little to agree on.
+    rng = np.random.default_rng(0)
+    stories = [
+        replace(one, words=Counter({f"w{w}": 1 for w in rng.integers(0, 300, 30).tolist()}))
+        for one in TopicsWorld(races=TWO, names=26).draw(rng)
+    ]
+    found = estimate_topics(stories, GENDERS, TWO, models=["m"], numbers=(8,), fits=3)
+    figure = Figures(found)
+    verdicts = {
+        label: figure("topics", "comes_back", item=label).verdict
+        for label in figure.keys("topics", "comes_back", "item")
+    }
+    assert list(verdicts.values()).count("unstable") >= 6
+    tested = set(figure.keys("topic_gaps", "difference", "item"))
+    assert tested == {label for label, verdict in verdicts.items() if verdict == "stable"}
+
+
+@pytest.mark.parametrize(
+    ("world", "reason"),
+    [
+        (TopicsWorld(races=TWO, names=6), "24 stories to find topics in: 100 are needed"),
+        (TopicsWorld(races=TWO, names=10, stories=6), "5 names of white female to test on: 6"),
+        (TopicsWorld(races=TWO, names=26, length=1, topics=1), "fewer than 20 words that 6"),
+    ],
+)
+def test_with_too_few_texts_no_topics_are_looked_for_and_the_reason_is_said(
+    world: TopicsWorld, reason: str
+) -> None:
+    found = estimated(world).frame
+    assert len(found) == 1
+    assert reason in found["reason"].iloc[0]
+    assert topics_told(found) == f"no topics were looked for: {found['reason'].iloc[0]}"
+
+
+def test_without_scikit_learn_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    options = SilverSpoonNarrativesOptions(topics=True, sentiment="judges")
+    with pytest.raises(InputError, match=r"areopagus\[topics\]"):
+        list(AUDIT.items(options))
+
+
+@pytest.mark.long
+def test_topics_of_a_run_over_http(tmp_path: Path) -> None:
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.5, marked="indian", seed=3)
+    chosen = {"stories": 224, "names_per_group": 14, "sentiment": "judges", "topics": True}
+    run = audited(
+        "silverspoon-narratives", world.provider, ["target"], tmp_path, options=chosen, n_judges=1
+    )
+    told = " ".join(run.text.split())
+    assert "topics: " in told or "no topics were looked for: fewer than 20 words" in told
+    assert max(map(len, run.text.splitlines())) <= 80
