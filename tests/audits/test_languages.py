@@ -342,7 +342,7 @@ def test_material_in_a_language_without_rules_is_refused_with_what_to_write(
     with pytest.raises(InputError, match=r"mine\.yaml: language: no rules read .* 'fr'") as refused:
         list(audit.items(audit.options_model(**files)))
     assert "--new-language fr" in str(refused.value.hint)
-    assert "--language fr.yaml" in str(refused.value.hint)
+    assert "language='fr.yaml'" in str(refused.value.hint)
 
     written_anew = areopagus("audit", "--new-language", "fr", folder=tmp_path)
     assert written_anew.returncode == 0
