@@ -593,6 +593,9 @@ def _side_by_side(
     for level, label, names in levels:
         keys = {"respondent": target, "factor": level, "group": label}
         of = None if level == "all" else names[0]
+        if not arms[0].categories:  # the open arm alone
+            found.add("arms", "overt_gap", gap_of_squares(*arms[1].squares(of)), **keys)
+            continue
         means = []
         for name, arm in zip(ARMS, arms, strict=True):
             sums, sizes = arm.squares(of)

@@ -17,6 +17,7 @@ from overt_world import OvertWorld
 
 from areopagus import InputError
 from areopagus.auditing import AuditJob, audit
+from areopagus.audits.decisions import is_shown
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.arms import OPEN_COLUMNS, estimate_arms, gather_open
 from areopagus.audits.hidden_bias.dataset import ConceptPair, Dataset, load_descriptors
@@ -236,14 +237,14 @@ def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() ->
         assert gap.verdict != "differs"
 
 
-def test_a_model_that_repeats_itself_openly_is_called_one_and_has_no_share() -> None:
+def test_a_model_that_repeats_itself_openly_has_no_test() -> None:
     answers = {("one", ONE): ["one"] * 3, ("one", TWO): ["one"] * 3,
                ("two", ONE): ["two"] * 3, ("two", TWO): ["two"] * 3}  # fmt: skip
     found = estimated(rows("sentence", answers, n_pairs=8), n_pairs=8)
-    share = found("outcomes", "only_hidden", respondent="m")
-    assert math.isnan(share.value)
-    assert "answered alike each time" in str(share.reason)
-    assert math.isnan(found("outcomes", "overt_gap", respondent="m").p)
+    gap = found("outcomes", "overt_gap", respondent="m")
+    assert gap.value == pytest.approx(100)
+    assert math.isnan(gap.p)
+    assert not is_shown(gap)
 
 
 def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
@@ -331,7 +332,7 @@ def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> 
     assert run.state == "complete"
     share = figure(run.estimates, "outcomes", "only_hidden")
     assert math.isnan(share.value)
-    assert share.reason
+    assert "answered alike each time" in str(share.reason)
 
 
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:
