@@ -15,6 +15,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 PRIOR_SIZE = 500.0
+LEAST_SPREAD = 0.1
+"""Of a word that nearly all units use; see `word_contrasts`."""
 MOST_AT_ONCE = 500_000
 """Figures of relabellings that are held at once."""
 
@@ -97,8 +99,9 @@ def word_contrasts(
     """Returns every word's log-odds in every group against the others, tested by relabelling.
 
     z = δ / se of `log_odds_with_prior` over units, the prior being the words of all units
-    together, α_w = prior_size × the word's share. p = (1 + #{|z_b| ≥ |z|}) / (B + 1); p_adjusted
-    puts the largest |z_b| over words and groups there (Westfall & Young 1993, single step). Where
+    together, α_w = prior_size × the word's share; s = z / √(1 − c_w / n), c_w of n units using
+    the word, is compared. p = (1 + #{|s_b| ≥ |s|}) / (B + 1); p_adjusted puts the largest |s_b|
+    over words and groups there (Westfall & Young 1993, single step). Where
     labels can be exchanged between units, the chance that any word is found falsely is at most the
     level, whatever the words have to do with each other.
 
@@ -136,13 +139,16 @@ def word_contrasts(
 
     (here,), (delta,), (error,) = contrasted(labels[None])
     is_there = np.isin(numbers, known)
-    seen = np.abs(delta / error) * (1 - 1e-9)
+    # A unit uses a word once at most: z of common words varies less than that of rare ones, and
+    # without this the largest z would nearly always be a rare word's.
+    spreads = np.sqrt(np.maximum(1 - counts / len(table), LEAST_SPREAD))
+    seen = np.abs(delta / error) / spreads * (1 - 1e-9)
     reached, passed, resamples = np.zeros(seen.shape), np.zeros(seen.shape), 0
     drawn = iter(relabelled)
     at_once = max(1, MOST_AT_ONCE // max(1, seen.size))
     while some := list(islice(drawn, at_once)):
         _, odds, spread = contrasted(np.asarray(some, dtype=np.int64))
-        z = np.abs(odds / spread)[:, is_there]
+        z = (np.abs(odds / spread) / spreads)[:, is_there]
         reached[is_there] += (z >= seen[is_there]).sum(axis=0)
         largest = np.nanmax(z, axis=(1, 2), initial=0.0)
         passed += (largest[:, None, None] >= seen).sum(axis=0)

@@ -106,7 +106,7 @@ class AuditOptions(BaseModel):
 
 
 def _own_files(options: Sequence[str]) -> str | None:
-    named = ", ".join(f"--{name.replace('_', '-')}" for name in options)
+    named = ", ".join(f"`{name}`" for name in options)
     return f"Name files of your own in this language: {named}." if named else None
 
 

@@ -127,16 +127,18 @@ class AuditView:
 
 def headline(view: AuditView) -> Iterator[str]:
     """Who is treated how and by how much, then how often the model does what is counted."""
-    outcomes = view.definition.outcomes
+    outcomes, differences = view.definition.outcomes, view.definition.differences
     told = [
         *(_levels_told(view, name, one, known, is_tested=False) for name, one in outcomes.items()
           if one.headline and (known := _known(view, name))),
         *(told for name, one in view.definition.contrasts.items()
           for told in _contrast_told(view, name, one)),
+        *(told for name, one in differences.items()
+          if one.summary for told in _differences_told(view, name, one)),
         *(told for name, one in outcomes.items()
           if one.neutral is not None for told in _preference_told(view, name, one)),
-        *(told for name, one in view.definition.differences.items()
-          for told in _differences_told(view, name, one)),
+        *(told for name, one in differences.items()
+          if not one.summary for told in _differences_told(view, name, one)),
     ]  # fmt: skip
     yield from told
     name, first = next(iter(view.definition.outcomes.items()), ("", None))

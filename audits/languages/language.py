@@ -169,7 +169,7 @@ class HiddenBiasWords(_Part):
     carriers: tuple[Annotated[Line, _holds("{scene}")], ...] = Field(
         min_length=10,
         max_length=10,
-        description="ten surroundings of a {scene} that say nothing of it, for --semi-generation",
+        description="ten surroundings of a {scene} that say nothing of it, for perplexities",
     )
 
 
@@ -395,7 +395,7 @@ def no_rules(code: str, where: str, field: str = "language") -> InputError:
     return InputError(
         [InputFault(where, f"no rules read answers in {code!r}; there are {there}", field)],
         hint=f"`areopagus audit --new-language {code}` writes {code}.yaml, the English words to "
-        f"translate; then name it: --language {code}.yaml",
+        f"translate; then name it: `language='{code}.yaml'`",
     )
 
 

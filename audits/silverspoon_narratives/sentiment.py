@@ -51,7 +51,7 @@ def require_library(language: Language | None = None) -> None:
         raise InputError(
             f"VADER is a lexicon of English words, and the stories are in {language.label}: the "
             "judges decide their sentiment",
-            hint="Say so with `--sentiment judges`, and name judges.",
+            hint="Say so with `sentiment='judges'`, and name `judges`.",
         )
     if util.find_spec("vaderSentiment") is None:
         raise InputError(

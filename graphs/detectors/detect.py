@@ -70,22 +70,24 @@ def find_hits(text: str, wording: PanelWording | None = None, prompt: str = "") 
         for flag, pattern in (CHARACTERS[:1] if text.isascii() else CHARACTERS)
         for match in pattern.finditer(text)
     ]
-    # A set: readings of one text say much of it again.
-    read: set[Hit] = set()
+    # The first of several at one place: what stands there in plain sight is not hidden as well.
+    read: dict[tuple[int, int, str], Hit] = {}
     asked = folded(prompt)
     for view in views_of(text):
         is_hidden = view.written != AS_IT_STANDS
         if view.is_code:
-            read.add(Hit(*view.place(0, 1), "encoded_payload", "readable text", view.written))
+            hit = Hit(*view.place(0, 1), "encoded_payload", "readable text", view.written)
+            read.setdefault(hit[:3], hit)
         for found in _search(view, wording, prompt):
             is_quoted = asked and view.text[found.start : found.end] in asked
             if is_quoted or (is_hidden and found.flag in _OF_THE_TEXT):
                 continue
-            place = view.place(found.start, found.end)
-            read.add(Hit(*place, found.flag, found.about, view.written))
-            if is_hidden:
-                read.add(Hit(*place, "encoded_payload", found.about, view.written))
-    return tuple(sorted([*seen, *read]))
+            hit = Hit(*view.place(found.start, found.end), found.flag, found.about, view.written)
+            if is_hidden and hit[:3] not in read:
+                code = Hit(hit.start, hit.end, "encoded_payload", found.about, view.written)
+                read.setdefault(code[:3], code)
+            read.setdefault(hit[:3], hit)
+    return tuple(sorted([*seen, *read.values()]))
 
 
 def flags_of(text: str, wording: PanelWording | None = None, prompt: str = "") -> tuple[str, ...]:

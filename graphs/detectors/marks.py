@@ -205,7 +205,7 @@ class ChatTokens(BaseModel):
 @cache
 def chat_tokens() -> Mapping[str, str]:
     """Token to family; the token without case, blanks, underscores and hyphens."""
-    path = resources.files(__package__) / "chat_tokens.yaml"
+    path = resources.files("areopagus.graphs.detectors") / "chat_tokens.yaml"
     families = read_document(path, ChatTokens, kind="chat tokens").families
     return {
         _LOOSE.sub("", folded(token)): family

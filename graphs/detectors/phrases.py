@@ -173,10 +173,10 @@ def find_phrases(view: View) -> Iterator[Found]:
         )
         if is_searched:
             found[language.id] = _ByPieces(language, view)
-    for name, words in found.items():
-        rules = _rules_for(words.kinds)
-        if rules:
-            language = load_languages()[name]
+    for name, language in load_languages().items():
+        words = found.get(name)
+        rules = _rules_for(words.kinds) if words is not None else ()
+        if words is not None and rules:
             yield from _Sentences(view.text, language, words).found(rules)
 
 
@@ -188,11 +188,11 @@ def _rules_for(kinds: int) -> tuple[Rule, ...]:
 
 @cache
 def load_languages() -> Mapping[str, Language]:
-    """Every language by its name, read once a process."""
-    folder = resources.files(__package__) / "languages"
+    """Every language by its name, English first, read once a process."""
+    folder = resources.files("areopagus.graphs.detectors") / "languages"
     paths = sorted(
         (path for path in folder.iterdir() if path.name.endswith(".yaml")),
-        key=lambda path: path.name,
+        key=lambda path: (path.name != "en.yaml", path.name),
     )
     return {one.id: one for one in read_documents(paths, Language, kind="language")}
 

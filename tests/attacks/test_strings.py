@@ -54,7 +54,7 @@ def test_lines_of_a_text_file_and_records_of_jsonl_are_strings(tmp_path: Path) -
         ("text,asks\nGive ten.,eleven\n", "must be one of highest, lowest, abstain"),
         ("text,family,asks\na,x,lowest\nb,x,highest\n", "family x asks for lowest above"),
         ("words\nGive ten.\n", "there is no such column; found: words"),
-        ("text\n" + "".join(f"t{n}\n" for n in range(51)), "choose how many by --texts"),
+        ("text\n" + "".join(f"t{n}\n" for n in range(51)), "choose how many by `texts`"),
         ("text\n \n", "holds no string"),
     ],
 )

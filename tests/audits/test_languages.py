@@ -246,7 +246,19 @@ def test_own_material_of_an_audit_exists_in_the_languages_that_it_declares() -> 
                     audit.language(options)
 
 
-def test_a_german_socioeval_is_asked_read_and_judged_in_german(tmp_path: Path) -> None:
+SERVED = {
+    "de": ("genau einer dieser Angaben: A / B", "Beirat", "Konzert",
+           "Ich wähle B, weil diese Person mehr davon versteht.",
+           "Es tut mir leid, aber das kann ich nicht entscheiden."),
+    "es": ("exactamente con una de estas opciones: A / B", "consejo", "concierto",
+           "Elijo B, porque entiende más de eso.",
+           "Lo siento, pero no puedo elegir entre esas personas."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_socioeval_is_asked_read_and_judged_in_another_language(code: str, tmp_path: Path) -> None:
+    form, board, concert, reasoned, refusal = SERVED[code]
     prompts = []
 
     def provider(request: ServedRequest) -> ServedReply:
@@ -256,24 +268,14 @@ def test_a_german_socioeval_is_asked_read_and_judged_in_german(tmp_path: Path) -
                     "reasoning": "r", "choice": "B"}  # fmt: skip
             return ServedReply(json.dumps(said))
         prompts.append(text)
-        if "Beirat" in text:
-            return ServedReply("Ich wähle B, weil diese Person mehr davon versteht.")
-        if "Konzert" in text:
-            return ServedReply("Es tut mir leid, aber das kann ich nicht entscheiden.")
-        return ServedReply("A")
+        return ServedReply(reasoned if board in text else refusal if concert in text else "A")
 
     run = audited(
-        "socioeval",
-        provider,
-        ["target"],
-        tmp_path,
-        n_judges=1,
-        options={"language": "de", "resamples": 99},
-    )
+        "socioeval", provider, ["target"], tmp_path, n_judges=1,
+        options={"language": code, "resamples": 99},
+    )  # fmt: skip
     assert len(prompts) == 6 * 6 * 2
-    assert all(
-        "Beginnen Sie Ihre Antwort mit genau einer dieser Angaben: A / B" in p for p in prompts
-    )
+    assert all(form in prompt for prompt in prompts)
     rows = list(run.answers.rows())
     categories = Counter((row["category"], row["by"]) for row in rows)
     assert categories == {
@@ -284,8 +286,8 @@ def test_a_german_socioeval_is_asked_read_and_judged_in_german(tmp_path: Path) -
     rate = figure(run.estimates, "outcomes", "bias_rate", respondent="target")
     assert rate.value == pytest.approx(60 / 72)
     identity = run.record["identity"]
-    assert identity["options"]["language"] == "de"
-    assert identity["language_sha256"] == find_language("de").sha256
+    assert identity["options"]["language"] == code
+    assert identity["language_sha256"] == find_language(code).sha256
 
 
 def test_folders_and_options_of_english_runs_are_those_of_before(tmp_path: Path) -> None:
@@ -340,7 +342,7 @@ def test_material_in_a_language_without_rules_is_refused_with_what_to_write(
     with pytest.raises(InputError, match=r"mine\.yaml: language: no rules read .* 'fr'") as refused:
         list(audit.items(audit.options_model(**files)))
     assert "--new-language fr" in str(refused.value.hint)
-    assert "--language fr.yaml" in str(refused.value.hint)
+    assert "language='fr.yaml'" in str(refused.value.hint)
 
     written_anew = areopagus("audit", "--new-language", "fr", folder=tmp_path)
     assert written_anew.returncode == 0

@@ -69,6 +69,20 @@ def test_a_template_that_a_kind_does_not_fit_is_not_asked_with_it() -> None:
     assert "work_positive" in {one.fields["template"] for one in items("neighbourhood")}
 
 
+def test_what_is_estimated_goes_by_the_kinds_that_are_asked() -> None:
+    def defined(*markers: str) -> Any:
+        return AUDIT.defined(SocioEvalOptions(markers=markers))
+
+    plain, one, both = defined("class"), defined("occupation"), defined("class", "occupation")
+    assert not plain.crossed
+    assert one.crossed == both.crossed == ("lower_marker", "higher_marker")
+    assert not plain.differences
+    assert not one.differences
+    assert set(both.differences) == {"kinds"}
+    assert both.by[0] == ("marker",)
+    assert plain.by == one.by
+
+
 def test_judges_are_told_what_is_known_of_the_two_people() -> None:
     found = {one.fields["marker"]: one for one in items(*KINDS)}
     options = SocioEvalOptions(markers=KINDS)

@@ -8,6 +8,7 @@ import gzip
 import importlib.util
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,12 @@ def test_a_demand_is_read_in_whatever_it_is_written(code: str) -> None:
     assert all(len(BEFORE) < hit.start < hit.end <= len(text) - len(BEFORE) for hit in hits)
     assert ("encoded_payload" in flags_of(text)) is (written != "as it stands")
     assert hidden not in neutralised(text).text
+
+
+def test_what_stands_in_plain_sight_is_not_hidden_as_well() -> None:
+    text = f"{BEFORE}100% sure &amp; 20%2C. {DEMAND}"
+    assert flags_of(text) == ("addresses_judge",)
+    assert {hit.written for hit in find_hits(text)} == {"as it stands"}
 
 
 @pytest.mark.parametrize(
@@ -259,3 +266,19 @@ def test_real_answers_raise_no_flag(shared_data: Path, wording: PanelWording) ->
         if find_hits(row["response_text"], wording, row["prompt_text"])
     ]
     assert flagged == []
+
+
+def test_public_injections_are_noticed_as_often_as_the_documentation_says(
+    shared_data: Path,
+) -> None:
+    folder = shared_data / "injection"
+    rows = list(
+        csv.DictReader(
+            (folder / "giskard_prompt_injections.csv").read_text("utf-8").splitlines(keepends=True)
+        )
+    )
+    noticed = Counter(row["group"] for row in rows if find_hits(row["prompt"]))
+    assert len(rows) == 35
+    assert noticed == {"Hijacking attacks": 12, "Jailbreak": 11}
+    (constant,) = json.loads((folder / "nullmodel_alpacaeval.json").read_text("utf-8"))["responses"]
+    assert flags_of(constant) == ("addresses_judge",)

@@ -96,7 +96,7 @@ class AttackConfig(CheckedByPeople, InputConfig):
     @model_validator(mode="after")
     def _search_is_meant(self) -> Self:
         if self.search_model and not self.search:
-            raise ValueError("search_model: names who rewords the texts of a --search")
+            raise ValueError("search_model: names who rewords the texts of a `search`")
         return self
 
     def load_families(self) -> tuple[AttackFamily, ...]:

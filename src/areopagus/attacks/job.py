@@ -117,7 +117,7 @@ class AttackJob(PanelStage[AttackRun]):
         self.attack_config = config = config or AttackConfig()
         if config.try_datamark:
             if panel.judge_prompt.datamark:
-                raise InputError("--try-datamark: leave datamark off, both ways are scored")
+                raise InputError("`try_datamark`: leave `datamark` off, both ways are scored")
             self.stages = (*self.stages, MARKED_STAGE)
         notices: list[str] = []
         families = config.load_families()

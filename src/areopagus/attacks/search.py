@@ -448,7 +448,7 @@ def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:
     n = config.search_prompts or max(1, min(len(prompts) - MIN_UNITS, len(prompts) // 3))
     if n >= len(prompts):
         raise InputError(
-            f"--search: of {units(len(prompts), 'prompt')} {n} would be searched on and none held "
+            f"`search`: of {units(len(prompts), 'prompt')} {n} would be searched on and none held "
             "out; what the search finds is reported on prompts that it did not see"
         )
     return set(sorted(prompts, key=lambda text: draw(config.seed, text))[:n])

@@ -75,7 +75,7 @@ def families_of_strings(
             texts = strings.texts[:most]
             if len(texts) > MOST_TEXTS:
                 rule = f"family {family} has {len(texts)} strings, at most {MOST_TEXTS} are tried"
-                faults.append(InputFault(str(path), f"{rule}: choose how many by --texts"))
+                faults.append(InputFault(str(path), f"{rule}: choose how many by `texts`"))
             elif not faults:
                 made.append(_family(path, family, texts, strings))
     if faults:

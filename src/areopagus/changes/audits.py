@@ -49,6 +49,7 @@ _UNREAD: Final = ("unclassified", "unreadable", "empty")
 _NO_REPLY: Final = ("failed", "not_asked")
 _LISTED: Final = "a list by rank in each run: what stands high in one falls in the next by chance"
 _LIKELIHOOD: Final = "a share of a fitted distribution, to which no unit adds a value of its own"
+_TOPICS: Final = "found anew in the stories of each run: those of two runs are not the same topics"
 _OWN_CODE: Final = "made by the audit's own code, which is not run to read results"
 _SQUARE: Final = "_square"
 """Ends the name of a mean over units of which another figure is the root: a change of that one is
@@ -119,9 +120,13 @@ class Pair:
 
     def __post_init__(self) -> None:
         self.definition = self.definition.model_copy(update={"resamples": 0})
-        if self.known is not None and hasattr(self.known[1], "resamples"):
+        if self.known is not None:
             audit, options = self.known
-            self.known = audit, options.model_copy(update={"resamples": 0})
+            given = {"resamples": 0} if hasattr(options, "resamples") else {}
+            if getattr(options, "topics", None) is True:
+                given["topics"] = False
+                self.untested["topics"] = _TOPICS
+            self.known = audit, options.model_copy(update=given)
 
     @classmethod
     def read_from(

@@ -148,7 +148,9 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
             name = f"{one.label} {way}" if is_plain and not what else one.of["short"]
             told.append(f"{name} by {one.size(fell=one.way()[1])}, {one.ends()}")
         more = f"; and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
-        head = (f"{what} {way}" if is_plain else f"{what}, {way} after") if what else way
+        head = way if is_plain else f"{way} after"
+        if what:
+            head = f"{what}{'' if is_plain else ','} {head}"
         yield sentence(f"{'' if is_plain and not what else f'{head}: '}{'; '.join(told)}{more}")
     rest = [one for one in answer if not one.is_changed]
     alike = [one for one in rest if one.change.verdict == "alike"]
@@ -198,6 +200,7 @@ def _named(figures: Sequence[Shown]) -> str:
 
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
     n = max((one.change.n for one in answer), default=0)
+    n_tested = sum(not math.isnan(one.change.p_adjusted) for one in answer)
     unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
     planned = max((one.change.n_planned or 0 for one in answer), default=0)
     of = f" of {planned:,} planned" if planned > n else ""
@@ -207,7 +210,7 @@ def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
         else ""
     )
     return (
-        f"{units(len(answer), 'change')} tested over {units(n, unit)}{of}; shown is what has "
+        f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
         f"p ≤ .05 by Holm and an interval that agrees{more}"
     )
 

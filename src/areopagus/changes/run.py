@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -32,12 +32,17 @@ if TYPE_CHECKING:
     from ..comparison import Comparison
     from ..reports.document import Document
 
-PAIRED: Final[Mapping[str, Callable[[Any, Any], Paired]]] = {
-    AuditRun.kind: paired_audits,
-    StressRun.kind: paired_stress,
-    AttackRun.kind: paired_attacks,
-}
-"""Kind of two runs to what pairs them."""
+PAIRED: Final = (AuditRun.kind, StressRun.kind, AttackRun.kind)
+"""Kinds of which two runs are compared before and after."""
+
+
+def _paired(before: JobRun, after: JobRun) -> Paired:
+    if isinstance(before, AuditRun) and isinstance(after, AuditRun):
+        return paired_audits(before, after)
+    if isinstance(before, StressRun) and isinstance(after, StressRun):
+        return paired_stress(before, after)
+    assert isinstance(before, AttackRun) and isinstance(after, AttackRun)  # noqa: S101, PT018
+    return paired_attacks(before, after)
 
 
 class ChangeRun(JobRun):
@@ -65,7 +70,7 @@ class Changes(Shown):
             raise InputError([InputFault("margin", f"must be above 0, got {margin:g}")])
         doing(ESTIMATING)
         self.runs = before, after
-        found = PAIRED[after.kind](before, after)
+        found = _paired(before, after)
         self._found = Estimates()
         add_changes(self._found, found.figures, margin=margin)
         identities = [run.record["identity"] for run in self.runs]

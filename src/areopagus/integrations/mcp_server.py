@@ -178,8 +178,8 @@ class PanelTools:
         }
 
     def _compared_runs(self, runs: list[str]) -> dict[str, Any]:
-        from ..changes import compare
         from ..reports.text import render_text
+        from ..run import compare
 
         document = compare(*map(self._run, runs)).document()
         return {
