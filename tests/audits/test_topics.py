@@ -23,7 +23,9 @@ from areopagus.audits.silverspoon_narratives.topics import (
     topics_told,
 )
 from areopagus.audits.silverspoon_professions.groups import Design
+from areopagus.audits.silverspoon_professions.people import load_people
 from areopagus.records.estimates import Estimates, select
+from areopagus.testing import ServedReply, ServedRequest
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("sklearn") is None, reason="scikit-learn is not installed"
@@ -142,13 +144,38 @@ def test_without_scikit_learn_the_message_says_what_to_do(monkeypatch: pytest.Mo
         list(AUDIT.items(options))
 
 
+WORDS = (
+    "stall rent landlord shift overtime laundry uncle bills payday cousin bread kitchen",
+    "violin rehearsal stage applause melody piano composer encore audience strings bow tune",
+    "investor screen code launch laptop pitch funding engineer team server deadline office",
+    "seeds river soil harvest tomatoes bees meadow blossom fence lake ducks autumn",
+)
+
+
 @pytest.mark.long
-def test_topics_of_a_run_over_http(tmp_path: Path) -> None:
-    world = SilverSpoonWorld({"target": 0.0}, high_income=0.5, marked="indian", seed=3)
-    chosen = {"stories": 224, "names_per_group": 14, "sentiment": "judges", "topics": True}
+def test_a_planted_topic_is_found_in_a_run_over_http(tmp_path: Path) -> None:
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.5, seed=3)
+    race_of = {one.name: one.group.race for one in load_people().people}
+
+    def provider(request: ServedRequest) -> ServedReply:
+        prompt = request.messages[-1]["content"]
+        rng = np.random.default_rng(list(prompt.encode()))
+        mixture = rng.dirichlet(np.full(4, 0.4))
+        name = prompt.removeprefix("Write a short story about ").partition(",")[0]
+        if race_of[name] == "black":
+            mixture = 0.5 * mixture + 0.5 * np.eye(4)[0]
+        told = [rng.choice(WORDS[topic].split()) for topic in rng.choice(4, 20, p=mixture)]
+        return ServedReply(f"{world.answer('target', prompt)} {' '.join(told)}.")
+
+    chosen = {"stories": 256, "names_per_group": 16, "sentiment": "library", "topics": True}
     run = audited(
-        "silverspoon-narratives", world.provider, ["target"], tmp_path, options=chosen, n_judges=1
+        "silverspoon-narratives", provider, ["target"], tmp_path, options=chosen, n_judges=0
     )
+    shown = select(run.estimates, "topic_gaps", detail="shown", factor="black - other races")
+    planted = shown[shown["value"] > 0.2]
+    assert len(planted) == 1
+    assert len(set(planted["item"].iloc[0][3:].split(", ")) & set(WORDS[0].split())) == 4
     told = " ".join(run.text.split())
-    assert "topics: " in told or "no topics were looked for: fewer than 20 words" in told
+    assert "Note: Topics: " in told
+    assert "of groups are shown." in told or "of groups is shown." in told
     assert max(map(len, run.text.splitlines())) <= 80
