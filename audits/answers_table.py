@@ -118,7 +118,7 @@ class AnswersTable:
             file = parquet.ParquetFile(path)
         with file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
-                yield batch.to_pandas()
+                yield _with(names, batch.to_pandas())
 
     def frame(self, columns: Sequence[str], *, with_prompts: bool = False) -> pd.DataFrame:
         """These columns whole, and `prompt` if asked for: equal numbers where prompts are equal."""
@@ -127,7 +127,7 @@ class AnswersTable:
 
         path = self.folder / ANSWERS_FILE
         with _opened(path):
-            found: pd.DataFrame = parquet.read_table(path, columns=list(columns)).to_pandas()
+            found = _with(columns, parquet.read_table(path, columns=list(columns)).to_pandas())
         if not with_prompts:
             return found
         places: dict[bytes, int] = {}
@@ -161,8 +161,16 @@ def _rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     with _opened(path):
         file = parquet.ParquetFile(path)
     with file:
+        there = set(file.schema_arrow.names)
+        absent = {name: None for name in names if name not in there}
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
-            yield from batch.to_pylist()
+            rows = batch.to_pylist()
+            yield from ({**row, **absent} for row in rows) if absent else rows
+
+
+def _with(names: Sequence[str], found: pd.DataFrame) -> pd.DataFrame:
+    """With the columns that an audit has since, empty in a table of before."""
+    return found.assign(**{name: None for name in names if name not in found.columns})
 
 
 class HeldAnswers(AnswersTable):
@@ -202,7 +210,8 @@ class HeldAnswers(AnswersTable):
 
     def rows(self, *names: str) -> Iterator[dict[str, Any]]:
         """See `AnswersTable.rows`."""
-        yield from self._columns(names).to_pylist()
+        absent = {name: None for name in names if name not in self.table.column_names}
+        yield from ({**row, **absent} for row in self._columns(names).to_pylist())
 
     @property
     def n_rows(self) -> int:
@@ -212,11 +221,11 @@ class HeldAnswers(AnswersTable):
     def frames(self, *names: str) -> Iterator[pd.DataFrame]:
         """All rows at once."""
         if len(self.table):
-            yield self._columns(names).to_pandas()
+            yield _with(names, self._columns(names).to_pandas())
 
     def frame(self, columns: Sequence[str], *, with_prompts: bool = False) -> pd.DataFrame:
         """See `AnswersTable.frame`."""
-        found: pd.DataFrame = self._columns(columns).to_pandas()
+        found = _with(columns, self._columns(columns).to_pandas())
         return found.assign(prompt=self.table[_PROMPT].to_numpy()) if with_prompts else found
 
     def votes(self, *names: str) -> Iterator[dict[str, Any]]:
@@ -224,7 +233,9 @@ class HeldAnswers(AnswersTable):
         yield from ()
 
     def _columns(self, names: Sequence[str]) -> pa.Table:
-        return self.table.select(list(names)) if names else self.table.drop_columns([_PROMPT])
+        if not names:
+            return self.table.drop_columns([_PROMPT])
+        return self.table.select([name for name in names if name in self.table.column_names])
 
 
 _PROMPT = "_prompt"

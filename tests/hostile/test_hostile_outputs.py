@@ -100,7 +100,9 @@ def test_no_name_becomes_a_path(run: Run, calm: Run) -> None:
         sorted(str(path.relative_to(each.path)) for path in each.path.rglob("*"))
         for each in (run, calm)
     )
-    assert inside == quiet
+    # Three judgments are missing here and none there, which is drawn.
+    assert set(inside) - set(quiet) == {"figures/missing.png", "figures/missing.svg"}
+    assert set(quiet) <= set(inside)
     assert {
         path.name.partition("-")[0].partition(".")[0] for path in run.path.parent.iterdir()
     } <= {
@@ -157,7 +159,9 @@ def test_the_page_holds_no_element_and_no_handler_of_anybodys_text(run: Run, cal
     hostile, quiet = Page(text), Page((calm.path / "report.html").read_text(encoding="utf-8"))
     for tag in ("script", "style", "iframe", "object", "embed", "form", "link", "base", "img",
                 "meta", "svg"):  # fmt: skip
-        assert hostile.tags[tag] == quiet.tags[tag], tag
+        # Three judgments are missing here and none there, which is drawn.
+        drawn = 1 if tag == "svg" else 0
+        assert hostile.tags[tag] == quiet.tags[tag] + drawn, tag
     assert hostile.risky == quiet.risky == []
     assert not [c for c in text if unicodedata.category(c) == "Cc" and c not in "\n\t"]
     assert "\u202e" not in text
