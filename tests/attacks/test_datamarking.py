@@ -85,6 +85,6 @@ def test_marks_that_stop_an_attack_and_one_model_that_minds_them_are_both_found(
 def test_a_panel_that_marks_already_cannot_be_scored_both_ways(tmp_path: Path) -> None:
     with (
         Panel(personas=["historian"], ledger=tmp_path / "l", datamark=True) as panel,
-        pytest.raises(InputError, match="leave datamark off"),
+        pytest.raises(InputError, match="leave `datamark` off"),
     ):
         attack(panel=panel, try_datamark=True, out=tmp_path / "run")
