@@ -81,18 +81,18 @@ class Bias:
 
 BIASES: Final = (
     Bias(
-        "order", "probe", "asked last, less first",
+        "order", "probe", "criterion last, less first",
         "for a criterion asked last instead of first",
         "slope of turned less plain scores on places moved, from the first place to the last, by "
         "judge, response and criterion",
     ),
     Bias(
-        "one_call", "probe", "one call each, less one",
+        "one_call", "probe", "criteria apart, less together",
         "where each criterion has a call of its own",
         "composite of one call a criterion less that of one call for all, by judge and response",
     ),
     Bias(
-        "halo_calls", "probe", "halo, one call less each",
+        "halo_calls", "probe", "halo, together less apart",
         "in the correlation of criteria where one call asks for all of them",
         "mean correlation among criteria over judgments, in one call less one call each", "",
     ),
