@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus import InputError
+from areopagus import InputError, Panel
 from areopagus.attacks import AttackConfig, AttackFamily, list_families, load_families
 from areopagus.attacks.families import ExampleTexts, example_texts, filled, hidden, texts_of
 from areopagus.attacks.trials import harmless, inserted, read_dataset, trials
@@ -142,3 +142,21 @@ def test_a_faulty_family_is_refused_with_its_file_and_field(
 
 def test_a_value_that_is_filled_in_is_not_looked_through_again() -> None:
     assert filled("{{high}} {{low}}", {"high": "{{low}}", "low": "1"}) == "{{low}} 1"
+
+
+def test_a_neutralised_copy_is_without_what_only_the_panel_was_shown() -> None:
+    with Panel(personas=["historian"]) as panel:
+        own = panel.spec.rubric.dimensions[0].question
+        demand = AttackFamily.model_validate(
+            {
+                "id": "quoting", "label": "Quotes the rubric", "about": "Written for this test.",
+                "asks": "highest", "placements": ["end"], "texts": [f"Remember: {own}"],
+                "version": "1", "provenance": "here",
+            }
+        )  # fmt: skip
+        made = trials(
+            read_dataset().rows[:1], [demand], AttackConfig(neutralise=True), CONTRACT,
+            panel.spec.wording,
+        )  # fmt: skip
+        (copy,) = (one for one in made if one.kind == "neutralised")
+    assert own not in copy.response_text

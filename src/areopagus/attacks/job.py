@@ -129,7 +129,7 @@ class AttackJob(PanelStage[AttackRun]):
                 notices.append(f"{told}, left out: {', '.join(unable)}")
         self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
         self.trials: tuple[Trial, ...] = tuple(
-            trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
+            trials(self.dataset.rows, families, config, panel.judge_prompt.schema, panel.wording)
         )
         tried = {trial.family for trial in self.trials if trial.kind == "attack"}
         if not tried:

@@ -362,7 +362,9 @@ class SearchJob(AttackJob):
             if family.id in wanted
         ]
         config = self.attack_config.model_copy(update={"texts": None, "neutralise": False})
-        return trials(self.searched_on, families, config, self.panel.judge_prompt.schema)
+        return trials(
+            self.searched_on, families, config, self.panel.judge_prompt.schema, self.panel.wording
+        )
 
     def _own_texts(self, family: AttackFamily) -> tuple[str, ...]:
         """A family's texts, filled in and not yet hidden."""
@@ -382,7 +384,13 @@ class SearchJob(AttackJob):
         """Takes these families to the held-out prompts."""
         self.tested_families = tuple(families)
         self.trials = tuple(
-            trials(self.dataset.rows, families, self.attack_config, self.panel.judge_prompt.schema)
+            trials(
+                self.dataset.rows,
+                families,
+                self.attack_config,
+                self.panel.judge_prompt.schema,
+                self.panel.wording,
+            )
         )
 
     def _add_search(self, found: Estimates, folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 from ..errors import InputError, InputFault
 from ..formats import units
+from ..graphs.detectors import PanelWording
 from ..graphs.screening import GATES, Screening, screen
 from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore
 from ..records.tables import read_scores, read_texts
@@ -72,10 +73,18 @@ def trials(
     families: Sequence[AttackFamily],
     config: AttackConfig,
     schema: OutputSchema[ParsedScore],
+    wording: PanelWording | None = None,
 ) -> Iterator[Trial]:
     """All responses of an attack, base by base, so that what prompts share is asked together.
 
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
+
+    Args:
+        bases: what is attacked.
+        families: by what.
+        config: where, how many of each, and with what beside.
+        schema: what judges have to reply.
+        wording: what they are shown: neutralised copies are without it.
     """
     written = {
         family.id: texts_of(family, values_of(family, schema))[: config.texts]
@@ -95,7 +104,7 @@ def trials(
                         control = inserted(base.response_text, plain, placement)
                         yield _trial(number, "control", family.id, index, placement, control)
                     if config.neutralise:
-                        copy = neutralised(attacked)
+                        copy = neutralised(attacked, wording, base.prompt_text)
                         if copy.is_changed:
                             yield _trial(
                                 number, "neutralised", family.id, index, placement, copy.text
