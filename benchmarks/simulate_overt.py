@@ -24,16 +24,15 @@ import numpy as np
 from areopagus.aggregation.multiplicity import holm
 from areopagus.aggregation.squared_gaps import SquaredGaps, class_shares, gap_p
 from areopagus.auditing import audit
-from areopagus.audits.hidden_bias.arms import (
-    Arm,
+from areopagus.audits.hidden_bias.arms import Arm, hidden_arm
+from areopagus.audits.hidden_bias.dataset import Dataset, load_descriptors
+from areopagus.audits.hidden_bias.side_by_side import (
     GapFigures,
     _difference,
     _favours,
     _tested_gap,
     cells_of,
-    hidden_arm,
 )
-from areopagus.audits.hidden_bias.dataset import Dataset, load_descriptors
 from areopagus.records.estimates import Estimates
 from areopagus.testing import ProviderServer
 

@@ -194,8 +194,8 @@ class HiddenBias(Audit[HiddenBiasOptions]):
 
     def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
         """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
-        from .arms import estimate_arms
         from .estimates import estimate
+        from .side_by_side import estimate_arms
 
         dataset = dataset_of(options, self.language(options))
         again: set[str] = set()
@@ -299,7 +299,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             )  # fmt: skip
         open_counts = self._open(table, options, responses, again)
         if open_counts is not None:
-            from .arms import write_cells
+            from .side_by_side import write_cells
 
             write_cells(table.folder / ARMS_FILE, responses, open_counts, dataset)
 

@@ -19,10 +19,11 @@ from areopagus import InputError
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.decisions import is_shown
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
-from areopagus.audits.hidden_bias.arms import OPEN_COLUMNS, estimate_arms, gather_open
+from areopagus.audits.hidden_bias.arms import OPEN_COLUMNS, gather_open
 from areopagus.audits.hidden_bias.dataset import ConceptPair, Dataset, load_descriptors
 from areopagus.audits.hidden_bias.published import estimate_published
 from areopagus.audits.hidden_bias.responses import no_responses
+from areopagus.audits.hidden_bias.side_by_side import estimate_arms
 from areopagus.changes import compare
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
