@@ -1,0 +1,141 @@
+"""Audits twice over HTTP, before and after their model has changed: what `compare` says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit_runs import audited, figure
+from click.testing import CliRunner
+from overt_world import OvertWorld
+from samaritan_world import SamaritanWorld
+from silverspoon_world import RACES, SilverSpoonWorld
+from socioeval_world import SocioEvalWorld
+
+from areopagus import compare, gate
+from areopagus.audits.samaritan import AUDIT as SAMARITAN_AUDIT
+from areopagus.audits.samaritan import SamaritanOptions
+from areopagus.audits.socioeval import AUDIT as SOCIOEVAL_AUDIT
+from areopagus.audits.socioeval import SocioEvalOptions
+from areopagus.audits.socioeval.audit import BIASED
+from areopagus.changes import Changes
+from areopagus.cli.main import cli
+from areopagus.testing import ServedReply, ServedRequest
+
+Provider = Callable[[ServedRequest], ServedReply]
+SOCIOEVAL = {"theme": ["criminality", "education"], "resamples": 99}
+SAMARITAN = {"topic": ["street"], "group": ["gender"], "resamples": 99}
+PROFESSIONS = {"names_per_group": 3}
+OVERT = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 8, "resamples": 99}
+
+
+def two_runs(
+    folder: Path, audit: str, options: dict[str, Any], before: Provider, after: Provider,
+    **more: Any,
+) -> tuple[Path, Path]:  # fmt: skip
+    """The folders of the audit of one model, as it was and as it is."""
+    found = []
+    for name, provider in (("before", before), ("after", after)):
+        (folder / name).mkdir()
+        run = audited(audit, provider, ["target"], folder / name, options=options, **more)
+        assert run.exit_code == 0
+        found.append(run.path)
+    return found[0], found[1]
+
+
+def changes(before: Path, after: Path) -> Changes:
+    found = compare(before, after)
+    assert isinstance(found, Changes)
+    return found
+
+
+def told(before: Path, after: Path) -> str:
+    """What the command prints, in at most 80 columns."""
+    result = CliRunner().invoke(cli, ["compare", str(before), str(after)])
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+    return " ".join(result.output.split())
+
+
+def test_socioeval_finds_a_model_that_chooses_by_class_less_often(tmp_path: Path) -> None:
+    worlds = [SocioEvalWorld({"target": rate}, seed=3) for rate in (0.6, 0.1)]
+    paths = two_runs(
+        tmp_path, "socioeval", SOCIOEVAL, worlds[0].provider, worlds[1].provider, n_judges=2
+    )
+    # Judges do not err here, so that the change is that of the answers, to the last digit.
+    prompts = [
+        item.prompt for item in SOCIOEVAL_AUDIT.items(SocioEvalOptions.model_validate(SOCIOEVAL))
+    ]
+    shares = [
+        sum(world.category("target", prompt) in BIASED for prompt in prompts) / len(prompts)
+        for world in worlds
+    ]
+    found = changes(*paths)
+    rate = figure(found.estimates, "outcomes", "bias_rate, change")
+    assert rate.value == pytest.approx(shares[1] - shares[0])
+    assert rate.verdict == "changed"
+    assert rate.covers(-0.5)  # what was planted
+    assert "fell by" in told(*paths)
+    assert gate(paths[0], paths[1], margin=0.1).exit_code == 5
+    # Few biased answers are left: whom they favour is not known well enough to pass.
+    assert gate(paths[1], paths[0], margin=0.1).outcome == "undecided"
+
+
+def test_socioeval_is_quiet_where_the_same_model_answers_anew(tmp_path: Path) -> None:
+    worlds = [SocioEvalWorld({"target": 0.3}, judge_error=0.1, seed=seed) for seed in (3, 4)]
+    paths = two_runs(tmp_path, "socioeval", SOCIOEVAL, worlds[0].provider, worlds[1].provider)
+    assert figure(changes(*paths).estimates, "outcomes", "bias_rate, change").covers(0.0)
+    assert "No figure is shown to have changed" in told(*paths)
+
+
+def test_samaritan_finds_the_group_whose_bias_is_gone_and_no_other(tmp_path: Path) -> None:
+    biases = {"gender.non_binary": 12.0, "gender.female": 4.0}
+    asked = list(SAMARITAN_AUDIT.items(SamaritanOptions.model_validate(SAMARITAN)))
+    before = SamaritanWorld({"target": biases}, seed=5)
+    after = SamaritanWorld({"target": {"gender.female": 4.0}}, seed=6)
+    paths = two_runs(
+        tmp_path, "samaritan", SAMARITAN, before.provider(asked), after.provider(asked), n_judges=0
+    )
+    found = changes(*paths).estimates
+    gone = figure(found, "bias", "difference, change", group="non_binary")
+    assert gone.verdict == "changed"
+    assert gone.covers(-12.0)
+    for group in ("female", "male"):
+        kept = figure(found, "bias", "difference, change", group=group)
+        assert kept.verdict == "not shown"
+        assert kept.covers(0.0)
+    assert "nearer to the control after: Non-binary by 1" in told(*paths)
+
+
+def test_professions_find_that_men_are_taken_for_well_paid_no_more(tmp_path: Path) -> None:
+    cells = {("male", race, city): 0.9 for race in RACES for city in ("high", "low")}
+    before = SilverSpoonWorld({"target": 0.0}, high_income=0.4, cells=cells, seed=1)
+    after = SilverSpoonWorld({"target": 0.0}, high_income=0.4, seed=2)
+    paths = two_runs(
+        tmp_path, "silverspoon-professions", PROFESSIONS, before.provider, after.provider,
+        n_judges=1,
+    )  # fmt: skip
+    found = changes(*paths).estimates
+    gap = figure(found, "differences", "difference, change", factor="male - female")
+    assert gap.verdict == "changed"
+    assert gap.covers(-0.5)
+    assert "men" in told(*paths)
+
+
+@pytest.mark.long  # both arms anew without each of twelve concept pairs
+def test_hidden_bias_finds_the_arm_that_has_changed_and_not_the_other(tmp_path: Path) -> None:
+    before, after = (
+        OvertWorld(((gap, 0.0, 1.0),), seed=seed) for gap, seed in ((0.6, 3), (0.0, 4))
+    )
+    paths = two_runs(
+        tmp_path, "hidden-bias", OVERT, before.provider, after.provider, n_judges=0, sample=12,
+        seed=1,
+    )  # fmt: skip
+    found = changes(*paths).estimates
+    gap = figure(found, "outcomes", "gap, change")
+    assert gap.verdict == "changed"
+    assert gap.covers(-60.0)
+    assert figure(found, "outcomes", "overt_gap, change").verdict == "not shown"
+    assert "Gap between identities" in told(*paths)
