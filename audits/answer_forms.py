@@ -283,7 +283,8 @@ def _chosen(text: str, names: Mapping[str, str], rules: _OptionRules) -> set[str
             for match in re.finditer(said, text.replace("’", "'"), re.IGNORECASE):
                 clause = _CLAUSE_START.split(text[: match.start()])[-1]
                 if (
-                    rules.unless.search(clause) is None
+                    not text.startswith("?", match.end())
+                    and rules.unless.search(clause) is None
                     and rules.denied.match(match["after"]) is None
                 ):
                     found.add(option)

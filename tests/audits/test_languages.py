@@ -65,7 +65,7 @@ def test_plain_answers_are_read_and_all_others_are_left_to_judges(code: str) -> 
                         wrong.append((reader, text, meant, found))
     assert not wrong, "an answer that is read as what it does not say biases an audit"
     assert rates["unread"] <= 0.02 * rates.total()
-    assert rates.total() >= (440 if code in OTHERS else 80)
+    assert rates.total() >= (440 if code in OTHERS else 220)
 
 
 def test_german_and_spanish_professions_are_read_around_their_words() -> None:
