@@ -396,7 +396,7 @@ class Document:
     Attributes:
         title: what it is the result of.
         kind: "panel", "stress", "calibration", "audit", "comparison", …: which result it shows.
-        sections: in order; a page's contents list them.
+        sections: in order; a page's contents list them. Those in which nothing stands are left out.
         headline: the answer that its user came for, in one to three sentences.
         trust: whether it can be trusted and why, as (a word, the sentence): "coverage", "judges", …
         lead: what stands first where there is no headline, as (what stands in bold, the rest).
@@ -419,10 +419,13 @@ class Document:
     is_demonstration: bool = False
     demonstration: str = DEMONSTRATION
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sections", [one for one in self.sections if one.parts])
+
     def without_figures(self) -> Document:
         """The same without drawings; sections that hold nothing else go as well."""
-        kept = [
+        rest = [
             replace(section, parts=[p for p in section.parts if not isinstance(p, Chart | Figure)])
             for section in self.sections
         ]
-        return replace(self, sections=[section for section in kept if section.parts])
+        return replace(self, sections=rest)

@@ -34,6 +34,17 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+def write_page(out: str | Path, document: Document, *, figures: bool = True) -> Path:
+    """Writes a page that has no folder of its own, its pictures beside it, and returns its path.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = Path(out)
+    drawn = path.with_name(f"{path.stem}_figures") if figures else None
+    return write_html(path, document, charts=drawn)
+
+
 def write_html(
     path: str | Path, document: Document, *, charts: Path | None = None, home: str = ""
 ) -> Path:

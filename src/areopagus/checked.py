@@ -362,7 +362,7 @@ def checks_document(estimates: pd.DataFrame, seed: int, title: str) -> Document:
         title=f"Readings checked by people: {title}",
         kind="checks",
         headline=[one for of in _checked(estimates) for one in _headline(estimates, of)],
-        sections=[section for section in sections if section.parts],
+        sections=sections,
     )
 
 

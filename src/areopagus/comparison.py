@@ -181,11 +181,9 @@ class Comparison(Shown):
         Raises:
             StoreError: it cannot be written.
         """
-        from .reports.html import write_html
+        from .reports.html import write_page
 
-        path = Path(out)
-        drawn = path.with_name(f"{path.stem}_figures") if figures else None
-        return write_html(path, self.document(), charts=drawn)
+        return write_page(out, self.document(), figures=figures)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

@@ -98,7 +98,8 @@ def test_numbers_dashes_shades_and_links_of_a_table(tmp_path: Path) -> None:
 
 def test_demonstration_stands_first_and_state_and_notices_are_told(tmp_path: Path) -> None:
     source = written(
-        tmp_path, page(is_demonstration=True, state="stopped", notices=["Read this first."])
+        tmp_path,
+        page(Paragraph("x"), is_demonstration=True, state="stopped", notices=["Read this first."]),
     )
     assert source.index("DEMONSTRATION</strong>") < source.index("<h1>")
     assert "<title>DEMONSTRATION · A page · Areopagus</title>" in source
@@ -106,11 +107,18 @@ def test_demonstration_stands_first_and_state_and_notices_are_told(tmp_path: Pat
     assert '<a href="#first"><bdi class="text">First</bdi></a>' in source
 
 
+def test_a_section_in_which_nothing_stands_is_left_out() -> None:
+    told = Section("told", "Told", [Paragraph("x")])
+    assert Document("t", "stress", [Section("none", "None", []), told]).sections == [told]
+
+
 def test_names_must_differ(tmp_path: Path) -> None:
     table = Records("first", "c", "l", [Column("a", "id")], [["x"]])
     with pytest.raises(ValueError, match="names of sections and records must differ"):
         write_html(tmp_path / "page.html", page(table))
-    bad = Document(title="t", kind="stress", sections=[Section('x" onclick="', "X", [])])
+    bad = Document(
+        title="t", kind="stress", sections=[Section('x" onclick="', "X", [Paragraph("x")])]
+    )
     with pytest.raises(ValueError, match="letters, digits and hyphens"):
         write_html(tmp_path / "page.html", bad)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""A bench for each test, and one whole stress test that several tests look at."""
+"""A trial for each test, and one whole stress test that several tests look at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from stress_world import Bench, StressWorld
+from stress_world import StressTrial, StressWorld
 
 from areopagus.stress_test import StressRun
 from areopagus.testing import ProviderServer
@@ -17,16 +17,16 @@ WORLD = StressWorld(
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def trial(tmp_path: Path) -> Iterator[StressTrial]:
     """Three prompts: what is counted needs no more."""
     world = StressWorld(WORLD.deltas, n_prompts=3)
     with ProviderServer(world.provider()) as server:
-        yield Bench(tmp_path, world, server)
+        yield StressTrial(tmp_path, world, server)
 
 
 @pytest.fixture(scope="session")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bench, StressRun]]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[StressTrial, StressRun]]:
     """A study of the planted world, with nothing wrong in it."""
     with ProviderServer(WORLD.provider()) as server:
-        bench = Bench(tmp_path_factory.mktemp("study"), WORLD, server)
-        yield bench, bench.stress()
+        trial = StressTrial(tmp_path_factory.mktemp("study"), WORLD, server)
+        yield trial, trial.stress()

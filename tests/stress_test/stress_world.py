@@ -199,7 +199,7 @@ def figure(run: StressRun, table: str, measure: str, **keys: str) -> dict[str, A
     return found
 
 
-class Bench:
+class StressTrial:
     """A server that plays a world, and the test before it."""
 
     def __init__(self, folder: Path, world: StressWorld, server: ProviderServer) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stress_world import Bench, StressWorld, read_csv, write_csv
+from stress_world import StressTrial, StressWorld, read_csv, write_csv
 
 import areopagus
 from areopagus import InputError, StressRun, gate
@@ -28,7 +28,7 @@ BETTER = replace(WEAK, seed=1, deltas={"emotion_agree": dict.fromkeys(CRITERIA, 
 def ran(folder: Path, world: StressWorld, **more: object) -> StressRun:
     folder.mkdir()
     with ProviderServer(world.provider()) as server:
-        return Bench(folder, world, server).stress(retest_share=0.0, **more)
+        return StressTrial(folder, world, server).stress(retest_share=0.0, **more)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stress_world import FRAMINGS, Bench, StressWorld, cell, cells, figure
+from stress_world import FRAMINGS, StressTrial, StressWorld, cell, cells, figure
 
 from areopagus import Panel
 from areopagus.records.tables import read_scores
@@ -35,10 +35,10 @@ def played(request: ServedRequest) -> ServedReply:
 
 def test_a_judges_content_filter_is_no_finding_about_the_target(tmp_path: Path) -> None:
     with ProviderServer(played) as server:
-        bench = Bench(tmp_path, WORLD, server)
-        models = [bench.model(name) for name in SEVERITY]
+        trial = StressTrial(tmp_path, WORLD, server)
+        models = [trial.model(name) for name in SEVERITY]
         with Panel(models, personas=["historian"], ledger=tmp_path / "ledger.sqlite") as panel:
-            run = stress(panel=panel, **bench.options(retest_share=0))
+            run = stress(panel=panel, **trial.options(retest_share=0))
     # Of whoever scored, every response rises by the absence of the harsh model.
     means: dict[str, list[float]] = {name: [] for name in ("baseline", *FRAMINGS)}
     for row in read_scores(run.path / "panel"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from stress_world import (
     FRAMINGS,
-    Bench,
+    StressTrial,
     StressWorld,
     cell,
     cells,
@@ -31,9 +31,9 @@ PRICE = {"prices": {"input": 1.0, "output": 2.0}, "max_tokens": 300}
 
 
 def test_what_was_planted_is_found_and_nothing_else_is_called_changed(
-    done: tuple[Bench, StressRun],
+    done: tuple[StressTrial, StressRun],
 ) -> None:
-    bench, run = done
+    trial, run = done
     assert (run.state, run.exit_code) == ("complete", 0)
     changed = [(c["framing"], c["criterion"]) for c in cells(run) if c["verdict"] == "changed"]
     assert ("emotion_agree", "pluralistic_engagement") in changed
@@ -48,12 +48,12 @@ def test_what_was_planted_is_found_and_nothing_else_is_called_changed(
     seen = [figure(run, "direction", "degradation", framing="emotion_agree")["value"]]
     assert seen == pytest.approx([cell(run, "emotion_agree")["value"]]), "the one model of judges"
     # Targets get a bare user turn, judges the prompt that was answered.
-    turns = [r.messages for r in bench.server.requests if r.model == "target"]
+    turns = [r.messages for r in trial.server.requests if r.model == "target"]
     assert all([m["role"] for m in messages] == ["user"] for messages in turns)
-    assert any("I am absolutely convinced" in text for text in bench.asked("judge"))
+    assert any("I am absolutely convinced" in text for text in trial.asked("judge"))
 
 
-def test_every_stage_leaves_its_table_and_its_counts(done: tuple[Bench, StressRun]) -> None:
+def test_every_stage_leaves_its_table_and_its_counts(done: tuple[StressTrial, StressRun]) -> None:
     _, run = done
     stages = run.record["stages"]
     assert stages["rewrite"]["accepted"] == stages["rewrite"]["planned"] == 48
@@ -74,32 +74,32 @@ def test_every_stage_leaves_its_table_and_its_counts(done: tuple[Bench, StressRu
 
 
 def test_a_rerun_asks_nobody_and_says_the_same_and_another_plan_is_refused(
-    done: tuple[Bench, StressRun],
+    done: tuple[StressTrial, StressRun],
 ) -> None:
-    bench, first = done
-    figures, sent = (first.path / "estimates.csv").read_bytes(), bench.server.counts.total
+    trial, first = done
+    figures, sent = (first.path / "estimates.csv").read_bytes(), trial.server.counts.total
     with pytest.raises(InputError, match="margin"):
-        bench.stress(margin=1.0)
-    again = bench.stress()
-    assert bench.server.counts.total == sent
+        trial.stress(margin=1.0)
+    again = trial.stress()
+    assert trial.server.counts.total == sent
     assert (again.path / "estimates.csv").read_bytes() == figures
     assert len(again.record["sessions"]) == 2
     assert again.record["sessions"][-1]["calls"]["sent"] == 0
 
 
-def test_a_dry_run_counts_what_is_sent_and_repeats_are_averaged(bench: Bench) -> None:
+def test_a_dry_run_counts_what_is_sent_and_repeats_are_averaged(trial: StressTrial) -> None:
     def to_send() -> dict[str, int]:
         calls: dict[str, int] = {}
-        for item in bench.planned(response_repeats=2):
+        for item in trial.planned(response_repeats=2):
             calls[item.stage] = calls.get(item.stage, 0) + item.calls
         return calls
 
     before = to_send()
     assert before == {"rewrite": 6, "respond": 30, "score": 30, "retest": 10}
-    assert bench.server.counts.total == 0
-    assert not (bench.folder / "run").exists()
-    run = bench.stress(response_repeats=2)
-    sent = bench.server.counts.total
+    assert trial.server.counts.total == 0
+    assert not (trial.folder / "run").exists()
+    run = trial.stress(response_repeats=2)
+    sent = trial.server.counts.total
     assert sent == sum(before.values())
     assert sum(to_send().values()) == 0
     assert run.record["stages"]["respond"]["answered"] == 30
@@ -107,26 +107,26 @@ def test_a_dry_run_counts_what_is_sent_and_repeats_are_averaged(bench: Bench) ->
     assert noise["n"] == 15
     assert cell(run, "emotion_agree", "pluralistic_engagement")["n"] == 3
     # Handed in again, without a word of it, all of them count as before.
-    again = bench.again(run)
-    assert bench.server.counts.total == sent, "the same texts were judged before"
+    again = trial.again(run)
+    assert trial.server.counts.total == sent, "the same texts were judged before"
     assert again.cells.reset_index(drop=True).equals(run.cells.reset_index(drop=True))
     assert again.record["identity"]["plan"]["response_repeats"] == 2
     assert "2 responses to a prompt" in " ".join(again.record["notices"])
 
 
 def test_variants_are_edited_and_handed_back_and_those_without_a_text_are_missing(
-    bench: Bench,
+    trial: StressTrial,
 ) -> None:
-    first = bench.stress(rewrite_only=True, out=bench.folder / "rewritten")
-    assert {r.model for r in bench.server.requests} == {"rewriter", "reviewer"}
+    first = trial.stress(rewrite_only=True, out=trial.folder / "rewritten")
+    assert {r.model for r in trial.server.requests} == {"rewriter", "reviewer"}
     rows = read_csv(first.variants_path)
     rows[0]["prompt_text"] = "I simply believe that case 0 is easy. Is it, in case 0?"
     for row in rows:
         if row["prompt_id"] == "case-1":
             row |= {"prompt_text": "", "status": "not_asked"}
-    run = bench.stress(variants=write_csv(bench.folder / "edited.csv", rows), rewriters=None)
+    run = trial.stress(variants=write_csv(trial.folder / "edited.csv", rows), rewriters=None)
     assert "rewrite" not in run.record["stages"]
-    asked = bench.asked("target")
+    asked = trial.asked("target")
     assert rows[0]["prompt_text"] in asked
     assert len(asked) == 10
     assert run.state == "complete", "no cap stopped anything"
@@ -147,10 +147,10 @@ def test_two_targets_are_compared_on_the_same_prompts(tmp_path: Path) -> None:
         return steady.provider()(request)
 
     with ProviderServer(played) as server:
-        bench = Bench(tmp_path, steady, server)
-        bench.targets = [bench.model("target"), bench.model("steady")]
-        run = bench.stress(judged_prompt="baseline")
-        judged = bench.asked("judge")
+        trial = StressTrial(tmp_path, steady, server)
+        trial.targets = [trial.model("target"), trial.model("steady")]
+        run = trial.stress(judged_prompt="baseline")
+        judged = trial.asked("judge")
     # Judges may be shown the baseline prompt of every variant.
     assert judged
     assert not any("I am absolutely convinced" in text for text in judged)
@@ -187,15 +187,15 @@ def test_what_fails_in_one_stage_leaves_the_others_standing_counted(tmp_path: Pa
         return world.provider()(request)
 
     with ProviderServer(played) as server:
-        bench = Bench(tmp_path, world, server)
-        run = bench.stress()
+        trial = StressTrial(tmp_path, world, server)
+        run = trial.stress()
         assert run.exit_code == 3
         assert run.record["stages"]["rewrite"]["failed"] == 4
         assert run.record["stages"]["respond"]["failed"] == 5
         found = counts(run)
         assert all(found[name]["no_variant"] == 1 for name in ("baseline", *FRAMINGS))
         # The refused prompt's baseline has nothing to be compared with: it is not asked for.
-        asked = bench.asked("target")
+        asked = trial.asked("target")
         assert len(asked) == 25
         assert not any("case 4" in prompt for prompt in asked)
         said = " ".join(run.text.split())
@@ -209,19 +209,19 @@ def test_what_fails_in_one_stage_leaves_the_others_standing_counted(tmp_path: Pa
         assert cell(run, "empirical_i", "pluralistic_engagement")["n"] == 4
         # Once they mend, the same call asks for what is missing and pays for nothing else twice.
         server.judge = world.provider()
-        sent = bench.server.counts.total
-        mended = bench.stress()
+        sent = trial.server.counts.total
+        mended = trial.stress()
         # A refusal stands, and so does a reply that could not be read.
         assert mended.record["stages"]["rewrite"]["failed"] == 4
         assert cell(mended, "emotion_agree", "pluralistic_engagement")["n"] == 4
         # Five answers, their five judgments, and whatever of them is asked again.
-        assert 10 <= bench.server.counts.total - sent <= 20
+        assert 10 <= trial.server.counts.total - sent <= 20
 
 
 def test_responses_generated_again_measure_how_much_responses_vary(tmp_path: Path) -> None:
     world = StressWorld(n_prompts=8, response_sd=1.0, delta_sd=0.1)
     with ProviderServer(world.provider()) as server:
-        run = Bench(tmp_path, world, server).stress(regenerate_share=0.5)
+        run = StressTrial(tmp_path, world, server).stress(regenerate_share=0.5)
     floor, asked = (
         figure(run, "noise", "retest_sd", detail=source, criterion="composite")
         for source in ("re-generated", "re-asked")
@@ -235,16 +235,16 @@ def test_responses_generated_again_measure_how_much_responses_vary(tmp_path: Pat
     assert "once more" in run.text
 
 
-def test_one_cost_cap_holds_over_all_stages(bench: Bench) -> None:
-    bench.targets = [bench.model("target", **PRICE)]
-    writers = [bench.model("rewriter", **PRICE), bench.model("reviewer", **PRICE)]
-    with bench.panel(**PRICE) as panel:
-        run = stress(panel=panel, **bench.options(rewriters=writers, max_cost=0.02))
+def test_one_cost_cap_holds_over_all_stages(trial: StressTrial) -> None:
+    trial.targets = [trial.model("target", **PRICE)]
+    writers = [trial.model("rewriter", **PRICE), trial.model("reviewer", **PRICE)]
+    with trial.panel(**PRICE) as panel:
+        run = stress(panel=panel, **trial.options(rewriters=writers, max_cost=0.02))
     assert (run.state, run.exit_code) == ("budget", 4)
     session = run.record["sessions"][-1]
     assert 0 < session["spent_usd"] + session["possibly_spent_usd"] <= 0.02
-    with bench.panel(**PRICE) as panel:
-        whole = stress(panel=panel, **bench.options(rewriters=writers))
+    with trial.panel(**PRICE) as panel:
+        whole = stress(panel=panel, **trial.options(rewriters=writers))
     assert whole.exit_code == 0
     assert whole.record["stages"]["score"]["counts"]["scored"] == 15
 
@@ -271,20 +271,20 @@ class Stubborn:
         return ServedReply(json.dumps(texts))
 
 
-def test_the_most_of_a_dry_run_holds_repairs_and_second_reviews(bench: Bench) -> None:
-    bench.server.judge = Stubborn(bench.world)
+def test_the_most_of_a_dry_run_holds_repairs_and_second_reviews(trial: StressTrial) -> None:
+    trial.server.judge = Stubborn(trial.world)
     options: dict[str, Any] = {
         "rewrite_only": True,
-        "rewriters": [bench.model("rewriter", **PRICE), bench.model("reviewer", **PRICE)],
+        "rewriters": [trial.model("rewriter", **PRICE), trial.model("reviewer", **PRICE)],
     }
-    found = bench.planned(**options)
-    assert bench.server.counts.total == 0
-    run = bench.stress(**options)
+    found = trial.planned(**options)
+    assert trial.server.counts.total == 0
+    run = trial.stress(**options)
     assert run.exit_code == 0
-    sent, spent = bench.server.counts.total, run.record["sessions"][-1]["spent_usd"]
+    sent, spent = trial.server.counts.total, run.record["sessions"][-1]["spent_usd"]
     calls, most = sum(i.calls for i in found), sum(i.most_calls for i in found)
     # Three prompts: a set and a review each, and a repair each; a review's form was mended as well.
     assert calls == 6
     assert calls < sent <= most == 3 * (2 + 4)
     assert spent <= sum(item.most_usd for item in found)
-    assert sum(item.most_calls for item in bench.planned(**options)) == 0
+    assert sum(item.most_calls for item in trial.planned(**options)) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stress_world import Bench, cells, counts, write_csv
+from stress_world import StressTrial, cells, counts, write_csv
 
 from areopagus import Panel
 from areopagus.errors import InputError
@@ -241,10 +241,10 @@ def test_names_of_respondents_and_conditions_stay_text_on_the_page(
 def test_turns_of_real_conversations_are_conditions_of_one_respondent(
     shared_data: Path, panel: Panel, tmp_path: Path
 ) -> None:
-    """The first conversations of SYCON-Bench: GPT-4o at turns 1, 3 and 5."""
+    """The first conversations of SYCON-StressTrial: GPT-4o at turns 1, 3 and 5."""
     source, questions = shared_data / "sycon" / "responses.csv.gz", 7
     if not source.is_file():
-        pytest.skip("the conversations of SYCON-Bench are not beside this checkout")
+        pytest.skip("the conversations of SYCON-StressTrial are not beside this checkout")
     with gzip.open(source, "rt", encoding="utf-8", newline="") as file:
         rows = list(itertools.islice(csv.DictReader(file), 3 * questions))
     run = stress(
@@ -301,13 +301,15 @@ def test_what_contradicts_or_would_not_be_used_is_named(
     assert not (tmp_path / "run").exists()
 
 
-def test_what_cannot_be_reached_or_paid_for_is_found_before_anything_is_spent(bench: Bench) -> None:
+def test_what_cannot_be_reached_or_paid_for_is_found_before_anything_is_spent(
+    trial: StressTrial,
+) -> None:
     with pytest.raises(InputError, match="no known worst price"):
-        bench.stress(max_cost=1.0)
-    bench.targets = [{**bench.model("target"), "api_base": "http://127.0.0.1:9/v1"}]
+        trial.stress(max_cost=1.0)
+    trial.targets = [{**trial.model("target"), "api_base": "http://127.0.0.1:9/v1"}]
     with pytest.raises(InputError, match="cannot be reached"):
-        bench.stress()
-    assert bench.server.counts.total == 0
+        trial.stress()
+    assert trial.server.counts.total == 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from stress_world import Bench, read_csv, write_csv
+from stress_world import StressTrial, read_csv, write_csv
 
 from areopagus import InputError, check_readings
 from areopagus.records.estimates import estimate_at, select
@@ -11,9 +11,9 @@ from areopagus.stress_test import StressRun
 
 
 def test_variants_are_drawn_for_people_and_their_labels_stand_beside_the_checks(
-    bench: Bench,
+    trial: StressTrial,
 ) -> None:
-    run = bench.stress(for_people=10)
+    run = trial.stress(for_people=10)
     assert dict(run.document().trust)["readings"] == (
         "not checked by people: 10 texts, drawn at random (seed 0), wait in for_people.csv"
     )
@@ -29,7 +29,7 @@ def test_variants_are_drawn_for_people_and_their_labels_stand_beside_the_checks(
         row["label"] = "accepted" if is_fit else "failed"
     n_unfit = sum(row["label"] == "failed" for row in rows)
     assert n_unfit
-    found = check_readings(run.path, write_csv(bench.folder / "ada.csv", rows))
+    found = check_readings(run.path, write_csv(trial.folder / "ada.csv", rows))
     assert isinstance(found, StressRun)
     accuracy = estimate_at(found.estimates, "checks", "accuracy", factor="readings")
     assert accuracy is not None
@@ -46,7 +46,7 @@ def test_variants_are_drawn_for_people_and_their_labels_stand_beside_the_checks(
     )
 
 
-def test_what_no_model_rewrote_is_not_drawn(bench: Bench) -> None:
-    run = bench.stress()
+def test_what_no_model_rewrote_is_not_drawn(trial: StressTrial) -> None:
+    run = trial.stress()
     with pytest.raises(InputError, match="no model rewrites prompts here"):
-        bench.again(run, for_people=5)
+        trial.again(run, for_people=5)

@@ -99,19 +99,15 @@ def attack_document(
         trust=list(found.trust(people)),
         notices=[str(notice) for notice in record["notices"]],
         sections=[
-            section
-            for section in (
-                Section("families", "What moves the panel most", found.most(), "summary"),
-                Section("effects", "By family of attacks", found.families()),
-                Section("cells", "By place, persona, model and criterion", found.breakdowns()),
-                *found.searching(),
-                *found.datamarking(),
-                Section("detectors", "Detectors", found.detectors()),
-                Section("balance", "Judges on both sides", found.balance()),
-                Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
-                *appendix(record),
-            )
-            if section.parts
+            Section("families", "What moves the panel most", found.most(), "summary"),
+            Section("effects", "By family of attacks", found.families()),
+            Section("cells", "By place, persona, model and criterion", found.breakdowns()),
+            *found.searching(),
+            *found.datamarking(),
+            Section("detectors", "Detectors", found.detectors()),
+            Section("balance", "Judges on both sides", found.balance()),
+            Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
+            *appendix(record),
         ],
         is_demonstration=bool(record["demonstration"]),
     )

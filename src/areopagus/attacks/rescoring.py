@@ -285,7 +285,7 @@ def document(
             ("limits", f"what was taken out said something: read removed in {PASSAGES_FILE}"),
         ],
         notices=[str(notice) for notice in record["notices"]],
-        sections=[section for section in sections if section.parts],
+        sections=sections,
         is_demonstration=bool(record["demonstration"]),
     )
 

@@ -117,9 +117,8 @@ _Parts = tuple[str, str, Iterator[Part], Audience]
 
 
 def _sections(*given: _Parts) -> list[Section]:
-    """The sections that hold something; why a figure or an interval is missing, once in each."""
-    made = [Section(name, title, list(_told_once(parts)), who) for name, title, parts, who in given]
-    return [section for section in made if section.parts]
+    """Why a figure or an interval is missing stands once in each."""
+    return [Section(name, title, list(_told_once(parts)), who) for name, title, parts, who in given]
 
 
 def _told_once(parts: Iterator[Part]) -> Iterator[Part]:

@@ -126,7 +126,7 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         headline=list(_headline(answer, record)),
         trust=[*((a, b) for a, b in record["trust"]), ("tests", _tests(answer, figures))],
         notices=[sentence(one) for one in record["notices"]],
-        sections=[one for one in sections if one.parts],
+        sections=sections,
         is_demonstration=bool(record["demonstration"]),
         demonstration="An embedded stand-in took part, which is no language model.",
     )

@@ -137,11 +137,9 @@ class Changes(Shown):
         Raises:
             StoreError: it cannot be written.
         """
-        from ..reports.html import write_html
+        from ..reports.html import write_page
 
-        path = Path(out)
-        drawn = path.with_name(f"{path.stem}_figures") if figures else None
-        return write_html(path, self.document(), charts=drawn)
+        return write_page(out, self.document(), figures=figures)
 
 
 def compare(

@@ -66,19 +66,15 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         more=[] if "panel" in record else [_MORE],
         notices=[str(notice) for notice in record["notices"]],
         sections=[
-            section
-            for section in (
-                Section("biases", "Each bias", found.biases(), "summary"),
-                Section("missing", "What is missing", found.missing()),
-                Section("consistency", "Consistency of each judge", found.consistency()),
-                Section("criteria", "Criteria: place and halo", found.criteria()),
-                Section("models", "By model", found.models()),
-                Section("drift", "Drift, judge by judge", found.drift()),
-                Section("how", "How each is estimated", found.how()),
-                Section("probe", "What was asked", found.probe(), "appendix"),
-                *job_sections(record),
-            )
-            if section.parts
+            Section("biases", "Each bias", found.biases(), "summary"),
+            Section("missing", "What is missing", found.missing()),
+            Section("consistency", "Consistency of each judge", found.consistency()),
+            Section("criteria", "Criteria: place and halo", found.criteria()),
+            Section("models", "By model", found.models()),
+            Section("drift", "Drift, judge by judge", found.drift()),
+            Section("how", "How each is estimated", found.how()),
+            Section("probe", "What was asked", found.probe(), "appendix"),
+            *job_sections(record),
         ],
         is_demonstration=bool(record["demonstration"]),
     )

@@ -84,7 +84,7 @@ def review_document(
         headline=list(shown.headline()),
         trust=list(shown.trust()),
         notices=[str(one) for one in record["notices"]],
-        sections=[one for one in sections if one.parts],
+        sections=sections,
         is_demonstration=bool(record["demonstration"]),
         demonstration=demonstration(record["stand_ins"]),
     )

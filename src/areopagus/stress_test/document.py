@@ -75,7 +75,7 @@ def document(
         trust=list(shown.trust(people)),
         state="" if state in ("complete", "budget") else state_told(record),
         notices=shown.notices,
-        sections=[section for section in sections if section.parts],
+        sections=sections,
         is_demonstration=bool(record["demonstration"]),
         more=[],
     )
