@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "judges": ("judges", "judges", "Say how a run's judges behave: their own biases."),
-    "compare": ("compare", "compare", "Say who scores higher and by how much."),
+    "compare": ("compare", "compare", "Say who scores higher, or what changed between runs."),
     "gate": ("compare", "gate", "Fail when a run is worse than an earlier one."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
     "rubrics": ("personas", "rubrics", "List, show, start and check rubric files."),
