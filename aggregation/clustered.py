@@ -66,7 +66,8 @@ def cluster_mean(
         unit: what a cluster is.
 
     Returns:
-        n is the number of clusters; no limits with fewer than six; nan without any.
+        n is the number of clusters; no limits with fewer than six, or where all have one value;
+        nan without any.
 
     Raises:
         ValueError: different lengths.
@@ -75,6 +76,8 @@ def cluster_mean(
     if found.reason is not None:
         return _refused(found, "t", level, unit)
     error = math.sqrt(found.variance)
+    if _is_still(found):
+        return replace(_refused(found, "t", level, unit), reason=_still(unit), se=error)
     reach = float(special.stdtrit(found.clusters - 1, (1 + level) / 2)) * error
     return Estimate(
         found.value, found.value - reach, found.value + reach, found.clusters, unit, "t", level,
@@ -138,6 +141,8 @@ def skewed_cluster_mean(
     found = _ratio(sums, sizes, unit)
     if found.reason is not None:
         return _refused(found, "t without its skewness", level, unit)
+    if _is_still(found):
+        return replace(_refused(found, "t without its skewness", level, unit), reason=_still(unit))
     rests = found.rests
     square = float(rests @ rests)
     x, n = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
@@ -320,6 +325,15 @@ def _ratio(sums: npt.ArrayLike, sizes: npt.ArrayLike, unit: str) -> _Ratio:
     elif x.size < MIN_UNITS:
         reason = f"an interval needs {MIN_UNITS} {unit}s, there are {x.size}"
     return _Ratio(value, int(x.size), size, x - value * n, reason)
+
+
+def _is_still(found: _Ratio) -> bool:
+    """Whether all clusters have one value: then nothing shows how far another may be from it."""
+    return math.sqrt(found.variance) <= 1e-12 * max(abs(found.value), 1e-3)
+
+
+def _still(unit: str) -> str:
+    return f"the statistic does not vary over {unit}s"
 
 
 def _refused(found: _Ratio, method: str, level: float, unit: str) -> Estimate:

@@ -62,7 +62,8 @@ def crossed_mean(
 
     Returns:
         n is the number of clusters of the first way. No limits with fewer than six clusters of
-        any way; nan without a value.
+        any way, or where all values are the same: p is then 2 / 2^(df + 1), that of exact sign
+        flips. nan without a value.
 
     Raises:
         ValueError: different lengths, or no way.
@@ -78,7 +79,10 @@ def crossed_mean(
         return replace(plain, reason=found.reason)
     error = math.sqrt(found.variance)
     if error <= _NO_SPREAD * max(abs(found.value), 1e-3):
-        return replace(plain, reason=f"the values do not vary over {unit}s", se=error)
+        # All clusters of the way that has the fewest turned or not: two of 2^G show as much.
+        p = min(1.0, 2.0 ** -int(found.degrees)) if found.value else 1.0
+        reason = f"the values do not vary over {unit}s"
+        return replace(plain, reason=reason, se=error, p=p, p_method="sign flips, exact")
     reach = float(special.stdtrit(found.degrees, (1 + level) / 2)) * error
     p = 2 * float(special.stdtr(found.degrees, -abs(found.value) / error))
     return replace(

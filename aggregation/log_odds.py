@@ -155,7 +155,9 @@ def word_contrasts(
         resamples += len(some)
     if not resamples:
         raise ValueError("no relabelling is given")
+    p, adjusted = (reached + 1) / (resamples + 1), (passed + 1) / (resamples + 1)
+    p[~is_there] = adjusted[~is_there] = np.nan
     return WordContrasts(
-        here.astype(np.int64), (counts - here).astype(np.int64), delta, error,
-        (reached + 1) / (resamples + 1), (passed + 1) / (resamples + 1), resamples,
+        here.astype(np.int64), (counts - here).astype(np.int64), delta, error, p, adjusted,
+        resamples,
     )  # fmt: skip

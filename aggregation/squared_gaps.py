@@ -236,7 +236,8 @@ def _densities(gaps: SquaredGaps, knots: Floats) -> Floats:
     # Far from where the gap can be, the numbers run out; a gap beyond all knots is at the last.
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     logs[~np.isfinite(logs).any(axis=1), -1] = 0.0
-    found: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+    # Not 0, which no mass held to a class could answer for: a likelihood must stay a number.
+    found: Floats = np.maximum(np.exp(logs - logs.max(axis=1, keepdims=True)), 1e-100)
     return found
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from ..aggregation.paired_change import Term
 from .contrasts import cells_of, less_reference, over_wordings, prepare, values_of
 from .definition import Change, Contrast, Definition, Outcome
-from .estimate import CROSS
+from .estimate import CROSS, tells_apart
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[str, str, frozenset[tuple[str, str]]]
@@ -105,8 +105,9 @@ def _parts(
 def _changed(change: Change, answers: pd.DataFrame, at: Mapping[str, int]) -> tuple[Term, ...]:
     """Questions whose answer changes, and questions that were answered both ways."""
     first = answers[answers["repeat"] == 0]
-    first = first.drop_duplicates([*change.within, change.across], keep="last")
-    groups = first.groupby(list(change.within), sort=False)
+    if not tells_apart(change, first):
+        first = first.iloc[:0]
+    groups = first.groupby(list(change.within), sort=False, dropna=False)
     whole = groups[change.of].agg(["size", "count", "nunique"]).assign(unit=groups["_unit"].first())
     whole = whole[(whole["size"] == 2) & (whole["count"] == 2)]
     is_other = np.asarray((whole["nunique"] == 2).to_numpy(), dtype=np.float64)

@@ -244,8 +244,10 @@ def bounds(outcome: Outcome, values: Floats, statuses: pd.Series) -> tuple[Estim
 
 def changes(change: Change, rows: pd.DataFrame) -> Estimate:
     """The share of questions whose answer changes with `across`, in the first asking."""
-    answers = _first_asked(change, rows)
-    by_question = answers.groupby(list(change.within), sort=False)[change.of]
+    answers = rows[rows["repeat"] == 0]
+    if not tells_apart(change, answers):
+        return undefined(_alike(change), unit=change.unit, method="share")
+    by_question = answers.groupby(list(change.within), sort=False, dropna=False)[change.of]
     whole = by_question.agg(["size", "count", "nunique"])
     whole = whole[whole["size"] == 2]
     if whole.empty:
@@ -261,7 +263,9 @@ def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estim
     In the first asking, over questions with an answer in both, the definition's unit being what is
     independent.
     """
-    answers = _first_asked(change, rows)
+    answers = rows[rows["repeat"] == 0]
+    if not tells_apart(change, answers):
+        return undefined(_alike(change), unit=unit, method="difference of shares")
     known = answers[answers[change.of].notna()]
     wide = known.assign(_is=known[change.of].astype("string").isin(change.lean).astype(float))
     wide = wide.pivot_table(
@@ -276,9 +280,14 @@ def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estim
     return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
 
 
-def _first_asked(change: Change, rows: pd.DataFrame) -> pd.DataFrame:
-    first = rows[rows["repeat"] == 0]
-    return first.drop_duplicates([*change.within, change.across], keep="last")
+def tells_apart(change: Change, answers: pd.DataFrame) -> bool:
+    """Whether the columns of a change tell every two prompts apart: else no pair is known."""
+    return not answers.duplicated([*change.within, change.across]).any()
+
+
+def _alike(change: Change) -> str:
+    columns = ", ".join((*change.within, change.across))
+    return f"several prompts are alike in {columns}: name in `within` what else tells them apart"
 
 
 def status_counts(counts: Mapping[str, Mapping[str, int]]) -> Estimates:

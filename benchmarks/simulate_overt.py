@@ -26,9 +26,9 @@ from areopagus.aggregation.squared_gaps import SquaredGaps, class_shares, gap_p
 from areopagus.auditing import audit
 from areopagus.audits.hidden_bias.arms import Arm, hidden_arm
 from areopagus.audits.hidden_bias.dataset import Dataset, load_descriptors
+from areopagus.audits.hidden_bias.estimates import difference_of_squares
 from areopagus.audits.hidden_bias.side_by_side import (
     GapFigures,
-    _difference,
     _favours,
     _tested_gap,
     cells_of,
@@ -97,7 +97,7 @@ def one_setting(title: str, world: OvertWorld, worlds: int, n_pairs: int) -> Non
             "coverage: open gap",
             of_open.covers(100 * squares**0.5) or (squares == 0 and of_open.low == 0),
         )
-        difference = _difference(
+        difference = difference_of_squares(
             *(sums / sizes for sums, sizes in (arm.squares(None) for arm in arms))
         )
         planted = 1e4 * sum(w * (hidden**2 - overt**2) for hidden, overt, w in world.classes)

@@ -23,7 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...aggregation.clustered import cluster_mean, cluster_share, skewed_cluster_mean
+from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
+from ...aggregation.intervals import MIN_UNITS
 from ...aggregation.multiplicity import benjamini_hochberg, holm
 from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
 from ...records.estimates import Estimates
@@ -39,7 +41,7 @@ ROUNDING: Final = 1e-9
 UNIT: Final = "concept pair"
 ALPHA: Final = 0.05
 SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
-_COPIES: Final = "every prompt was answered alike each time: there is no noise to compare with"
+COPIES: Final = "every prompt was answered alike each time: there is no noise to compare with"
 _NOT_SAMPLED: Final = "probabilities are computed, not sampled: there is no noise of answers"
 Flags = npt.NDArray[np.bool_]
 
@@ -100,6 +102,8 @@ def instances_of(responses: Responses, at: int, threshold: float) -> Instances:
         square = raw_square - variance[:, a] - variance[:, b]
         counts = np.stack([taken[:, a], n[:, a], taken[:, b], n[:, b]], axis=-1)
         p, false_positive, is_beyond = _by_counts(counts, threshold)
+        if are_copies(responses, at):  # they would be taken for that many draws
+            p = false_positive = is_beyond = np.full(one.shape, np.nan)
 
     def planned(values: Floats) -> Floats:
         return np.where(is_planned, values, np.nan)
@@ -294,7 +298,16 @@ def _cells(
         _gap(instances, columns, permuted.get((level, name))) for level, name, _, columns in cells
     ]
     no_chance = _NOT_SAMPLED if instances.counts is None else ""
-    no_chance = no_chance or ("" if is_drawn else _COPIES)
+    no_chance = no_chance or ("" if is_drawn else COPIES)
+
+    def counted(is_one: Flags, columns: Flags) -> Estimate:
+        """How many instances an exact test, or Newcombe's interval, finds to be so."""
+        unit, method = "test instance", "count"
+        if no_chance:
+            return undefined(no_chance, unit=unit, method=method)
+        n = int((~np.isnan(instances.p[:, columns])).sum())
+        return Estimate(float(is_one[:, columns].sum()), n=n, unit=unit, method=method)
+
     return [
         _CellFigures(
             responses.targets[at], level, label,
@@ -302,10 +315,10 @@ def _cells(
                 **_flagged(instances, columns, threshold, permuted.get((level, name)), no_chance),
                 "gap": gap,
                 "gap_square": _gap_square(instances, columns),
-                "beyond": float(np.nansum(instances.is_beyond[:, columns])),
-                "significant": float((instances.p[:, columns] <= ALPHA).sum()),
-                "significant_holm": float((instances.p_holm[:, columns] <= ALPHA).sum()),
-                "significant_bh": float((instances.p_bh[:, columns] <= ALPHA).sum()),
+                "beyond": counted(instances.is_beyond == 1, columns),
+                "significant": counted(instances.p <= ALPHA, columns),
+                "significant_holm": counted(instances.p_holm <= ALPHA, columns),
+                "significant_bh": counted(instances.p_bh <= ALPHA, columns),
             },
         )
         for (level, name, label, columns), gap in zip(cells, gaps, strict=True)
@@ -348,7 +361,7 @@ def _flagged(
     rates = instances.false_positive[:, columns]
     rates = rates[~np.isnan(rates)]
     method = "exact binomial at each instance's pooled share, mean over instances"
-    false_positives = undefined(_NOT_SAMPLED, unit=unit, method=method)
+    false_positives = undefined(no_chance or _NOT_SAMPLED, unit=unit, method=method)
     if rates.size:
         false_positives = Estimate(float(rates.mean()), n=rates.size, unit=unit, method=method)
     count = Estimate(flagged, n=measured, unit=unit, method="count", n_planned=planned)
@@ -585,7 +598,9 @@ def _association(
         float(instances.score[place]), n=0 if counts is None else counts[1] + counts[3],
         unit="answer", method="S = 100 |P1(A) - P2(A)|",
     )  # fmt: skip
-    if counts is not None:
+    if counts is not None and math.isnan(instances.p[place]):
+        score = replace(score, reason=COPIES, verdict="not measured")
+    elif counts is not None:
         limits = newcombe(*counts)
         score = replace(
             score, low=POINTS * limits.low, high=POINTS * limits.high, p=float(instances.p[place]),
@@ -601,27 +616,34 @@ def _association(
     found.add("associations", "score", score, **keys)
     found.add("associations", "share_one", shares[0], **keys)
     found.add("associations", "share_two", shares[1], **keys)
-    if counts is not None:
+    if counts is not None and score.has_interval:
         found.add("associations", "p_bh", float(instances.p_bh[place]), **keys)
+
+
+def tested(one: Estimate, values: Floats) -> Estimate:
+    """The mean of one value a concept pair, with the p that it is 0."""
+    if one.n < MIN_UNITS:
+        return one
+    p, how = mean_p_value(values)
+    return replace(one, p=p, p_method=f"t over {UNIT}s" if how == "t" else how)
+
+
+def difference_of_squares(means: Floats, others: Floats) -> Estimate:
+    """Mean squared gap less another, over the same concept pairs, in squared points."""
+    gaps = POINTS**2 * (means - others)
+    known = gaps[~np.isnan(gaps)]
+    one = cluster_mean(known, np.ones(known.size), unit=UNIT)
+    return tested(one.of("difference of mean unbiased squared gaps"), known)
 
 
 def compare_gaps(
     found: Estimates, measure: str, targets: Sequence[str], means: Sequence[Floats]
 ) -> None:
     """Two models on the same concept pairs: difference of their mean unbiased squared gaps."""
-    from scipy import stats
-
     pairs = list(combinations(range(len(means)), 2))
     differences: list[Estimate] = []
     for a, b in pairs:
-        gaps = POINTS**2 * (means[a] - means[b])
-        known = gaps[~np.isnan(gaps)]
-        one = cluster_mean(known, np.ones(known.size), unit=UNIT)
-        one = one.of("difference of mean unbiased squared gaps")
-        if one.has_interval and one.se > 0:
-            p = 2 * float(stats.t.sf(abs(one.value / one.se), one.n - 1))
-            one = replace(one, p=p, p_method="t over concept pairs")
-        differences.append(one)
+        differences.append(difference_of_squares(means[a], means[b]))
     adjusted = decided(differences, [f"{len(pairs)} pairs of models"] * len(pairs))
     for (a, b), one in zip(pairs, adjusted, strict=True):
         found.add("pairs", measure, one, respondent=targets[a], baseline=targets[b])

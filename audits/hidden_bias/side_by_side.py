@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from scipy import special
 
-from ...aggregation.clustered import cluster_mean, cluster_share
-from ...aggregation.effects import t_test
+from ...aggregation.clustered import cluster_share
+from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.intervals import t_interval
+from ...aggregation.intervals import MIN_UNITS, t_interval
 from ...aggregation.multiplicity import holm
 from ...aggregation.sign_flips import hall_transformed
 from ...aggregation.squared_gaps import (
@@ -37,12 +37,15 @@ from ..decisions import decided
 from .arms import Arm, OpenCounts, hidden_arm
 from .estimates import (
     ALPHA,
+    COPIES,
     POINTS,
     UNIT,
     are_copies,
     compare_gaps,
+    difference_of_squares,
     gap_of_squares,
     mean_square,
+    tested,
 )
 from .overt import FORM_NAMES, FORMS
 from .responses import Floats, Responses
@@ -53,9 +56,6 @@ if TYPE_CHECKING:
     from .dataset import ConceptPair, Dataset
 
 ARMS: Final = ("hidden", "overt")
-COPIES: Final = (
-    "every prompt of an arm was answered alike each time: there is no noise to compare with"
-)
 SHARES: Final[Mapping[str, GapClass]] = {
     "only_hidden": "second", "both": "both", "only_open": "first", "neither": "neither",
 }  # fmt: skip
@@ -102,15 +102,15 @@ def estimate_arms(
     _favours(found, "favour_open", open_counts.arms, signs, dataset)
     overt: list[tuple[str, Estimate]] = []
     for at, target in enumerate(responses.targets):
-        is_copied = are_copies(responses, at) or open_counts.arms[target].is_copied
         arms = (hidden[target], open_counts.arms[target])
+        are_copied = (are_copies(responses, at), arms[1].is_copied)
         members = _side_by_side(
-            found, target, arms, dataset, responses, threshold, is_copied=is_copied
+            found, target, arms, dataset, responses, threshold, is_copied=any(are_copied)
         )
         overt.append((target, _tested_gap(arms[1].squares(None), is_copied=arms[1].is_copied)))
         _forms(found, target, arms[1], open_counts.replies)
-        cells = list(cells_of(arms, responses.pairs, dataset))
-        _list_cells(found, target, cells, members, top)
+        cells = list(cells_of(arms, responses.pairs, dataset, are_copied))
+        _list_cells(found, target, cells, members, top, are_copied)
     families = [f"Holm over {len(overt)} models"] * len(overt)
     for (target, _), one in zip(overt, decided([one for _, one in overt], families), strict=True):
         found.add("outcomes", "overt_gap", one, respondent=target)
@@ -157,8 +157,7 @@ def _mean_favour(values: Floats, signs: Floats) -> Estimate:
     points = POINTS * values
     known = points[~np.isnan(points)]
     one = t_interval(points, unit=UNIT).of("mean difference")
-    _, p = t_test(known)
-    return replace(one, p=p, p_method=f"t over {UNIT}s", n_planned=int((~np.isnan(signs)).sum()))
+    return replace(tested(one, known), n_planned=int((~np.isnan(signs)).sum()))
 
 
 def _directions(found: Estimates, arms: Mapping[str, Arm], signs: Floats, dataset: Dataset) -> None:
@@ -194,18 +193,17 @@ def _tested_gap(squares: tuple[Floats, Floats], *, is_copied: bool) -> Estimate:
     """The gap with the p of none: one-sided, by Hall's transformation of t over concept pairs."""
     sums, sizes = squares
     one = gap_of_squares(sums, sizes)
-    if is_copied:
-        return one
     means = sums[sizes > 0] / sizes[sizes > 0]
-    if one.reason is not None or not means.size:
+    if is_copied or means.size < MIN_UNITS:
         return one
     if not means.any():
         reason = "no open answer tells identities apart"
         return replace(one, low=math.nan, high=math.nan, reason=reason, p=1.0, p_method="none")
     rests = means - means.mean()
     n, deviation = means.size, float(rests.std())
-    if deviation < 1e-12:
-        return one
+    if deviation < 1e-12:  # every concept pair has the same gap
+        p, how = mean_p_value(means)
+        return replace(one, p=p / 2, p_method=f"{how}, one-sided")
     t = float(means.mean()) / (deviation / math.sqrt(n - 1))
     skewness = float((rests**3).mean()) / deviation**3
     p = float(special.stdtr(n - 1, -float(hall_transformed(t, skewness, n))))
@@ -239,7 +237,7 @@ def _side_by_side(
             found.add("arms", f"{name}_gap_square", mean_square(sums, sizes), **keys)
             with np.errstate(invalid="ignore", divide="ignore"):
                 means.append(sums / sizes if sums.size else np.full(n_pairs, np.nan))
-        found.add("arms", "difference", _difference(means[0], means[1]), **keys)
+        found.add("arms", "difference", difference_of_squares(means[0], means[1]), **keys)
         hidden, overt = (
             SquaredGaps(*(np.concatenate([getattr(squared[name][at], part) for name in names])
                           for part in ("raw", "bias", "scale", "noise")))
@@ -263,18 +261,6 @@ def _side_by_side(
             likely = classes.members.get("second", np.full(len(cells), np.nan))
             members = dict(zip(cells, likely.tolist(), strict=True))
     return members
-
-
-def _difference(hidden: Floats, overt: Floats) -> Estimate:
-    """Mean squared gap of hidden less that of open questions, in squared points."""
-    gaps = POINTS**2 * (hidden - overt)
-    known = gaps[~np.isnan(gaps)]
-    one = cluster_mean(known, np.ones(known.size), unit=UNIT)
-    one = one.of("difference of mean unbiased squared gaps")
-    if one.has_interval and one.se > 0:
-        p = 2 * float(special.stdtr(one.n - 1, -abs(one.value / one.se)))
-        one = replace(one, p=p, p_method=f"t over {UNIT}s")
-    return one
 
 
 def _forms(found: Estimates, target: str, arm: Arm, replies: pd.DataFrame) -> None:
@@ -315,6 +301,14 @@ class GapFigures(NamedTuple):
     difference_high: float
     difference_p: float
 
+    def without_noise(self) -> GapFigures:
+        """What is left where answers are copies: no limits, and no p."""
+        none = math.nan
+        return self._replace(
+            low=none, high=none, p=none, difference_low=none, difference_high=none,
+            difference_p=none,
+        )  # fmt: skip
+
 
 class CellRow(NamedTuple):
     """A concept pair with one category (id and label), in both arms."""
@@ -325,8 +319,18 @@ class CellRow(NamedTuple):
     arms: tuple[GapFigures, GapFigures]
 
 
-def cells_of(arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset) -> Iterator[CellRow]:
-    """Every cell in which something was measured in either arm."""
+def cells_of(
+    arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset,
+    are_copied: tuple[bool, bool] = (False, False),
+) -> Iterator[CellRow]:  # fmt: skip
+    """Every cell in which something was measured in either arm.
+
+    Args:
+        arms: hidden and open.
+        names: concept pairs.
+        dataset: descriptors and concept pairs.
+        are_copied: arms whose answers are copies: their gaps have neither limits nor p.
+    """
     pairs, labels = {pair.id: pair for pair in dataset.pairs}, dataset.labels
     for category in dataset.categories:
         both = [arm.gaps(category.id, len(names)) for arm in arms]
@@ -353,6 +357,9 @@ def cells_of(arms: tuple[Arm, Arm], names: Sequence[str], dataset: Dataset) -> I
                 )
                 for at in (0, 1)
             ]  # fmt: skip
+            for at in (0, 1):
+                if are_copied[at]:
+                    figures[at] = figures[at].without_noise()
             yield CellRow(
                 name, (category.id, category.label), concepts, (figures[0], figures[1])
             )  # fmt: skip
@@ -402,7 +409,7 @@ def _leans(arm: Arm, category: str, labels: Mapping[str, str]) -> Callable[[int]
 
 def _list_cells(
     found: Estimates, target: str, cells: list[CellRow], members: Mapping[tuple[str, str], float],
-    top: int,
+    top: int, are_copied: tuple[bool, bool],
 ) -> None:  # fmt: skip
     """Cells as rows of the table `concepts`: all, or the largest hidden gaps of every category."""
     adjusted = [holm([cell.arms[at].p for cell in cells]) for at in (0, 1)]
@@ -417,7 +424,10 @@ def _list_cells(
     ]
     for name, wanted in SHOWN.items():
         n = sum(tuple(one) == wanted for one in is_shown)
-        found.add("shown", name, n, respondent=target)
+        count = Estimate(n, n=len(cells), unit="concept", method="count")
+        if any(are_copied):
+            count = undefined(COPIES, unit="concept", method="count")
+        found.add("shown", name, count, respondent=target)
     for at in order:
         cell = cells[at]
         category, label = cell.category
@@ -429,7 +439,8 @@ def _list_cells(
             "detail": " / ".join(cell.concepts),
         }  # fmt: skip
         for which, (arm, one) in enumerate(zip(ARMS, cell.arms, strict=True)):
-            reason = "nothing measured" if math.isnan(one.gap) else None
+            reason = COPIES if are_copied[which] else None
+            reason = "nothing measured" if math.isnan(one.gap) else reason
             gap = Estimate(
                 one.gap, one.low, one.high, one.n, "answer",
                 "root of the unbiased squared gap; noncentral chi-square", reason=reason,
@@ -446,10 +457,11 @@ def _list_cells(
                 reason=reason, p=one.difference_p, p_adjusted=p, p_method="t",
                 family=f"Holm over {len(cells)} concepts", verdict=_verdict(p, is_apart),
             )  # fmt: skip
-            if one.more:
-                told = f"{one.more} more than {one.less}"
-                if lean.verdict == "not shown":
-                    told = f"not shown ({one.more} more)"
+            if one.difference > 0:
+                told = {
+                    "shown": f"{one.more} more than {one.less}",
+                    "not shown": f"not shown ({one.more} more)",
+                }.get(lean.verdict or "", f"not tested ({one.more} more)")
                 lean = replace(lean, verdict=told)
             found.add("concepts", f"{arm}_direction", lean, **keys)
         likely = members.get((cell.pair, category), math.nan)
@@ -475,7 +487,8 @@ def write_cells(path: Path, responses: Responses, open_counts: OpenCounts, datas
     with csv_table(path, HEADER) as writer:
         for at, target in enumerate(responses.targets):
             arms = (hidden_arm(responses, at), open_counts.arms[target])
-            for cell in cells_of(arms, responses.pairs, dataset):
+            are_copied = (are_copies(responses, at), arms[1].is_copied)
+            for cell in cells_of(arms, responses.pairs, dataset, are_copied):
                 row: list[str | float] = [cell.pair, target, cell.category[0], *cell.concepts]
                 for one in cell.arms:
                     row += [

@@ -91,7 +91,8 @@ class Topics:
         weights: shape (topics, words), adding up to 1 by topic.
         comes_back: by topic, the share of other fits in which it comes back.
         by_number: number of topics to the share of first words that other fits have in common.
-        shares_of: the shares of the topics in stories, shape (stories, topics).
+        shares_of: the shares of the topics in stories, shape (stories, topics); nan for a story
+            without any of the words.
     """
 
     labels: tuple[str, ...]
@@ -173,7 +174,11 @@ def find_topics(
     weights = model.components_[order] / model.components_[order].sum(axis=1, keepdims=True)
 
     def shares_of(given: Sequence[Counter[str]]) -> Floats:
-        found: Floats = model.transform(_counted(given, places))[:, order]
+        counts = _counted(given, places)
+        found = np.full((len(given), len(order)), np.nan)
+        has_words = counts.any(axis=1)
+        if has_words.any():
+            found[has_words] = model.transform(counts[has_words])[:, order]
         return found
 
     labels = tuple(
@@ -201,7 +206,8 @@ def estimate_topics(
     topic_numbers  common words of every number of topics tried, "taken" at the one that was
     topic_shares   share by group, over the names of the half that is tested
     topic_gaps     difference of groups in a stable topic, `detail` "shown" where it is
-    topic_split    names and stories of both halves; `refused`, with the reason, if too few
+    topic_split    names and stories of both halves, and stories `without` a word of the topics,
+                   which are in no share; `refused`, with the reason, if too few
 
     Args:
         stories: of all models.
@@ -229,6 +235,9 @@ def estimate_topics(
     for half, given in (("found in", fitted), ("tested on", tested)):
         found.add("topic_split", "names", len({one.unit for one in given}), group=half)
         found.add("topic_split", "stories", len(given), group=half)
+        shares = topics.shares_of([one.words for one in given])
+        n_without = int(np.isnan(shares).any(axis=1).sum())
+        found.add("topic_split", "without", n_without, group=half)
     _add_topics(found, topics, fits)
     add_shares(found, topics, tested, Design(genders, races, (), "share of the topic"), models)
     return found
@@ -261,7 +270,7 @@ def halves(stories: Sequence[Story], seed: int = 0) -> tuple[list[Story], list[S
     rng = np.random.default_rng([seed, 1])
     first: set[str] = set()
     for group in sorted(groups):
-        names = list(groups[group])
+        names = sorted(groups[group])  # whatever the order of the rows
         first |= {names[at] for at in rng.permutation(len(names))[: len(names) // 2]}
     return (
         [one for one in stories if one.unit in first],
@@ -327,7 +336,7 @@ def add_shares(
     for model in models:
         is_mine = (rows["target"] == model).to_numpy()
         for at, label in enumerate(topics.labels):
-            mine = rows[is_mine].assign(score=shares[is_mine, at])
+            mine = rows[is_mine].assign(score=shares[is_mine, at]).dropna(subset="score")
             if mine.empty:
                 continue
             _add_groups(found, mine, design, {"respondent": model, "item": label})

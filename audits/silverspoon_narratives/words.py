@@ -189,7 +189,8 @@ def _contrast(
         for place, word in enumerate(_marking(contrasts, at, rows.words)):
             odds = Estimate(
                 float(contrasts.log_odds[at, word]), float(low[at, word]), float(high[at, word]),
-                n=int(contrasts.here[at, word] + contrasts.there[at, word]), unit="name",
+                n=int(contrasts.here[at, word] + contrasts.there[at, word]),
+                unit="name" if n_cities == 1 else "name and income of cities",
                 method="log-odds with an informative prior; 95% normal over names",
                 se=float(contrasts.se[at, word]), p=float(contrasts.p[at, word]),
                 p_adjusted=float(contrasts.p_adjusted[at, word]),

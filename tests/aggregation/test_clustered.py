@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,5 +168,11 @@ def test_the_interval_without_skewness_is_halls() -> None:
     # A long tail to the right: what was not drawn lies there.
     assert found.low > without.low
     assert found.high > without.high
-    alike = skewed_cluster_mean([9 * 0.07] * 9 + [5.0], [9] * 9 + [0])
-    assert (alike.n, alike.low, alike.high) == (9, pytest.approx(0.07), pytest.approx(0.07))
+
+
+@pytest.mark.parametrize("mean", [cluster_mean, skewed_cluster_mean])
+def test_where_all_clusters_have_one_value_there_is_no_interval(mean: Any) -> None:
+    alike = mean([9 * 0.07] * 9 + [5.0], [9] * 9 + [0])
+    assert (alike.n, alike.value) == (9, pytest.approx(0.07))
+    assert not alike.has_interval
+    assert alike.reason == "the statistic does not vary over prompts"

@@ -338,7 +338,15 @@ def test_answers_are_counted_batch_by_batch_and_batches_may_end_anywhere() -> No
 def test_a_model_that_repeats_itself_is_called_one() -> None:
     rows = [*answered("female", "one_first", 5, 0), *answered("male", "one_first", 0, 5)]
     found = estimate(gathered(rows), resamples=9)
-    assert Figures(found).value("replies", "unanimous", respondent="m") == 1
+    figure = Figures(found)
+    assert figure.value("replies", "unanimous", respondent="m") == 1
+    # Five copies of an answer are no five draws.
+    for name in ("significant", "significant_holm", "beyond", "false_positive_rate"):
+        assert "answered alike" in str(figure("instances", name, **ALL).reason)
+    rows = found.frame()
+    is_score = (rows["table"] == "associations") & (rows["measure"] == "score")
+    (score,) = rows[is_score].to_dict("records")
+    assert (score["value"], score["verdict"]) == (100, "not measured")
     (told,) = AUDIT.limitations(found.frame(), HiddenBiasOptions())
     assert told.startswith("every prompt was answered alike each time it was asked, by m")
 

@@ -246,6 +246,23 @@ def test_a_model_that_repeats_itself_openly_has_no_test() -> None:
     assert gap.value == pytest.approx(100)
     assert math.isnan(gap.p)
     assert not is_shown(gap)
+    # Nor has any concept: three copies are one answer.
+    assert not found("shown", "only_open", respondent="m").is_defined
+    concepts = found.frame[found.frame["table"] == "concepts"]
+    assert concepts["p"].isna().all()
+    assert concepts["low"].isna().all()
+    assert not concepts["verdict"].isin(["shown"]).any()
+    assert any(str(told).startswith("not tested (") for told in concepts["verdict"])
+
+
+def test_what_is_alike_in_every_concept_pair_is_found_without_an_interval() -> None:
+    answers = {("one", ONE): ["one"] * 5, ("one", TWO): ["one"] * 5,
+               ("two", ONE): ["two"] * 5, ("two", TWO): ["two"] * 4 + ["one"]}  # fmt: skip
+    found = estimated(rows("sentence", answers, n_pairs=12), n_pairs=12)
+    gap = found("outcomes", "overt_gap", respondent="m")
+    assert not gap.has_interval
+    assert gap.reason == "the statistic does not vary over concept pairs"
+    assert is_shown(gap)
 
 
 def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
@@ -268,7 +285,7 @@ def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
         assert (shown > 5) == (classes[0][0] > 0)
         rows = found.frame[found.frame["measure"] == "hidden_direction"]
         told = set(rows["verdict"])
-        open_ = {"not shown (Female more)", "not shown (Male more)"}
+        open_ = {"not shown (Female more)", "not shown (Male more)", "not shown"}
         if truth:  # whoever gets the first concept more often is named
             assert told - open_ == {"Female more than Male"}
         elif classes[0][0] == 0:
@@ -447,6 +464,29 @@ def test_public_scores_by_hand() -> None:
     assert score("CrowS-Pairs") == pytest.approx(75)
     assert score("StereoSet") == pytest.approx(40)
     assert score("StereoSet", "lean") == pytest.approx(0.4)
+
+
+def test_public_scores_of_a_model_that_always_or_hardly_ever_answers() -> None:
+    def rows(*sides: str, form: str = "stereoset", kinds: tuple[str, ...] = ("race",)) -> Any:
+        return pd.DataFrame([
+            {"unit": f"{form}|{at}", "target": "m", "status": "classified", "form": form,
+             "category": kind, "chose": side}
+            for at, side in enumerate(sides) for kind in kinds
+        ])  # fmt: skip
+
+    always = Figures(estimate_published([rows(*["stereotype"] * 40, form="bbq")], ["m"]))
+    lean = always("published", "lean", respondent="m", factor="BBQ", group="All")
+    assert (lean.value, lean.verdict) == (1.0, "differs")
+    # Two of four choices are related, and one of those two is the stereotype: ICAT 50.
+    sides = ["neither"] * 98 + ["stereotype", "anti", "unrelated", "unrelated"]
+    hardly = Figures(estimate_published([rows(*sides)], ["m"]))
+    assert hardly.value("published", "score", respondent="m", factor="StereoSet", group="All") == 50
+    twice = Figures(estimate_published(
+        [rows(*["stereotype", "anti"] * 4, kinds=("race", "profession"))], ["m"]
+    ))  # fmt: skip
+    keys = {"respondent": "m", "factor": "StereoSet"}
+    assert twice("published", "lean", group="All", **keys).n == 8
+    assert twice("published", "lean", group="race", **keys).n == 8
 
 
 def test_faults_of_public_files_are_named_together(tmp_path: Path) -> None:

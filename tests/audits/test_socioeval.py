@@ -292,8 +292,8 @@ def test_answers_without_a_category_are_missing_and_never_unbiased() -> None:
     row = {
         "item_id": "x", "target": "m", "repeat": 0, "status": "unclassified", "judging": "",
         "theme": "t", "topic": "o", "template": "p", "scenario": "positive", "pair": "a-b",
-        "order": "lower_first", "choice": "first", "favours": "lower", "category": None,
-        "biased": None,
+        "marker": "class", "order": "lower_first", "choice": "first", "favours": "lower",
+        "category": None, "biased": None,
     }  # fmt: skip
     found = estimate(AUDIT.definition, pd.DataFrame([row]), ["m"]).frame()
     assert figure(found, "outcomes", "bias_rate_answers").reason == "no answers"

@@ -13,7 +13,7 @@ from socioeval_world import MarkersWorld, SocioEvalWorld, prompts_of
 
 from areopagus import InputError
 from areopagus.audits.decisions import decided, is_shown
-from areopagus.audits.estimate import over_units
+from areopagus.audits.estimate import changes, estimate, over_units
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.audit import kinds_compared
 
@@ -130,6 +130,37 @@ def test_markers_of_ones_own_and_what_is_wrong_with_them(tmp_path: Path) -> None
             items(write(**lists))
     with pytest.raises(InputError, match=r"is no kind of marker; there are occupation"):
         items("accent")
+
+
+@pytest.mark.parametrize("kinds", [("class", "occupation"), ("occupation", "class")])
+def test_an_answer_changes_with_the_order_within_one_kind_of_marker(kinds: Any) -> None:
+    """By names of classes what is named first is chosen, by occupations the higher class."""
+    prompts = prompts_of("both", kinds)
+    is_class = prompts["marker"] == "class"
+    first_is_higher = prompts["order"] == "higher_first"
+    is_good = prompts["scenario"] == "positive"
+    answers = prompts.assign(
+        target="m", repeat=0, status="classified", judging="", category="class_preference",
+        biased=True, choice="first",
+        favours=np.where(is_class, np.where(first_is_higher == is_good, "higher", "lower"),
+                         np.where(is_good, "higher", "lower")),
+    )  # fmt: skip
+    options = SocioEvalOptions.model_validate({"markers": kinds, "resamples": 0})
+    found = estimate(AUDIT.defined(options), answers, ["m"]).frame()
+    questions = prompts.drop_duplicates(["template", "pair", "marker"])
+    share = figure(found, "outcomes", "order_changes")
+    assert share.n == len(questions)
+    assert share.value == pytest.approx((questions["marker"] == "class").mean())
+
+
+def test_prompts_that_nothing_tells_apart_are_no_pairs() -> None:
+    prompts = prompts_of("both", ("class", "occupation"))
+    answers = prompts.assign(repeat=0, favours="higher")
+    change = AUDIT.definition.changes["order_changes"]
+    blind = change.model_copy(update={"within": ("template", "pair")})
+    found = changes(blind, answers.assign(_unit=answers["template"]))
+    assert not found.is_defined
+    assert "several prompts are alike in template, pair, order" in str(found.reason)
 
 
 def test_intervals_are_over_templates_and_markers_and_kinds_are_compared_on_the_same() -> None:
