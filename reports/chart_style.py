@@ -107,7 +107,21 @@ def short_name(name: str, most: int) -> str:
 
 
 def folded_name(name: str, width: int, *, most_lines: int = 2) -> str:
-    """An identifier as words on several lines; a word that is too long is hyphenated."""
+    """An identifier as words on several lines; a word that is too long is hyphenated.
+
+    What takes more lines is cut in its middle, as names often differ at their ends.
+    """
+    lines = _lines(name, width)
+    for most in range(min(len(name), width * most_lines), width, -1):
+        if len(lines) <= most_lines:
+            break
+        lines = _lines(short_name(name, most), width)
+    if len(lines) > most_lines:
+        lines = [short_name(name, width)]
+    return "\n".join(lines)
+
+
+def _lines(name: str, width: int) -> list[str]:
     lines: list[str] = []
     pending = visible_plain(name.replace("_", " "), most=200).split()
     while pending:
@@ -119,7 +133,4 @@ def folded_name(name: str, width: int, *, most_lines: int = 2) -> str:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
-    if len(lines) > most_lines:
-        last = lines[most_lines - 1].removesuffix("-")
-        lines = [*lines[: most_lines - 1], last[: width - 1] + "…"]
-    return "\n".join(lines)
+    return lines

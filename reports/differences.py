@@ -211,6 +211,10 @@ class Differences:
             else:
                 kept = f"{holds} of {len(known)} differences"
                 sentence = f"{kept} keep their direction with other such judges"
+                apart = sum(one.has_interval and not one.covers(0.0) for one in known)
+                if apart > holds:
+                    has = "has" if apart == 1 else "have"
+                    sentence += f" by Holm; {apart} {has} an interval that leaves out 0"
             told.append(("such judges", sentence))
         return told
 

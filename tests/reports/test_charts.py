@@ -112,8 +112,9 @@ def test_a_marker_at_an_end_of_the_scale_is_drawn_whole(tmp_path: Path) -> None:
 def test_names_are_cut_in_their_middle_and_folded_at_words() -> None:
     assert short_name("provider/model-2025-05-01", 13) == "provider…5-01"
     assert folded_name("pluralistic_engagement", 14) == "pluralistic\nengagement"
-    assert folded_name("extraordinarily_long", 8) == "extraor-\ndinaril…"
-    assert folded_name("one two three four five", 9) == "one two\nthree…"
+    assert folded_name("extraordinarily_long", 8) == "extraor-\ndi… long"
+    # Names differ at their ends: they are cut in the middle.
+    assert folded_name("criterion last, less first", 14) == "criterion\nlast,…ss first"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -6,16 +6,19 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_texts
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
-from areopagus.records.estimates import estimate_at
+from areopagus.records.estimates import Estimates, estimate_at
 from areopagus.regression_gate import Gate, gate
+from areopagus.reports.differences import Differences
 from areopagus.run import compare
 
 
@@ -192,3 +195,18 @@ def test_a_gate_passes_what_loses_less_than_its_margin(tmp_path: Path) -> None:
     assert (open_.outcome, open_.exit_code) == ("undecided", 6)
     with pytest.raises(InputError, match="criterion must be one of"):
         gate(base, base, criterion="taste")
+
+
+def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
+    found = Estimates()
+    for side, verdict in (("birch", None), ("cedar", "lower")):
+        keys = {"respondent": side, "baseline": "alder", "criterion": "composite"}
+        here = Estimate(-2.0, -3.0, -1.0, 8, p=0.001, p_adjusted=0.002, verdict="lower")
+        found.add("comparison", "difference", here, factor="respondent", **keys)
+        such = replace(here, universe="such judges", low=-3.5, high=-0.5, verdict=verdict or "open")
+        found.add("comparison", "difference", such, factor="respondent", **keys)
+    told = dict(Differences(found.frame()).trust())["such judges"]
+    assert told == (
+        "1 of 2 differences keep their direction with other such judges by Holm; 2 have an "
+        "interval that leaves out 0"
+    )
