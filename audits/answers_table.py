@@ -126,8 +126,8 @@ class AnswersTable:
         import pyarrow.parquet as parquet
 
         path = self.folder / ANSWERS_FILE
-        with _opened(path):
-            found = _with(columns, parquet.read_table(path, columns=list(columns)).to_pandas())
+        with _opened(path), parquet.ParquetFile(path) as file:
+            found = _with(columns, file.read(columns=list(columns)).to_pandas())
         if not with_prompts:
             return found
         places: dict[bytes, int] = {}
