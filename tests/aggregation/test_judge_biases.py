@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.judge_biases import (
+    compared_responses,
     criterion_correlation,
     first_component,
     form_slopes,
@@ -66,6 +68,20 @@ def test_the_effect_of_each_place_is_freed_from_the_criterion_that_stands_there(
     assert all(one.has_interval and one.n == 12 for one in found)
     nobody = place_effects(plain * NAN, turned, turn, np.arange(12), 12)
     assert "no judge scored both orders" in str(nobody[0].reason)
+
+
+def test_places_that_the_orders_never_compare_have_no_figure() -> None:
+    # Of four, a rotation by two sets the first place against the third, and never the second.
+    turn = np.full(12, 2)
+    plain, turned = turned_world(np.array([3.0, 1.0, -1.0, -3.0]), turn)
+    for one in place_effects(plain, turned, turn, np.arange(12), 12):
+        assert not one.is_defined
+        assert "do not compare every place" in str(one.reason)
+    turn[0] = 1  # one response tells them apart, and there is no figure without it
+    plain, turned = turned_world(np.array([3.0, 1.0, -1.0, -3.0]), turn)
+    found = place_effects(plain, turned, turn, np.arange(12), 12)
+    assert [one.value for one in found] == pytest.approx([3.0, 1.0, -1.0, -3.0])
+    assert "undefined without one of 1 prompts" in str(found[0].reason)
 
 
 def test_own_family_is_the_double_difference_of_a_prompt() -> None:
@@ -163,6 +179,36 @@ def test_a_statistic_of_responses_has_a_jackknife_over_prompts_and_its_t() -> No
     few = over_prompts(lambda rows: float(values[rows].mean()), np.arange(8) // 2, method="mean")
     assert "at least 6" in str(few.reason)
     assert math.isnan(few.p)
+
+
+def test_prompts_that_add_nothing_to_a_statistic_are_not_counted() -> None:
+    # Forty prompts of two responses; beyond the first `seen` one judge alone scored, so that
+    # nobody says what the response deserves.
+    values = np.random.default_rng(0).normal(5, 1, (80, 3, 4))
+    prompt = np.repeat(np.arange(40), 2)
+
+    def halo(seen: int) -> Estimate:
+        table = values.copy()
+        table[prompt >= seen, 1:] = NAN
+        return over_prompts(
+            lambda places: mean_correlation(
+                criterion_correlation(table[places], beyond_response=True)
+            ),
+            prompt, counts=compared_responses(table, beyond_response=True), method="halo",
+        )  # fmt: skip
+
+    few, more = halo(4), halo(8)
+    assert (few.n, few.n_planned, few.has_interval) == (4, 40, False)
+    assert "at least 6" in str(few.reason)
+    assert math.isnan(few.p)
+    assert (more.n, more.n_planned, more.p_method) == (8, 40, "t of the jackknife, df = 7")
+    # As if the others had never been asked.
+    table, mine = values[:16], prompt[:16]
+    alone = over_prompts(
+        lambda places: mean_correlation(criterion_correlation(table[places], beyond_response=True)),
+        mine, method="halo",
+    )  # fmt: skip
+    assert (more.value, more.low, more.high) == pytest.approx((alone.value, alone.low, alone.high))
 
 
 def test_the_spread_between_askings_and_the_share_that_is_the_same() -> None:
