@@ -104,21 +104,19 @@ def _tested(shares: Floats, compared: Floats, seed: int) -> tuple[Floats, Floats
     is_paired = ~np.isnan(compared)
     n = is_paired.sum(axis=0)
     sums = np.where(is_paired, compared, 0.0).sum(axis=0)
-    drawn, variance = np.zeros((DRAWS, len(n))), np.zeros(len(n))
+    drawn = np.zeros((DRAWS, len(n)))
     rng = np.random.default_rng(seed)
     # A prompt whose respondents are alike stays as it is however they are arranged.
     rows = np.flatnonzero((np.abs(np.where(is_paired, compared, 0.0)) > 1e-12).any(axis=1))
     for pattern in np.unique(is_paired[rows], axis=0) if rows.size else ():
         mine = rows[(is_paired[rows] == pattern).all(axis=1)]
         values = compared[mine][:, pattern]
-        variance[pattern] += (values**2).mean(axis=1).sum()  # those of a prompt sum to 0
         at_once = max(1, _MOST_NUMBERS // values.size)
         for first in range(0, DRAWS, at_once):
             n_drawn = min(at_once, DRAWS - first)
             arranged = rng.permuted(np.broadcast_to(values, (n_drawn, *values.shape)), axis=2)
             drawn[first : first + n_drawn, pattern] += arranged.sum(axis=1)
-    # Not that of the arrangements drawn: respondents whose sums are equal would no longer tie.
-    deviation = np.sqrt(variance)
+    deviation = drawn.std(axis=0)
     is_tested = (n >= MIN_UNITS) & (deviation > 0)
     scale = np.where(is_tested, deviation, 1.0)
     observed = np.where(is_tested, np.abs(sums) / scale, 0.0) * (1 - 1e-9)
