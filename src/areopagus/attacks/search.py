@@ -472,8 +472,8 @@ def _held_out(
         return design.by_prompt(rows, began), np.full(design.n_prompts, np.nan)
     ((other, found),) = more
     # Each text stands once in a response.
-    of = [[design.trials[row].base for row in some.tolist()] for some in (rows, other)]
-    _, mine, its = np.intersect1d(*of, return_indices=True)
+    bases = np.asarray([trial.base for trial in design.trials])
+    _, mine, its = np.intersect1d(bases[rows], bases[other], return_indices=True)
     both = by_same_judges([began[mine], found[its]], scores.models, design.quorum)
     one, two = (design.by_prompt(rows[mine], side) for side in both)
     return one, two
