@@ -215,8 +215,9 @@ def form_slopes(
         of: what the slopes are, for the method.
 
     Returns:
-        K slopes. All undefined, with the reason, where no prompt has two responses, or one of the
-        columns does not vary once prompt, respondent and the other columns are held.
+        K slopes; n counts the prompts between whose responses the column varies, n planned those
+        with a score. All undefined, with the reason, where no prompt has two responses, or one of
+        the columns does not vary once prompt, respondent and the other columns are held.
     """
     y, x = np.asarray(score, dtype=np.float64), np.asarray(form, dtype=np.float64)
     known = np.isfinite(y) & np.isfinite(x).all(axis=1)
@@ -263,14 +264,17 @@ def form_slopes(
     value = slopes(total)
     if np.isnan(value).any():
         return none("it does not vary between the responses of a prompt, respondents held fixed")
-    left_out = np.stack([slopes(total - products[mine].sum(0)) for mine in _blocks(len(products))])
-    return tuple(
-        tested_jackknife(
-            jackknife(float(value[k]), left_out[:, k], n=len(products), method=method, level=level),
-            len(left_out),
+    found = []
+    for k in range(n_forms):
+        # Where the responses of a prompt are of one form, it tells of respondents, not of the form.
+        varies = np.flatnonzero(products[:, k, k] > _SINGULAR)
+        n = len(varies)
+        left_out = np.array(
+            [slopes(total - products[varies[mine]].sum(axis=0))[k] for mine in _blocks(n)]
         )
-        for k in range(n_forms)
-    )
+        one = jackknife(float(value[k]), left_out, n=n, method=method, level=level)
+        found.append(replace(tested_jackknife(one, len(left_out)), n_planned=len(groups)))
+    return tuple(found)
 
 
 def criterion_correlation(values: npt.ArrayLike, *, beyond_response: bool = False) -> Floats:

@@ -141,6 +141,25 @@ def test_a_slope_that_cannot_be_told_apart_is_undefined(
     assert told in str(found.reason)
 
 
+def test_a_slope_counts_the_prompts_whose_responses_differ_in_form() -> None:
+    rng = np.random.default_rng(2)
+    prompt, who = np.repeat(np.arange(40), 4), np.tile(np.arange(4), 40)
+    words = rng.normal(8, 1, 160)
+    score = rng.normal(5, 1, 160) + 0.3 * words
+
+    def slopes(seen: int) -> tuple[Estimate, ...]:
+        is_set = (prompt < seen) & (np.tile([0, 1, 1, 0, 0, 0, 1, 1], 20) == 1)
+        return form_slopes(score, np.stack([words, is_set], axis=1), prompt, who)
+
+    length, formatted = slopes(4)
+    assert (length.n, length.n_planned, length.p_method) == (40, 40, "t of the jackknife, df = 39")
+    assert (formatted.n, formatted.n_planned, formatted.is_defined) == (4, 40, True)
+    assert "at least 6" in str(formatted.reason)
+    assert math.isnan(formatted.p)
+    formatted = slopes(12)[1]
+    assert (formatted.n, formatted.p_method) == (12, "t of the jackknife, df = 11")
+
+
 def test_halo_is_what_a_judges_criteria_share_and_the_other_judges_do_not() -> None:
     rng = np.random.default_rng(3)
     quality = rng.normal(0, 2, (200, 1, 1))
