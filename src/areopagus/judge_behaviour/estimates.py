@@ -281,11 +281,11 @@ class _Figures:
         n_tested = sum(not math.isnan(self._effects[name].p) for name in names)
         family = f"{n_tested} biases, Holm"
         tested = adjusted_by_holm([self._effects[n] for n in names], [family] * len(names))
-        alike = [name for name in names if name in self._same]
-        n_alike = sum(not math.isnan(self._same[name].p) for name in alike)
-        inside = f"{n_alike} biases within the margin, Holm"
-        within = adjusted_by_holm([self._same[n] for n in alike], [inside] * len(alike))
-        same = dict(zip(alike, within, strict=True))
+        inside = [name for name in names if name in self._same]
+        n_tested = sum(not math.isnan(self._same[name].p) for name in inside)
+        family = f"{n_tested} biases within the margin, Holm"
+        within = adjusted_by_holm([self._same[n] for n in inside], [family] * len(inside))
+        same = dict(zip(inside, within, strict=True))
         for name, effect in zip(names, tested, strict=True):
             keys = {"group": name, "factor": OF_ID[name].factor}
             verdict = effect_verdict(effect, same.get(name), alpha=alpha)
@@ -294,7 +294,9 @@ class _Figures:
                 told = replace(told, family=None)
             self.out.add("biases", "effect", told, **keys)
             if name in same:
-                self.out.add("biases", "equivalence", same[name], **keys)
+                alike = same[name]
+                alike = replace(alike, family=None if math.isnan(alike.p) else alike.family)
+                self.out.add("biases", "equivalence", alike, **keys)
         order = [one.id for one in BIASES]
         for name, model, one in sorted(self._of_models, key=lambda row: order.index(row[0])):
             keys = {"group": name, "factor": OF_ID[name].factor, "model": model}
