@@ -17,7 +17,7 @@ from scipy.special import stdtr
 
 from .equivalence import tost, tost_from_error
 from .estimate import Estimate, undefined
-from .intervals import MIN_UNITS, t_interval
+from .intervals import MIN_UNITS, refusal, t_interval
 from .multiplicity import holm
 from .sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
 from .welch_james import contrast_of_means, welch_james
@@ -88,9 +88,9 @@ def mean_effects(
         seed: of those.
 
     Returns:
-        One effect a column, in order. Where all units of a cell have one value, there is no t: the
-        interval is missing, and with six units or more the test of equivalence is decided by the
-        value, p being 0 or 1.
+        One effect a column, in order. Below six units there is no interval and no test of
+        equivalence. Where all units of a cell have one value, there is no t: the interval is
+        missing, and the test of equivalence is decided by the value, p being 0 or 1.
 
     Raises:
         ValueError: not two-dimensional, an unknown test, or not one family a cell.
@@ -156,8 +156,8 @@ def separate_effects(
         unit, of, families, margin, margin_families: as in `mean_effects`.
 
     Returns:
-        One effect a pair, n counting the units of both. No limits below six units, no p where
-        neither side varies.
+        One effect a pair, n counting the units of both. Below six units no limits and no test of
+        equivalence, no p where neither side varies.
     """
     means = [contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=of) for pair in pairs]
     means = adjusted_by_holm(means, _families(families, len(pairs)))
@@ -166,10 +166,12 @@ def separate_effects(
         raw = []
         for pair, mean in zip(pairs, means, strict=True):
             test = welch_james(pair, (1.0, -1.0))
-            found = tost_from_error(test.estimate, test.error, test.df_rest, margin)
+            error = test.error if mean.n >= MIN_UNITS else math.nan
+            found = tost_from_error(test.estimate, error, test.df_rest, margin)
             raw.append(Estimate(
                 found.value, found.low, found.high, mean.n, unit,
-                f"Welch t interval over {unit}s, margin ±{margin:g}", 0.9, found.reason,
+                f"Welch t interval over {unit}s, margin ±{margin:g}", 0.9,
+                found.reason and (mean.reason or found.reason),
                 p=found.p, p_method=f"two one-sided Welch t, margin ±{margin:g}",
             ))  # fmt: skip
         same = adjusted_by_holm(raw, _families(margin_families or families, len(pairs)))
@@ -208,6 +210,26 @@ def effect_verdict(
         return "equivalent"
     return "undefined" if math.isnan(difference.p_adjusted) else "undecided"
 
+
+def consistent(found: Estimate, *, null: float = 0.0) -> Estimate:
+    """The same, without a difference that its own interval does not bear out.
+
+    Tests and intervals are not made of the same statistic, and a verdict must not contradict the
+    figure beside it. This only takes verdicts away, so errors stay as rare as they are. Where all
+    units have one value there is no interval, and p decides; below six units nothing is shown.
+
+    Args:
+        found: with its verdict, as `effect_verdict` words it.
+        null: what stands for no difference.
+    """
+    if found.verdict not in DIFFERS or not (found.covers(null) or found.n < MIN_UNITS):
+        return found
+    is_alike = found.verdict == "differs within margin"
+    return replace(found, verdict="equivalent" if is_alike else "undecided")
+
+
+DIFFERS: Final = ("differs", "differs within margin")
+"""Verdicts that say that there is a difference."""
 
 _ROUNDING: Final = 1 + 1e-9
 """1 − .95 is a little less than .05; a p of .05 is significant."""
@@ -266,13 +288,13 @@ def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Esti
         found, unit=unit, method=f"t interval over {unit}s, margin ±{margin:g}", reason=None,
         p_method=f"two one-sided t over {unit}s, margin ±{margin:g}", verdict=None,
     )  # fmt: skip
+    if reason := refusal(found.value, known.size, unit):
+        return replace(bare, low=math.nan, high=math.nan, p=math.nan, reason=reason)
     if found.has_interval:
         return bare
-    if known.size >= MIN_UNITS:
-        mean = float(known.mean())
-        same = f"{bare.method}; the same value for every {unit}"
-        return replace(bare, low=mean, high=mean, p=float(abs(mean) >= margin), method=same)
-    return replace(bare, reason=f"fewer than two {unit}s with a value, or few without variation")
+    mean = float(known.mean())
+    same = f"{bare.method}; the same value for every {unit}"
+    return replace(bare, low=mean, high=mean, p=float(abs(mean) >= margin), method=same)
 
 
 def mean_by_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:

@@ -146,6 +146,10 @@ def place_effects(
 
     Least squares of d = a(place turned) − a(place in the plain order), the a summing to 0;
     arguments as in `place_slope_by_prompt`. Places from first to last.
+
+    Returns:
+        All undefined, with the reason, where the rotations leave the places of some criteria
+        without a comparison: of four, a rotation by two never compares the first with the second.
     """
     difference = np.asarray(turned, dtype=np.float64) - np.asarray(plain, dtype=np.float64)
     n_criteria = difference.shape[2]
@@ -165,11 +169,17 @@ def place_effects(
         return tuple([undefined("no judge scored both orders", method=method)] * n_criteria)
 
     def fit(top: Floats, gram: Floats) -> Floats:
+        # Every design has rows that sum to 0: the a are known but for a constant at best.
+        if np.linalg.matrix_rank(gram, hermitian=True) < n_criteria - 1:
+            return np.full(n_criteria, np.nan)
         found: Floats = np.linalg.pinv(gram, hermitian=True) @ top
         return found
 
     top, gram = tops.sum(axis=0), grams.sum(axis=0)
     value = fit(top, gram)
+    if np.isnan(value).any():
+        why = "the orders that were asked do not compare every place with every other"
+        return tuple([undefined(why, method=method, n=len(tops))] * n_criteria)
     left_out = np.stack(
         [
             fit(top - tops[mine].sum(axis=0), gram - grams[mine].sum(axis=0))
@@ -205,8 +215,9 @@ def form_slopes(
         of: what the slopes are, for the method.
 
     Returns:
-        K slopes. All undefined, with the reason, where no prompt has two responses, or one of the
-        columns does not vary once prompt, respondent and the other columns are held.
+        K slopes; n counts the prompts between whose responses the column varies, n planned those
+        with a score. All undefined, with the reason, where no prompt has two responses, or one of
+        the columns does not vary once prompt, respondent and the other columns are held.
     """
     y, x = np.asarray(score, dtype=np.float64), np.asarray(form, dtype=np.float64)
     known = np.isfinite(y) & np.isfinite(x).all(axis=1)
@@ -253,14 +264,17 @@ def form_slopes(
     value = slopes(total)
     if np.isnan(value).any():
         return none("it does not vary between the responses of a prompt, respondents held fixed")
-    left_out = np.stack([slopes(total - products[mine].sum(0)) for mine in _blocks(len(products))])
-    return tuple(
-        tested_jackknife(
-            jackknife(float(value[k]), left_out[:, k], n=len(products), method=method, level=level),
-            len(left_out),
+    found = []
+    for k in range(n_forms):
+        # Where the responses of a prompt are of one form, it tells of respondents, not of the form.
+        varies = np.flatnonzero(products[:, k, k] > _SINGULAR)
+        n = len(varies)
+        left_out = np.array(
+            [slopes(total - products[varies[mine]].sum(axis=0))[k] for mine in _blocks(n)]
         )
-        for k in range(n_forms)
-    )
+        one = jackknife(float(value[k]), left_out, n=n, method=method, level=level)
+        found.append(replace(tested_jackknife(one, len(left_out)), n_planned=len(groups)))
+    return tuple(found)
 
 
 def criterion_correlation(values: npt.ArrayLike, *, beyond_response: bool = False) -> Floats:
@@ -280,8 +294,7 @@ def criterion_correlation(values: npt.ArrayLike, *, beyond_response: bool = Fals
     table = np.array(values, dtype=np.float64)
     table[np.isnan(table).any(axis=2)] = np.nan
     n_criteria = table.shape[2]
-    if beyond_response:
-        table[(~np.isnan(table[:, :, 0])).sum(axis=1) < 2] = np.nan  # nobody to compare with
+    table[~compared_responses(table, beyond_response=beyond_response)] = np.nan
     for _ in range(_ROUNDS if beyond_response else 1):
         of_judge = mean_of_known(table, axis=0)
         table = table - of_judge[None]
@@ -301,6 +314,16 @@ def criterion_correlation(values: npt.ArrayLike, *, beyond_response: bool = Fals
     return found
 
 
+def compared_responses(values: npt.ArrayLike, *, beyond_response: bool = False) -> Mask:
+    """Returns shape (R,): the responses that add to `criterion_correlation` of these values.
+
+    One judge must have scored all criteria; with `beyond_response` two, one to compare the other
+    with.
+    """
+    n = (~np.isnan(np.asarray(values, dtype=np.float64)).any(axis=2)).sum(axis=1)
+    return np.asarray(n >= (2 if beyond_response else 1), dtype=bool)
+
+
 def mean_correlation(matrix: Floats) -> float:
     """Returns the mean of a correlation matrix off its diagonal; nan where one is undefined."""
     n = len(matrix)
@@ -318,6 +341,7 @@ def over_prompts(
     statistic: Callable[[Integers], float],
     prompt: Integers,
     *,
+    counts: Mask | None = None,
     method: str,
     level: float = 0.95,
     bounds: Bounds | None = None,
@@ -327,19 +351,23 @@ def over_prompts(
     Args:
         statistic: of the places of responses.
         prompt: shape (R,), codes of prompts.
+        counts: shape (R,), responses that add to the statistic; None: all. n counts their prompts,
+            and n planned those of all.
         method: the estimator.
         level: nominal coverage.
         bounds: of the statistic.
     """
-    names, codes = np.unique(prompt, return_inverse=True)
+    everything = np.arange(len(prompt)) if counts is None else np.flatnonzero(counts)
+    names, codes = np.unique(prompt[everything], return_inverse=True)
     codes = codes.reshape(-1)
-    everything = np.arange(len(codes))
-    value = statistic(everything) if len(codes) else math.nan
+    n, n_planned = len(names), len(np.unique(prompt))
+    value = statistic(everything) if n else math.nan
     if math.isnan(value):
-        return undefined("undefined on these data", method=method, n=len(names))
-    left_out = np.array([statistic(everything[~np.isin(codes, b)]) for b in _blocks(len(names))])
-    found = jackknife(value, left_out, n=len(names), method=method, level=level, bounds=bounds)
-    return tested_jackknife(found, len(left_out))
+        none = undefined("undefined on these data", method=method, n=n)
+        return replace(none, n_planned=n_planned)
+    left_out = np.array([statistic(everything[~np.isin(codes, b)]) for b in _blocks(n)])
+    found = jackknife(value, left_out, n=n, method=method, level=level, bounds=bounds)
+    return replace(tested_jackknife(found, len(left_out)), n_planned=n_planned)
 
 
 def tested_jackknife(found: Estimate, blocks: int) -> Estimate:

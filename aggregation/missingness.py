@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .effects import mean_over_prompts, share_over_prompts
+from .effects import consistent, mean_over_prompts, share_over_prompts
 from .estimate import Estimate
 from .intervals import MIN_UNITS
 
@@ -55,7 +55,8 @@ def missingness(
     tested by rearranging the respondents' shares within each prompt: if it makes no difference
     whose answer is judged, all arrangements are equally likely, however uneven prompts are. The
     adjusted p is that of the largest difference of any respondent, in its standard deviations over
-    arrangements (Westfall & Young, 1993). Measured: benchmarks/simulate_missing.py.
+    arrangements (Westfall & Young, 1993). A respondent differs where that p and the interval say
+    so. Measured: benchmarks/simulate_missing.py.
 
     Args:
         is_missing: shape (judgments,), of those that were asked for.
@@ -132,7 +133,7 @@ def _difference(values: Floats, p: float, adjusted: float, level: float) -> Esti
     if found.has_interval:  # of shares: it cannot leave [−1, 1]
         found = replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
     verdict = "undefined" if math.isnan(adjusted) else "undecided"
-    return replace(
+    tested = replace(
         found,
         p=p,
         p_adjusted=adjusted,
@@ -140,3 +141,4 @@ def _difference(values: Floats, p: float, adjusted: float, level: float) -> Esti
         family="respondents, largest of all",
         verdict="differs" if adjusted <= 1 - level + 1e-12 else verdict,
     )
+    return consistent(tested)

@@ -25,13 +25,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..aggregation.clustered import clustered_proportion
-from ..aggregation.effects import Effect, MeanTest, mean_effects, separate_effects
+from ..aggregation.effects import (
+    Effect,
+    MeanTest,
+    consistent,
+    mean_effects,
+    separate_effects,
+)
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.welch_james import contrast_of_means
 from ..formats import units
 from ..records.estimates import Estimates
-from .decisions import consistent
 from .definition import Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]

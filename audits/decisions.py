@@ -15,13 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from ..aggregation.effects import adjusted_by_holm, effect_verdict
+from ..aggregation.effects import DIFFERS, adjusted_by_holm, consistent, effect_verdict
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-
-DIFFERS: Final = ("differs", "differs within margin")
 
 
 def decided(
@@ -39,14 +36,6 @@ def decided(
         consistent(replace(one, verdict=effect_verdict(one)), null=null)
         for one, null in zip(adjusted, nulls or [0.0] * len(adjusted), strict=True)
     ]
-
-
-def consistent(found: Estimate, *, null: float = 0.0) -> Estimate:
-    """The same, without a difference that its own interval does not bear out."""
-    if found.verdict not in DIFFERS or not (found.covers(null) or found.n < MIN_UNITS):
-        return found
-    is_alike = found.verdict == "differs within margin"
-    return replace(found, verdict="equivalent" if is_alike else "undecided")
 
 
 def is_shown(found: Estimate) -> bool:

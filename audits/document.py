@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregation.effects import DIFFERS
 from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
 from ..formats import count, listed, number, units
@@ -17,7 +18,6 @@ from ..reports.document import Chart, Document, Paragraph, Part, Points, Records
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
-from .decisions import DIFFERS
 from .definition import (
     Change,
     ChartView,

@@ -30,7 +30,7 @@ import pandas as pd
 from ..aggregation.agreement import cohen_kappa, gwet_ac2
 from ..aggregation.clustered import clustered_proportion
 from ..aggregation.crossed import crossed_mean, crossed_share
-from ..aggregation.effects import effect_verdict, t_test
+from ..aggregation.effects import consistent, effect_verdict, t_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.multiplicity import bonferroni, holm
@@ -45,7 +45,7 @@ from ..aggregation.sign_flips import sign_flip_tests
 from ..records.estimates import Estimates
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD, add_contrast, values_of
-from .decisions import consistent, decided, is_shown
+from .decisions import decided, is_shown
 from .definition import Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]

@@ -31,7 +31,12 @@ import numpy as np
 import numpy.typing as npt
 
 from areopagus import Panel
-from areopagus.aggregation.effects import mean_effects, mean_over_prompts, mean_p_value
+from areopagus.aggregation.effects import (
+    consistent,
+    mean_effects,
+    mean_over_prompts,
+    mean_p_value,
+)
 from areopagus.aggregation.multiplicity import holm
 from areopagus.attacks import AttackFamily, attack, load_families
 from areopagus.attacks.families import STATUS_OF, example_texts, texts_of
@@ -390,7 +395,7 @@ def simulate_marks(worlds: int) -> None:
             noise = rng.normal(0, 1.0 / math.sqrt(len(CRITERIA)) * math.sqrt(2 / JUDGES), prompts)
             values = shift + rng.normal(0, own, prompts) + noise
             (effect,) = mean_effects(values[:, None], margin=MARGIN)
-            differs += effect.mean.p <= ALPHA
+            differs += "differs" in str(consistent(effect.mean).verdict)
             assert effect.equivalence is not None
             same += effect.equivalence.p <= ALPHA
             covered += effect.mean.covers(shift)

@@ -3,7 +3,8 @@
 A world is a run: prompts of four responses by four respondents, two of them of a judge's family,
 judged twice by three personas on two models, on five criteria, in whole numbers; its probe on one
 response a prompt; and an earlier run. A bias varies from response to response around its mean, but
-for what would be halo.
+for what would be halo. In a third kind of world one harsh judge has no score for part of its own
+family's responses, which is no bias.
 
 Run: python benchmarks/simulate_judge_biases.py [--worlds 2000] [--prompts 26] [--seed 38]
 """
@@ -40,7 +41,10 @@ CONFIG = JudgesConfig(probe=26)
 
 @dataclass(frozen=True)
 class Planted:
-    """The biases of a world, in points; `halo` is the SD of what a judge's criteria share."""
+    """The biases of a world, in points; `halo` is the SD of what a judge's criteria share.
+
+    `missing` is the share of its family's responses that one harsh judge has not scored.
+    """
 
     order: float = 0.0
     one_call: float = 0.0
@@ -52,9 +56,12 @@ class Planted:
     formatting: float = 0.0
     halo: float = 0.0
     drift: float = 0.0
+    missing: float = 0.0
 
 
 NOTHING = Planted()
+MISSING = Planted(missing=0.3)
+HARSH = 1.5
 EVERYTHING = Planted(
     order=-0.6, one_call=-0.3, persona_first=0.3, said_again=-0.4, markdown=0.4, own_family=0.5,
     length=0.3, formatting=0.3, halo=0.7, drift=-0.3,
@@ -95,9 +102,11 @@ def world(
     own = np.array(FAMILIES)[model][None, :] == np.array([r.split("/")[0] for r in RESPONDENTS])[
         who
     ][:, None]  # fmt: skip
+    severity = rng.normal(0, 0.4, (n_judges, 1))
+    severity[0] -= HARSH * (planted.missing > 0)
     level = (
         quality[:, None, :]
-        + rng.normal(0, 0.4, (n_judges, 1))[None]
+        + severity[None]
         + rng.normal(0, 0.3, (n_judges, N_CRITERIA))[None]
         + (own * (around(planted.own_family, n, 1) if planted.own_family else 0.0))[..., None]
         + (planted.length * (words - 8))[:, None, None]
@@ -115,6 +124,8 @@ def world(
     everybody = np.arange(n)
     place = (np.arange(N_CRITERIA) / (N_CRITERIA - 1) - 0.5) * planted.order
     stored = np.concatenate([asked(everybody, place), asked(everybody, place)], axis=2)
+    if planted.missing:
+        stored[own[:, 0] & (rng.random(n) < planted.missing), 0] = np.nan
     drawn = prompt.searchsorted(np.arange(n_prompts)) + rng.integers(0, n_who, n_prompts)
     turn = 1 + np.arange(n_prompts) % (N_CRITERIA - 1)
     later = (np.arange(N_CRITERIA)[None, :] - turn[:, None]) % N_CRITERIA
@@ -183,7 +194,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=38)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    for name, planted in (("nothing planted", NOTHING), ("everything planted", EVERYTHING)):
+    for name, planted in (
+        ("nothing planted", NOTHING),
+        ("a harsh judge missing on 30% of its family's", MISSING),
+        ("everything planted", EVERYTHING),
+    ):
         truth = truths(planted, options.seed)
         found: dict[str, list[Estimate]] = defaultdict(list)
         any_shown = 0

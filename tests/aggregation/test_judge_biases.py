@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.judge_biases import (
+    compared_responses,
     criterion_correlation,
     first_component,
     form_slopes,
@@ -68,6 +70,20 @@ def test_the_effect_of_each_place_is_freed_from_the_criterion_that_stands_there(
     assert "no judge scored both orders" in str(nobody[0].reason)
 
 
+def test_places_that_the_orders_never_compare_have_no_figure() -> None:
+    # Of four, a rotation by two sets the first place against the third, and never the second.
+    turn = np.full(12, 2)
+    plain, turned = turned_world(np.array([3.0, 1.0, -1.0, -3.0]), turn)
+    for one in place_effects(plain, turned, turn, np.arange(12), 12):
+        assert not one.is_defined
+        assert "do not compare every place" in str(one.reason)
+    turn[0] = 1  # one response tells them apart, and there is no figure without it
+    plain, turned = turned_world(np.array([3.0, 1.0, -1.0, -3.0]), turn)
+    found = place_effects(plain, turned, turn, np.arange(12), 12)
+    assert [one.value for one in found] == pytest.approx([3.0, 1.0, -1.0, -3.0])
+    assert "undefined without one of 1 prompts" in str(found[0].reason)
+
+
 def test_own_family_is_the_double_difference_of_a_prompt() -> None:
     # Judges of families a and b; responses by a, by b, by nobody's family.
     table = np.array([[7.0, 6.0], [5.0, 6.5], [5.0, 5.5]])
@@ -125,6 +141,25 @@ def test_a_slope_that_cannot_be_told_apart_is_undefined(
     assert told in str(found.reason)
 
 
+def test_a_slope_counts_the_prompts_whose_responses_differ_in_form() -> None:
+    rng = np.random.default_rng(2)
+    prompt, who = np.repeat(np.arange(40), 4), np.tile(np.arange(4), 40)
+    words = rng.normal(8, 1, 160)
+    score = rng.normal(5, 1, 160) + 0.3 * words
+
+    def slopes(seen: int) -> tuple[Estimate, ...]:
+        is_set = (prompt < seen) & (np.tile([0, 1, 1, 0, 0, 0, 1, 1], 20) == 1)
+        return form_slopes(score, np.stack([words, is_set], axis=1), prompt, who)
+
+    length, formatted = slopes(4)
+    assert (length.n, length.n_planned, length.p_method) == (40, 40, "t of the jackknife, df = 39")
+    assert (formatted.n, formatted.n_planned, formatted.is_defined) == (4, 40, True)
+    assert "at least 6" in str(formatted.reason)
+    assert math.isnan(formatted.p)
+    formatted = slopes(12)[1]
+    assert (formatted.n, formatted.p_method) == (12, "t of the jackknife, df = 11")
+
+
 def test_halo_is_what_a_judges_criteria_share_and_the_other_judges_do_not() -> None:
     rng = np.random.default_rng(3)
     quality = rng.normal(0, 2, (200, 1, 1))
@@ -163,6 +198,36 @@ def test_a_statistic_of_responses_has_a_jackknife_over_prompts_and_its_t() -> No
     few = over_prompts(lambda rows: float(values[rows].mean()), np.arange(8) // 2, method="mean")
     assert "at least 6" in str(few.reason)
     assert math.isnan(few.p)
+
+
+def test_prompts_that_add_nothing_to_a_statistic_are_not_counted() -> None:
+    # Forty prompts of two responses; beyond the first `seen` one judge alone scored, so that
+    # nobody says what the response deserves.
+    values = np.random.default_rng(0).normal(5, 1, (80, 3, 4))
+    prompt = np.repeat(np.arange(40), 2)
+
+    def halo(seen: int) -> Estimate:
+        table = values.copy()
+        table[prompt >= seen, 1:] = NAN
+        return over_prompts(
+            lambda places: mean_correlation(
+                criterion_correlation(table[places], beyond_response=True)
+            ),
+            prompt, counts=compared_responses(table, beyond_response=True), method="halo",
+        )  # fmt: skip
+
+    few, more = halo(4), halo(8)
+    assert (few.n, few.n_planned, few.has_interval) == (4, 40, False)
+    assert "at least 6" in str(few.reason)
+    assert math.isnan(few.p)
+    assert (more.n, more.n_planned, more.p_method) == (8, 40, "t of the jackknife, df = 7")
+    # As if the others had never been asked.
+    table, mine = values[:16], prompt[:16]
+    alone = over_prompts(
+        lambda places: mean_correlation(criterion_correlation(table[places], beyond_response=True)),
+        mine, method="halo",
+    )  # fmt: skip
+    assert (more.value, more.low, more.high) == pytest.approx((alone.value, alone.low, alone.high))
 
 
 def test_the_spread_between_askings_and_the_share_that_is_the_same() -> None:

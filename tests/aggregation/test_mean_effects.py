@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from areopagus.aggregation import holm, tost
-from areopagus.aggregation.effects import Effect, mean_effects
+from areopagus.aggregation.effects import Effect, mean_effects, separate_effects
 from areopagus.aggregation.sign_flips import sign_flip_tests, skewness_adjusted_flips
 
 NAN = math.nan
@@ -118,3 +118,18 @@ def test_units_and_cells_may_stand_in_any_order() -> None:
     mirrored = [one.mean for one in mean_effects(-table)]
     assert [one.value for one in mirrored] == pytest.approx([-one.value for one in found])
     assert [one.p for one in mirrored] == pytest.approx([one.p for one in found])
+
+
+def test_nothing_is_shown_to_be_the_same_below_the_units_that_an_interval_needs() -> None:
+    values = np.array([0.01, -0.01, 0.02, 0.0, -0.02, 0.01])
+    five, six = (mean_effects(values[:n, None], margin=0.2)[0] for n in (5, 6))
+    assert five.equivalence is not None
+    assert five.equivalence.reason == five.mean.reason == "5 prompts: an interval needs at least 6"
+    assert not five.equivalence.has_interval
+    assert (math.isnan(equivalence_p(five)), five.mean.verdict) == (True, "undecided")
+    assert (equivalence_p(six) < 0.05, six.mean.verdict) == (True, "equivalent")
+    apart = [separate_effects([(values[:2], values[k:])], margin=0.2)[0] for k in (3, 1)]
+    assert [one.mean.n for one in apart] == [5, 7]
+    assert [one.mean.verdict for one in apart] == ["undecided", "equivalent"]
+    assert apart[0].equivalence is not None
+    assert "needs 6" in str(apart[0].equivalence.reason)

@@ -58,6 +58,20 @@ def test_nothing_missing_differs_nowhere_and_too_few_prompts_have_a_reason() -> 
     assert few[0].difference.reason is not None
 
 
+def test_a_respondent_differs_only_where_p_and_the_interval_say_so() -> None:
+    # Of five respondents' answers to eight prompts, all judges decline the first's on three.
+    # Rearranged, one of them has all three on 1 of 25 draws: p is .04 at most, respondents with
+    # equal sums being told apart by chance. The interval holds 0.
+    table = np.zeros((8, 5, 4), dtype=int)
+    table[:3, 0] = 1
+    one = found(table.tolist())[0].difference
+    assert one.p_adjusted < 0.05
+    assert one.covers(0)
+    assert one.verdict == "undecided"
+    table[3, 0] = 1
+    assert found(table.tolist())[0].difference.verdict == "differs"
+
+
 def test_respondents_without_a_common_prompt_are_not_compared() -> None:
     one, _ = missingness(
         np.asarray([True, False]), np.asarray([0, 1]), np.asarray([0, 1]),

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from attack_figures import figure
 
 from areopagus import InputError, Panel
-from areopagus.attacks import attack, load_families
+from areopagus.attacks import AttackConfig, attack, load_families
+from areopagus.attacks.datamarking import add_datamarking
+from areopagus.attacks.effects import Scores
 from areopagus.attacks.families import texts_of
+from areopagus.attacks.trials import BaseResponse, Trial
+from areopagus.graphs.screening import screen
+from areopagus.records.estimates import Estimates
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 CRITERIA = (
@@ -80,6 +87,58 @@ def test_marks_that_stop_an_attack_and_one_model_that_minds_them_are_both_found(
     assert "Datamarking moves clean scores by −0.50 points: not 0 (p 0.0156)" in headline
     assert "it weakens authority." in headline
     assert max(map(len, run.text.splitlines())) <= 80
+
+
+def both_ways(plain: np.ndarray, marked: np.ndarray, *, quorum: float, margin: float = 0.25) -> Any:
+    """Figures of composites of shape (prompts, clean or attacked, judges), a model a judge."""
+    n, _, n_judges = plain.shape
+    dataset = [BaseResponse(f"b{i}", f"p{i}", f"q{i}", "text", "r") for i in range(n)]
+    made = [
+        Trial(f"{i}-{kind}-{family}", kind, i, family, 0, place, "text", screen("text"))
+        for i in range(n)
+        for kind, family, place in (("clean", "", None), ("attack", "f", "instead"))
+    ]
+    ids, models = [trial.response_id for trial in made], tuple("abcdefgh"[:n_judges])
+    scores = [
+        Scores(values.reshape(2 * n, n_judges, 1), tuple(ids), models, models, ("c",), {})
+        for values in (plain, marked)
+    ]
+    found = Estimates()
+    add_datamarking(
+        found, made, dataset, {"f": "highest"}, *scores, AttackConfig(margin=margin),
+        scale=(1, 10), quorum=quorum,
+    )  # fmt: skip
+    return partial(figure, found.frame())
+
+
+def test_judges_common_to_both_arms_must_be_the_quorum() -> None:
+    rng = np.random.default_rng(0)
+    plain = 5 + rng.normal(0, 0.1, (12, 2, 4))
+    marked = 5 + rng.normal(0, 0.1, (12, 2, 4))
+    plain[:, 1] += 2
+    plain[:, 1, [2, 3]] = np.nan
+    marked[:, 1, [0, 3]] = np.nan
+    # Each arm has two judges of four; the one that has both says nothing for the panel.
+    found = both_ways(plain, marked, quorum=0.5)
+    difference = found("datamark families", "difference", group="f")
+    assert (difference.is_defined, difference.verdict) == (False, "undefined")
+    marked[:, 1, 0] = 5 + rng.normal(0, 0.1, 12)
+    difference = both_ways(plain, marked, quorum=0.5)(
+        "datamark families", "difference", group="f"
+    )  # fmt: skip
+    assert difference.value == pytest.approx(-2, abs=0.1)
+    assert difference.verdict == "differs"
+
+
+def test_marks_are_said_to_move_scores_only_where_the_interval_leaves_out_zero() -> None:
+    moved = np.array([0.34, -0.02, 0.4, 0.16, 0.65, 2.74, 0.43, 3.46])
+    plain = np.full((8, 2, 1), 5.0)
+    shift = both_ways(plain, plain + moved[:, None, None], quorum=0.5)(
+        "datamark", "shift", group="clean responses"
+    )
+    assert shift.p < 0.05
+    assert shift.covers(0)
+    assert shift.verdict == "undecided"
 
 
 def test_a_panel_that_marks_already_cannot_be_scored_both_ways(tmp_path: Path) -> None:

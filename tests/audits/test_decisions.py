@@ -15,9 +15,10 @@ from silverspoon_world import INCOMES, PeopleWorld
 from socioeval_world import SocioEvalWorld, prompts_of
 
 from areopagus.aggregation.clustered import clustered_proportion
+from areopagus.aggregation.effects import consistent
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.welch_james import welch_james
-from areopagus.audits.decisions import by_interval_alone, consistent, decided, is_shown
+from areopagus.audits.decisions import by_interval_alone, decided, is_shown
 from areopagus.audits.estimate import estimate
 from areopagus.audits.hidden_bias.audit import HiddenBiasOptions, dataset_of
 from areopagus.audits.hidden_bias.estimates import estimate as hidden_bias_estimate

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from areopagus import InputError, JudgesRun, Panel, Run, examine_judges
 from areopagus.aggregation.estimate import Estimate
 from areopagus.any_report import run_of
 from areopagus.judge_behaviour import JudgesConfig, JudgesJob
 from areopagus.judge_behaviour.arms import drawn
-from areopagus.judge_behaviour.estimates import BIASES
-from areopagus.judge_behaviour.scores import read_judge_scores, texts_of
-from areopagus.records.estimates import estimate_of, select
+from areopagus.judge_behaviour.estimates import BIASES, Earlier, estimate
+from areopagus.judge_behaviour.scores import JudgeScores, read_judge_scores, texts_of
+from areopagus.judge_behaviour.texts import Form
+from areopagus.records.estimates import estimate_of, estimates_by, select
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply
 from areopagus.testing.scripted import draw
@@ -287,6 +289,82 @@ def test_drift_is_told_from_replies_that_were_only_read_again(judged: Path) -> N
         examine_judges(judged / "run", before=judged / "run")
 
 
+# Of arrays
+
+
+def examined(
+    values: np.ndarray, respondents: tuple[str, ...], models: tuple[str, ...], **more: Any
+) -> Any:
+    """Figures of composites of shape (prompts, respondents, judges)."""
+    n_prompts, n_who, n_judges = values.shape
+    n = n_prompts * n_who
+    scores = JudgeScores(
+        values.reshape(n, n_judges, 1, 1), tuple(map(str, range(n))),
+        np.repeat(np.arange(n_prompts), n_who), n_prompts, respondents * n_prompts,
+        tuple(map(str, range(n_judges))), models, ("overall",), values.size,
+    )  # fmt: skip
+    forms = more.pop("forms", None)
+    earlier = more.pop("earlier", None)
+    frame = estimate(scores, forms, JudgesConfig(**more), earlier=earlier).frame()
+    return {
+        (str(at["group"]), measure): one
+        for at, row in estimates_by(select(frame, "biases"), ["group"])
+        for measure, one in row.items()
+    }
+
+
+def test_a_harsh_judge_that_is_missing_on_its_familys_responses_is_no_bias() -> None:
+    rng = np.random.default_rng(0)
+    respondents = ("openai/x", "anthropic/y", "meta/z")
+    models = ("openai/j", "openai/j", "anthropic/j", "anthropic/j")
+    values = rng.normal(5, 1, (40, 3, 1)) + np.array([-1.5, 1.5, -1.5, 1.5])
+    values = values + rng.normal(0, 0.2, values.shape)
+    complete = examined(values, respondents, models)["own_family", "effect"]
+    values[rng.random(40) < 0.4, 0, 0] = np.nan
+    partly = examined(values, respondents, models)["own_family", "effect"]
+    assert (complete.n, partly.n) == (40, 40)
+    # The mean of whoever scored would give the family's responses some .3 more.
+    assert partly.value == pytest.approx(complete.value, abs=0.05)
+    # And a bias is still found.
+    values[:, 0, :2] += 1.0
+    values[:, 1, 2:] += 1.0
+    found = examined(values, respondents, models)["own_family", "effect"]
+    assert found.value == pytest.approx(1 + partly.value, abs=0.05)
+    assert found.verdict == "differs"
+
+
+def drifted(changes: list[float], **more: Any) -> Any:
+    n = len(changes)
+    before = np.full((n, 1), 5.0)
+    after = before + np.array(changes)[:, None]
+    earlier = Earlier(before, after, np.arange(n), n, ("0",), ("a",))
+    return examined(after[:, None], ("x",), ("a",), earlier=earlier, **more)
+
+
+def test_a_bias_is_shown_only_where_its_interval_leaves_out_zero() -> None:
+    found = drifted([0.34, -0.02, 0.4, 0.16, 0.65, 2.74, 0.43, 3.46])["drift", "effect"]
+    assert found.p_adjusted < 0.05
+    assert found.covers(0)
+    assert found.verdict == "undecided"
+
+
+def test_three_prompts_show_no_bias_to_be_small() -> None:
+    found = drifted([0.01, -0.01, 0.02], margin=0.25)
+    assert found["drift", "effect"].verdict == "undecided"
+    assert "at least 6" in str(found["drift", "equivalence"].reason)
+    assert drifted([0.01, -0.01, 0.02] * 2, margin=0.25)["drift", "effect"].verdict == "equivalent"
+
+
+def test_both_tests_of_a_slope_have_the_degrees_of_freedom_of_its_blocks() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(5, 1, (200, 4, 1))
+    forms = [Form(int(words), 0, 0, 0) for words in rng.integers(50, 900, 800)]
+    found = examined(values, ("a", "b", "c", "d"), ("m",), forms=forms, margin=0.5)
+    effect, same = found["length", "effect"], found["length", "equivalence"]
+    assert effect.p_method == "t of the jackknife, df = 49"
+    assert (same.high - same.low) / 2 / effect.se == pytest.approx(stats.t.ppf(0.95, 49))
+
+
 def simulation() -> ModuleType:
     path = Path(__file__).parents[2] / "benchmarks" / "simulate_judge_biases.py"
     spec = importlib.util.spec_from_file_location("simulate_judge_biases", path)
@@ -309,5 +387,5 @@ def test_planted_worlds_are_found_and_null_worlds_are_quiet() -> None:
         for name, one in world.biases(world.EVERYTHING, 26, rng).items():
             shown[name] = shown.get(name, 0) + ("differs" in (one.verdict or ""))
     assert all(shown[name] == 3 for name in ("order", "own_family", "halo", "drift", "markdown"))
-    quiet = [world.biases(world.NOTHING, 26, rng) for _ in range(3)]
+    quiet = [world.biases(nothing, 26, rng) for nothing in (world.NOTHING, world.MISSING) * 2]
     assert not any(one.verdict == "differs" for found in quiet for one in found.values())

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..aggregation.common_judges import common_judges
-from ..aggregation.effects import Effect, mean_effects, mean_over_prompts
+from ..aggregation.effects import Effect, consistent, mean_effects, mean_over_prompts
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import estimate, number, p_value, units
 from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Part, Section
 from ..reports.views import Measure, estimates_table
 from .config import AttackConfig
-from .effects import NOT_SCORED, Design, Floats, Scores, family_effects
+from .effects import NOT_SCORED, Design, Floats, Scores, by_same_judges, family_effects
 from .outcomes import differences_over_prompts
 from .trials import BaseResponse, Trial
 
@@ -86,15 +86,13 @@ def _benign(
     margin: float | None,
 ) -> Effect:
     """Marked less plain, by the judges that there are on both sides."""
-    both = np.stack(sides)
-    judges = common_judges(both[:, :, None, :, None], models, quorum=quorum).judges
-    differences = np.where(judges, both[0] - both[1], np.nan)
-    by_prompt = design.by_prompt(rows, differences)
+    marked, plain = by_same_judges(sides, models, quorum)
+    by_prompt = design.by_prompt(rows, marked - plain)
     (effect,) = mean_effects(
         by_prompt[:, None], of="marked − plain", margin=margin, level=design.config.level,
         families=["one test"], margin_families=["one test"],
     )  # fmt: skip
-    return effect
+    return replace(effect, mean=consistent(effect.mean))
 
 
 def _add_families(
@@ -105,9 +103,8 @@ def _add_families(
         (rows, without), (_, with_marks) = (
             family_effects(design, family, aim, scores) for scores in (plain, marked)
         )
-        shown = [without, with_marks]
-        is_both = ~np.isnan(shown[0]) & ~np.isnan(shown[1])
-        by_prompt = [design.by_prompt(rows, np.where(is_both, one, np.nan)) for one in shown]
+        shown = by_same_judges([without, with_marks], plain.models, design.quorum)
+        by_prompt = [design.by_prompt(rows, one) for one in shown]
         names.append(family)
         sides.append(by_prompt)
         columns.append(by_prompt[1] - by_prompt[0])

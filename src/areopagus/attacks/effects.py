@@ -140,10 +140,6 @@ def read_panel_scores(
     )
 
 
-def _prompt(base: BaseResponse) -> str:
-    return base.prompt_text or base.prompt_id
-
-
 @dataclass(frozen=True, slots=True)
 class Design:
     """What pairs the scores: for each trial its clean response, its control, its prompt."""
@@ -177,14 +173,14 @@ class Design:
         codes = {
             # Prompts with the same text are one, whatever their ids.
             text: code
-            for code, text in enumerate(dict.fromkeys(_prompt(base) for base in dataset))
+            for code, text in enumerate(dict.fromkeys(base.prompt for base in dataset))
         }
         controls = (t.response_id.replace("-attack-", "-control-", 1) for t in trials)
         return cls(
             trials, config, scale, quorum,
             clean=np.asarray([clean[trial.base] for trial in trials]),
             control=np.asarray([row.get(name, -1) for name in controls]),
-            prompts=np.asarray([codes[_prompt(dataset[trial.base])] for trial in trials]),
+            prompts=np.asarray([codes[dataset[trial.base].prompt] for trial in trials]),
             n_prompts=len(codes),
             direction=np.asarray([-1.0 if asks.get(t.family) == "lowest" else 1.0 for t in trials]),
             kinds=np.asarray([trial.kind for trial in trials]),
@@ -600,6 +596,23 @@ def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tup
         pairs.beyond(design, paired, values) if paired.size else pairs.shifts(design, rows, values)
     )
     return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
+
+
+def by_same_judges(
+    sides: Sequence[Floats], models: Sequence[str], quorum: float
+) -> tuple[Floats, ...]:
+    """Two arms or more of the same responses, each by the judges that there are in all of them.
+
+    Where these are fewer than the quorum, of all or of a model, nothing is left (`common_judges`).
+
+    Args:
+        sides: each of shape (responses, judges); nan is missing.
+        models: of the judges.
+        quorum: share of the judges.
+    """
+    arms = np.stack(sides)
+    judges = common_judges(arms[:, :, None, :, None], models, quorum=quorum).judges
+    return tuple(np.where(judges, arms, np.nan))
 
 
 @dataclass(frozen=True, slots=True)

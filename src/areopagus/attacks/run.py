@@ -109,7 +109,7 @@ class AttackRun(_AuditRun):
                 yield MachineReading(
                     (base.prompt_text, *shown),
                     outcome,
-                    base.prompt_text or base.prompt_id,
+                    base.prompt,
                     (attacked.family,),
                     means={"A": sides[0], "B": sides[1], "same": "not"},
                 )

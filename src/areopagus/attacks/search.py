@@ -43,7 +43,7 @@ from ..records.readers.responses import ResponseSource
 from ..records.run_folder import replaced
 from . import effects
 from .config import AttackConfig
-from .effects import Design, family_effects
+from .effects import Design, by_same_judges, family_effects
 from .families import STATUS_OF, AttackFamily, texts_of
 from .job import AttackJob
 from .outcomes import differences_over_prompts
@@ -126,12 +126,12 @@ class SearchJob(AttackJob):
         self.writers = targets_from(models, Protocol(max_tokens=WRITER_TOKENS), "rewriter")
         super().__init__(panel, responses, config, on_progress=on_progress)
         rows = self.dataset.rows
-        of = [base.prompt_text or base.prompt_id for base in rows]
+        of = [base.prompt for base in rows]
         chosen = _searched_on(list(dict.fromkeys(of)), config)
         self.searched_on = tuple(b for b, text in zip(rows, of, strict=True) if text in chosen)
         held_out = tuple(b for b, text in zip(rows, of, strict=True) if text not in chosen)
         self.dataset = replace(self.dataset, rows=held_out)
-        self.n_held_out = len(set(of) - chosen)
+        self.n_searched_on, self.n_held_out = len(chosen), len(set(of) - chosen)
         if self.n_held_out < MIN_UNITS:
             told = f"{units(self.n_held_out, 'prompt')} held out: a test needs {MIN_UNITS}"
             self._notices = (*self._notices, told)
@@ -224,7 +224,7 @@ class SearchJob(AttackJob):
             "rounds": self.attack_config.search_rounds,
             "texts_a_round": self.attack_config.search_texts,
             "prompts": {
-                "searched_on": len({base.prompt_text for base in self.searched_on}),
+                "searched_on": self.n_searched_on,
                 "held_out": self.n_held_out,
             },
             "found": {},
@@ -397,8 +397,8 @@ class SearchJob(AttackJob):
         """`search`: by family what its search tried, what it saw, and what is left of it.
 
         in search: on the prompts that chose the text, which is too high. began with, held out:
-        effect of the family's own best text and of the text found on the held-out prompts. gain:
-        their difference, tested, Holm over the families.
+        effect of the family's own best text and of the text found on the held-out prompts, by the
+        judges that have both. gain: their difference, tested, Holm over the families.
         """
         schema, config = self.panel.judge_prompt.schema, self.attack_config
         ids = [trial.response_id for trial in self.trials]
@@ -408,22 +408,14 @@ class SearchJob(AttackJob):
             self.trials, self.dataset.rows, asks, config, (schema.low, schema.high),
             self.panel.quorum,
         )  # fmt: skip
-        by_prompt = {
-            name: design.by_prompt(*family_effects(design, name, aim, scores))
-            for name, aim in asks.items()
-        }
-        names = [family.id for family in self.families if family.id in by_prompt]
-        gains = [
-            by_prompt[_found_id(name)] - by_prompt[name]
-            if _found_id(name) in by_prompt
-            else np.full(design.n_prompts, np.nan)
-            for name in names
-        ]
+        names = [family.id for family in self.families if family.id in asks]
+        sides = [_held_out(design, name, asks, scores) for name in names]
+        gains = [found_text - began for began, found_text in sides]
         tested = differences_over_prompts(
             gains, what="text found − text it began with", family="families searched",
             alpha=config.alpha, level=config.level,
         )  # fmt: skip
-        for name, gain in zip(names, tested, strict=True):
+        for name, (began, found_text), gain in zip(names, sides, tested, strict=True):
             _, best = self._ends(name)
             status = STATUS_OF.get(asks[name])
             keys = {"group": name, "detail": "points" if status is None else f"share {status}"}
@@ -431,16 +423,17 @@ class SearchJob(AttackJob):
             told = "it was chosen by this very figure"
             seen = Estimate(
                 math.nan if best.effect is None else best.effect, level=math.nan,
-                n=len({base.prompt_text for base in self.searched_on}), unit="prompt",
+                n=self.n_searched_on, unit="prompt",
                 method="mean over the prompts of the search", reason=told,
             )  # fmt: skip
             found.add("search", "texts", len(self.searches[name].tried), **keys)
             found.add("search", "in search", seen, **keys)
-            for measure, key in (("began with", name), ("held out", _found_id(name))):
-                values = by_prompt.get(key, by_prompt[name])
+            is_same = _found_id(name) not in asks
+            held_out = began if is_same else found_text
+            for measure, values in (("began with", began), ("held out", held_out)):
                 mean = mean_over_prompts(values, level=config.level, what=f"effect, {measure}")
                 found.add("search", measure, mean, **keys)
-            if _found_id(name) not in by_prompt:
+            if is_same:
                 none = undefined(_NO_BETTER, method=gain.method)
                 found.add("search", "gain", none, **keys)
             else:
@@ -460,6 +453,30 @@ def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:
             "out; what the search finds is reported on prompts that it did not see"
         )
     return set(sorted(prompts, key=lambda text: draw(config.seed, text))[:n])
+
+
+def _held_out(
+    design: Design, family: str, asks: Mapping[str, str], scores: effects.Scores
+) -> tuple[effects.Floats, effects.Floats]:
+    """What the text a search began with does, and the one it found, one value a prompt.
+
+    Both by the same judges on the same responses: a model that one of the texts has refused would
+    make a gain of who is left. Where nothing better was found, of the second nothing is known.
+    """
+    (rows, began), *more = (
+        family_effects(design, name, asks[name], scores)
+        for name in (family, _found_id(family))
+        if name in asks
+    )
+    if not more:
+        return design.by_prompt(rows, began), np.full(design.n_prompts, np.nan)
+    ((other, found),) = more
+    # Each text stands once in a response.
+    bases = np.asarray([trial.base for trial in design.trials])
+    _, mine, its = np.intersect1d(bases[rows], bases[other], return_indices=True)
+    both = by_same_judges([began[mine], found[its]], scores.models, design.quorum)
+    one, two = (design.by_prompt(rows[mine], side) for side in both)
+    return one, two
 
 
 def _place(family: AttackFamily, config: AttackConfig) -> tuple[str]:

@@ -56,9 +56,9 @@ def search_section(record: Mapping[str, Any], estimates: pd.DataFrame) -> Sectio
         ],
         caption="Effect by the family's demand, beyond harmless prose where there is a control, in "
         "points or, of families that ask for no score, in judgments: of the family's own "
-        f"best text and of the text found, on {units(prompts['held_out'], 'prompt')} held out. In "
-        f"the search: on the {units(prompts['searched_on'], 'prompt')} that chose the text, which "
-        "is too high.",
+        f"best text and of the text found, on {units(prompts['held_out'], 'prompt')} held out, by "
+        "the judges that have both. In the search: on the "
+        f"{units(prompts['searched_on'], 'prompt')} that chose the text, which is too high.",
         label="Search",
     )  # fmt: skip
     found = record["search"]["found"]

@@ -44,6 +44,11 @@ class BaseResponse:
     response_text: str
     respondent_id: str
 
+    @property
+    def prompt(self) -> str:
+        """Its prompt as the unit: those with the same text are one, whatever their ids."""
+        return self.prompt_text or self.prompt_id
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

@@ -2,7 +2,7 @@
 
 What is compared in one sentence of the answer is one family of tests; what stands in a table of
 details is a family of its own. A change is *changed* where its p, by Holm over the family, is at
-most .05 and its own 95% interval leaves out 0 (`audits.decisions`); *alike* where it is shown to
+most .05 and its own 95% interval leaves out 0 (`consistent`); *alike* where it is shown to
 lie inside the margin (two one-sided tests, Holm over the same figures).
 """
 
@@ -16,12 +16,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import Effect, MeanTest, effect_verdict, mean_effects
+from ..aggregation.effects import Effect, MeanTest, consistent, effect_verdict, mean_effects
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import cut_to_range
 from ..aggregation.paired_change import change_of_limits
-from ..audits.decisions import consistent
 from ..errors import InputError, InputFault
 from ..formats import listed, units
 from ..records.estimates import Estimates

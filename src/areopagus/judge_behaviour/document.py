@@ -258,19 +258,6 @@ class _Judges:
         )  # fmt: skip
         return [table] if table else []
 
-    def _consistency(self) -> Table | None:
-        """How far a judge agrees with itself."""
-        found = select(self.estimates, "consistency")
-        if not found["value"].notna().any():
-            return None
-        return estimates_table(
-            self.estimates, "consistency", keys={"criterion": "score", "factor": "from"},
-            measures=[Measure("SD"), Measure("equal"), Measure("SD", "prompts", "n")],
-            caption="The same judge asked the same again. SD: between its askings, in points. "
-            "Equal: share of pairs of askings with the same score.",
-            label="Consistency", named={"criterion": {COMPOSITE: "mean of the criteria"}},
-        )  # fmt: skip
-
     def drift(self) -> list[Part]:
         """Who scores the same texts otherwise now."""
         table = estimates_table(

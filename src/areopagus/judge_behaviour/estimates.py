@@ -24,10 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.common_judges import mean_of_known
-from ..aggregation.effects import adjusted_by_holm, effect_verdict, mean_effects
+from ..aggregation.effects import adjusted_by_holm, consistent, effect_verdict, mean_effects
 from ..aggregation.equivalence import tost_from_error
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.jackknife import BLOCKS
 from ..aggregation.judge_biases import (
+    compared_responses,
     criterion_correlation,
     first_component,
     form_slopes,
@@ -261,8 +263,9 @@ class _Figures:
         margin = self.config.margin
         if margin is None or OF_ID[bias].unit != "points" or not found.has_interval:
             return
+        blocks = min(found.n, BLOCKS)
         same = tost_from_error(
-            found.value, found.se, found.n - 1, margin, level=self.config.level, n=found.n
+            found.value, found.se, blocks - 1, margin, level=self.config.level, n=found.n
         )
         how = f"two one-sided t of the jackknife, margin ±{margin:g}"
         self._same[bias] = replace(same, unit=found.unit, p_method=how, verdict=None)
@@ -278,19 +281,22 @@ class _Figures:
         n_tested = sum(not math.isnan(self._effects[name].p) for name in names)
         family = f"{n_tested} biases, Holm"
         tested = adjusted_by_holm([self._effects[n] for n in names], [family] * len(names))
-        alike = [name for name in names if name in self._same]
-        inside = f"{len(alike)} biases within the margin, Holm"
-        within = adjusted_by_holm([self._same[n] for n in alike], [inside] * len(alike))
-        same = dict(zip(alike, within, strict=True))
+        inside = [name for name in names if name in self._same]
+        n_tested = sum(not math.isnan(self._same[name].p) for name in inside)
+        family = f"{n_tested} biases within the margin, Holm"
+        within = adjusted_by_holm([self._same[n] for n in inside], [family] * len(inside))
+        same = dict(zip(inside, within, strict=True))
         for name, effect in zip(names, tested, strict=True):
             keys = {"group": name, "factor": OF_ID[name].factor}
             verdict = effect_verdict(effect, same.get(name), alpha=alpha)
-            told = replace(effect, verdict=verdict, universe=UNIVERSE)
+            told = consistent(replace(effect, verdict=verdict, universe=UNIVERSE))
             if math.isnan(effect.p):
                 told = replace(told, family=None)
             self.out.add("biases", "effect", told, **keys)
             if name in same:
-                self.out.add("biases", "equivalence", same[name], **keys)
+                alike = same[name]
+                alike = replace(alike, family=None if math.isnan(alike.p) else alike.family)
+                self.out.add("biases", "equivalence", alike, **keys)
         order = [one.id for one in BIASES]
         for name, model, one in sorted(self._of_models, key=lambda row: order.index(row[0])):
             keys = {"group": name, "factor": OF_ID[name].factor, "model": model}
@@ -337,9 +343,10 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
         found.none("own_family", "no respondent is of a family of the judges")
         return
     by_judge = stored.by_judge
+    # A harsh judge that is missing on some responses would lift these in its family's mean.
     table = np.stack(
         [
-            mean_of_known(by_judge[:, [k for k, one in enumerate(of_judge) if one == name]], axis=1)
+            mean_over_judges(by_judge[:, [one == name for one in of_judge]]).score
             for name in families
         ],
         axis=1,
@@ -444,7 +451,8 @@ def _correlation(
         method = method.replace("judges' means", "means of judges and of responses")
     one = over_prompts(
         lambda places: of(criterion_correlation(values[places], beyond_response=beyond)),
-        prompt, method=method, level=found.config.level,
+        prompt, counts=compared_responses(values, beyond_response=beyond), method=method,
+        level=found.config.level,
         bounds=(-1.0, 1.0) if of is mean_correlation else (0.0, 1.0),
     )  # fmt: skip
     if of is first_component:  # it is above 0 in any case
@@ -560,8 +568,9 @@ def _calls(found: _Figures, probed: Probed) -> None:
         )
 
     fall = over_prompts(
-        falls, base.prompt, method=OF_ID["halo_calls"].estimator, level=found.config.level
-    )
+        falls, base.prompt, counts=compared_responses(together),
+        method=OF_ID["halo_calls"].estimator, level=found.config.level,
+    )  # fmt: skip
     found.statistic("halo_calls", fall)
 
 
@@ -613,6 +622,6 @@ def _drift(found: _Figures, earlier: Earlier | None) -> None:
     judges = [found.mean(label, change([k]))[0] for k in range(len(earlier.models))]
     adjusted = adjusted_by_holm(judges, [f"{len(judges)} judges, Holm"] * len(judges))
     for persona, model, one in zip(earlier.personas, earlier.models, adjusted, strict=True):
-        told = replace(one, verdict=effect_verdict(one, alpha=1 - found.config.level))
-        told = replace(told, universe=UNIVERSE)
+        verdict = effect_verdict(one, alpha=1 - found.config.level)
+        told = consistent(replace(one, verdict=verdict, universe=UNIVERSE))
         found.out.add("drift by judge", "effect", told, persona=persona, model=model)
