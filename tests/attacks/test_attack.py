@@ -376,4 +376,4 @@ def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_fo
     assert select(run.estimates, "balance", group="refusal").empty
     headline = " ".join(run.document().headline)
     assert "Of 3 families that ask for no score, 3 keep judges from scoring" in headline
-    assert "abstention +50% of judgments abstained" in headline
+    assert "abstention +50 percentage points of judgments abstained, " in headline
