@@ -267,8 +267,8 @@ class _Attack:
             who = many if is_one else f"Of {many}, {len(found)}"
             yield f"{who} {keep} judges from scoring: {told}, more than {more}."
         elif any(not math.isnan(self.tested(f).p_adjusted) for f in every):
-            who = f"{many} is not shown" if is_one else f"None of {many} is shown"
-            yield f"{who} to keep judges from scoring: {told}."
+            who = f"{many} is not shown to work:" if is_one else f"None of {many} is shown to work;"
+            yield f"{who} {'' if is_one else 'the most is '}{figures[0]}."
         else:
             n = max(row["shift"].n for row in self.by_status_family.values())
             who = f"{many} is not tested" if is_one else f"None of {many} is tested"
@@ -321,7 +321,7 @@ class _Attack:
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
-        told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        told = "texts are few and known: what moves nothing is not shown harmless"
         if "search" in self.record:
             told = "texts were searched for on these judges: whoever tries more may find stronger"
         yield "limits", told
@@ -392,8 +392,8 @@ class _Attack:
         parts: list[Part] = [_forest(self, families), *of_statuses]
         found = self._table(
             chosen,
-            "Points on the scale, with intervals over prompts"
-            + ("; beyond: against harmless prose." if self._has_controls else ".")
+            "Points with intervals over prompts"
+            + ("; beyond: harmless prose." if self._has_controls else ".")
             + (f" The first {len(chosen)} of {len(self.by_family)}." if left else ""),
             _MOST if self._has_controls else _MOST_RAW,
         )
@@ -475,7 +475,9 @@ class _Attack:
 
     def _few_statuses(self) -> Table | None:
         """Families that ask for no score in a few columns, where there are no others."""
-        rows = self.estimates[self.estimates["group"].isin(list(self.by_status_family)[:MOST_SHOWN])]
+        rows = self.estimates[
+            self.estimates["group"].isin(list(self.by_status_family)[:MOST_SHOWN])
+        ]
         return estimates_table(
             rows[rows["detail"] != NOT_SCORED], "missing",
             keys={"group": "family", "detail": "asks for"},
