@@ -304,7 +304,7 @@ def faults_of(
             place = f"`{field.pop(0)}`"
         told = item["msg"].removeprefix("Value error, ")
         if item["type"] == "literal_error":  # other values may be keys, and are never shown
-            told = f"must be {item['ctx']['expected']}, got {shown(item['input'])}"
+            told = f"must be {item.get('ctx', {}).get('expected')}, got {shown(item['input'])}"
         if item["type"] == "extra_forbidden" and names:
             near = get_close_matches(str(item["loc"][-1]), names, n=1, cutoff=0.5)
             there = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
