@@ -305,6 +305,22 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     assert run.write_report().read_text(encoding="utf-8") == page
 
 
+def test_the_first_screen_says_that_judges_read_marks(tmp_path: Path) -> None:
+    with Panel(personas=["historian"], ledger=tmp_path / "l", datamark=True) as panel:
+        run = attack(
+            panel=panel, families=["refusal"], placements=("end",), texts=1, limit=6,
+            out=tmp_path / "run",
+        )  # fmt: skip
+    shown = "\n".join(render_text(run.document()))
+    assert "  datamark   on: judges read a mark before every word of a response" in shown
+    # A family that asks for no score has its figure there too, where there is no other.
+    assert (
+        "The one family that asks for no score is not shown to work: refusal 0 percentage\n"
+        "  points of judgments refused." in shown
+    )
+    assert "harmless prose" in shown.split("Share of judgments that end as the family asks")[1]
+
+
 async def test_the_asynchronous_twin_runs_in_a_running_loop_and_keeps_to_its_plan(
     tmp_path: Path,
 ) -> None:

@@ -12,7 +12,6 @@ from attack_figures import figure
 from areopagus import InputError, Panel
 from areopagus.attacks import attack, load_families
 from areopagus.attacks.families import texts_of
-from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 CRITERIA = (
@@ -81,22 +80,6 @@ def test_marks_that_stop_an_attack_and_one_model_that_minds_them_are_both_found(
     assert "Datamarking moves clean scores by −0.50 points: not 0 (p 0.0156)" in headline
     assert "it weakens authority." in headline
     assert max(map(len, run.text.splitlines())) <= 80
-
-
-def test_the_first_screen_says_that_judges_read_marks(tmp_path: Path) -> None:
-    with Panel(personas=["historian"], ledger=tmp_path / "l", datamark=True) as panel:
-        run = attack(
-            panel=panel, families=["refusal"], placements=("end",), texts=1, limit=6,
-            out=tmp_path / "run",
-        )  # fmt: skip
-    shown = "\n".join(render_text(run.document()))
-    assert "  datamark   on: judges read a mark before every word of a response" in shown
-    # A family that asks for no score has its figure there too, where there is no other.
-    assert (
-        "The one family that asks for no score is not shown to work: refusal 0 percentage\n"
-        "  points of judgments refused." in shown
-    )
-    assert "harmless prose" in shown.split("Share of judgments that end as the family asks")[1]
 
 
 def test_a_panel_that_marks_already_cannot_be_scored_both_ways(tmp_path: Path) -> None:
