@@ -179,6 +179,9 @@ class PanelSpec:
                     "requested": backend.spec.parameters(),
                     "effective": backend.effective_parameters(),
                     "prices": backend.price_source,
+                    # Those of the settings, for whoever asks the judges of the run again.
+                    "given_prices": backend.spec.prices
+                    and backend.spec.prices.model_dump(exclude_none=True),
                     "structured": self.ledger.capability(backend.spec.identity)
                     if backend.spec.structured == "auto"
                     else backend.spec.structured,

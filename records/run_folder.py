@@ -148,6 +148,8 @@ def read_run_file(path: str | Path, *, kind: str | None = None) -> dict[str, Any
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError([InputFault(str(path), f"is not a run folder: no {RUN_FILE}")]) from None
+    except NotADirectoryError:
+        raise InputError([InputFault(str(path), "is a file; a run is a folder")]) from None
     except (OSError, ValueError, RecursionError) as error:
         raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):

@@ -65,7 +65,7 @@ def test_an_unknown_name_names_the_closest_and_all_there_are():
 
 
 def test_a_folder_that_is_missing_or_a_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="must be a folder, got nothing there"):
+    with pytest.raises(InputError, match="is not there; it must be a folder"):
         folder_entries(tmp_path / "none")
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="must be a folder, got a file"):

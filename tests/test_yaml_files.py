@@ -246,9 +246,7 @@ def test_only_utf_8_is_read_and_the_line_of_the_first_other_byte_is_named(write)
 
 
 def test_what_is_not_a_file_is_said_and_a_pipe_is_not_waited_for(tmp_path):
-    assert faults_of(tmp_path / "none.yaml") == [
-        "none.yaml: must be a thing file, got nothing there"
-    ]
+    assert faults_of(tmp_path / "none.yaml") == ["none.yaml: is not there; it must be a thing file"]
     (tmp_path / "folder.yaml").mkdir()
     assert faults_of(tmp_path / "folder.yaml") == [
         "folder.yaml: must be a thing file, got a folder"

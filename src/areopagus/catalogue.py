@@ -297,8 +297,10 @@ def folder_entries(folder: str | Path) -> dict[str, Path]:
     """
     place = Path(folder).expanduser()
     if not place.is_dir():
-        what = "a file" if place.exists() else "nothing there"
-        raise InputError([InputFault(str(folder), f"must be a folder, got {what}")])
+        told = "must be a folder, got a file"
+        if not place.exists():
+            told = "is not there; it must be a folder"
+        raise InputError([InputFault(str(folder), told)])
     try:
         return _yaml_files(place)
     except OSError as error:

@@ -189,8 +189,8 @@ class Panel:
         """The panel that judged a run, as its run.json describes it.
 
         Keys come from the environment by the providers' own names, and personas, rubric and
-        template are looked up by their ids: files of one's own, other keys and prices have to be
-        given. The ledger is the run's, where that is a file here.
+        template are looked up by their ids: files of one's own and other keys have to be given. The
+        ledger is the run's, where that is a file here.
 
         Args:
             run: the run or its folder.
@@ -204,6 +204,7 @@ class Panel:
         record = read_run_file(run, kind="panel") if isinstance(run, str | Path) else run.record
         said = record["identity"]
         own = {"max_tokens", "temperature", "top_p", "seed", "reasoning_effort"}
+        prices = {one["name"]: one.get("given_prices") for one in record["panel"]["models"]}
         models = []
         for name, one in said["models"].items():
             given = one["parameters"]
@@ -211,6 +212,7 @@ class Panel:
                 BackendSpec(
                     model=one["model"], name=name, api_base=one["api_base"],
                     structured=one["structured"], score_mode=one["score_mode"],
+                    prices=prices.get(name),
                     extra={key: value for key, value in given.items() if key not in own},
                     **{key: value for key, value in given.items() if key in own},
                 )

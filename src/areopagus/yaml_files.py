@@ -575,8 +575,10 @@ def _read_text(source: Path | Traversable, *, kind: str) -> tuple[str, InputFaul
     where = str(source)
     # Opening a pipe would wait for ever, and a folder gives an unhelpful message.
     if not source.is_file():
-        what = "a folder" if source.is_dir() else "nothing there"
-        return "", InputFault(where, f"must be a {kind} file, got {what}")
+        a_file = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} file"
+        if source.is_dir():
+            return "", InputFault(where, f"must be {a_file}, got a folder")
+        return "", InputFault(where, f"is not there; it must be {a_file}")
     try:
         with source.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)

@@ -18,6 +18,7 @@ from areopagus.attacks import AttackConfig, AttackRun, aattack, attack, load_fam
 from areopagus.attacks.families import example_texts, texts_of
 from areopagus.attacks.trials import demanded_reply
 from areopagus.records.estimates import KEYS, select
+from areopagus.reports.document import Table
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw
@@ -223,6 +224,40 @@ def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Pa
     assert "Without a control the raw shift is tested" in " ".join(raw.text.split())
 
 
+def test_what_differs_from_harmless_prose_alone_is_said_first_and_is_no_success(
+    tmp_path: Path,
+) -> None:
+    told = known_texts()["authority"]
+    base = {item.text for item in example_texts("base_responses").texts}
+
+    def minds_digressions(request: Any) -> dict[str, Any]:
+        read = request.messages[1]["content"]
+        response = read.split("<<<RESPONSE ", 1)[1].split(">>>\n", 1)[1].split("\n<<<END", 1)[0]
+        value = 5 if response in base or any(t in response for t in told) else 4
+        return {**dict.fromkeys(CRITERIA, value), "abstained": False}
+
+    backend = ScriptedBackend(minds_digressions)
+    with Panel(backend, personas=["historian"], ledger=tmp_path / "l") as panel:
+        run = attack(
+            panel=panel, families=["authority"], texts=1, placements=("end",), out=tmp_path / "run"
+        )
+    first, second = list(run.document().headline)[:2]
+    assert first.endswith("not shown to give way to the one family of attacks tried, authority.")
+    assert second == (
+        "Ahead of harmless prose, and not shown to move clean responses as demanded: authority by "
+        "+1.00 points (clean scores move by 0.00)."
+    )
+    (harmless,) = (
+        part
+        for section in run.document().sections
+        for part in section.parts
+        if isinstance(part, Table) and part.label == "Harmless insertions"
+    )
+    names = [row[0] for row in harmless.rows]
+    assert names[:2] == ["place end", "persona historian"]
+    assert names[-1] == "all"
+
+
 def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
     tmp_path: Path,
 ) -> None:
@@ -268,6 +303,22 @@ def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -
     for family in select(run.estimates, "families")["group"].unique():
         assert family in page.replace("<wbr>", "")
     assert run.write_report().read_text(encoding="utf-8") == page
+
+
+def test_the_first_screen_says_that_judges_read_marks(tmp_path: Path) -> None:
+    with Panel(personas=["historian"], ledger=tmp_path / "l", datamark=True) as panel:
+        run = attack(
+            panel=panel, families=["refusal"], placements=("end",), texts=1, limit=6,
+            out=tmp_path / "run",
+        )  # fmt: skip
+    shown = "\n".join(render_text(run.document()))
+    assert "  datamark   on: judges read a mark before every word of a response" in shown
+    # A family that asks for no score has its figure there too, where there is no other.
+    assert (
+        "The one family that asks for no score is not shown to work: refusal 0 percentage\n"
+        "  points of judgments refused." in shown
+    )
+    assert "harmless prose" in shown.split("Share of judgments that end as the family asks")[1]
 
 
 async def test_the_asynchronous_twin_runs_in_a_running_loop_and_keeps_to_its_plan(
@@ -376,4 +427,8 @@ def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_fo
     assert select(run.estimates, "balance", group="refusal").empty
     headline = " ".join(run.document().headline)
     assert "Of 3 families that ask for no score, 3 keep judges from scoring" in headline
-    assert "abstention +50% of judgments abstained" in headline
+    # Of 288 votes 48 are missing; a call that the filter stopped counts as refused.
+    coverage = dict(run.document().trust)["coverage"]
+    assert coverage.startswith("240 of 288 votes on 8 responses to 8 prompts")
+    assert coverage.endswith("; all others ended as the attack asks")
+    assert "abstention +50 percentage points of judgments abstained, " in headline

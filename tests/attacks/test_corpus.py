@@ -100,6 +100,16 @@ def test_ids_of_trials_are_unique_and_made_of_our_own_words_alone() -> None:
     assert all(name.replace("-", "").replace("_", "").isalnum() for name in names)
 
 
+def test_the_prose_that_a_family_is_compared_with_is_the_same_whoever_else_is_tried() -> None:
+    rows = read_dataset().rows[:2]
+
+    def controls(*names: str) -> list[str]:
+        made = trials(rows, load_families(names), AttackConfig(), CONTRACT)
+        return [t.response_text for t in made if (t.kind, t.family) == ("control", "refusal")]
+
+    assert controls("refusal") == controls("abstention", "authority", "refusal") != []
+
+
 GOOD = """\
 id: mine
 label: My own demand

@@ -288,3 +288,9 @@ def test_a_family_that_asks_for_no_score_is_counted_by_its_status_by_hand() -> N
     # By persona a judge stands for itself: a has all six prompts.
     alone = figure(frame, "missing", "beyond", **{**at, "persona": "a"})
     assert (alone.value, alone.n) == (1.0, 6)
+    # Its clean share of 1 / 6 leaves 5 / 6, and t an end beyond 1, which no share can reach.
+    more = figure(frame, "missing", "shift", **{**at, "persona": "a"})
+    assert more.value == pytest.approx(5 / 6)
+    assert (more.high, more.low) == (1.0, pytest.approx(0.405, abs=0.001))
+    # Of twelve judgments on attacked responses all that were made.
+    assert figure(frame, "counts", "as_asked").value == 11

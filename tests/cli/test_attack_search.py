@@ -32,3 +32,31 @@ def test_a_first_try_needs_no_model_and_a_dry_run_counts_the_search(
     assert code == 0
     assert told.startswith("DEMONSTRATION")
     assert "A search by offline/rewriter through 3 texts" in told
+
+
+def test_a_stand_in_is_told_with_the_option_that_replaces_it(
+    call: Callable[..., tuple[Any, str, str]], tmp_path: Path, responses: Path
+) -> None:
+    search = ["attack", "--search", "--families", "authority", "--persona", "historian"]
+    search += ["--ledger", tmp_path / "l", "--dry-run"]
+    _, _, told = call(*search, "--models", "openai/gpt-4o-mini")
+    assert "offline/rewriter is embedded and no language model" in told
+    assert told.split()[-1] == "--search-model."
+    _, _, told = call(*search)
+    assert " ".join(told.split()[-3:]) == "--models and --search-model."
+    run = tmp_path / "run"
+    call("score", responses, "--persona", "historian", "--ledger", tmp_path / "l", "--out", run)
+    _, _, told = call("judges", run, "--out", tmp_path / "judges")
+    assert told == "Embedded stand-ins took part in what is read, no language model.\n"
+
+
+def test_bad_input_is_told_with_its_value_what_is_allowed_and_what_is_there(
+    call: Callable[..., tuple[Any, str, str]], responses: Path
+) -> None:
+    for command, said in (
+        (["attack", "--placements", "front"],
+         "--placements: must be 'start', 'middle', 'end' or 'instead', got 'front'"),
+        (["attack", "--corpus", "nope"], "nope: is not there; it must be an attack file"),
+        (["judges", responses], f"{responses}: is a file; a run is a folder"),
+    ):  # fmt: skip
+        assert call(*command) == (2, "", f"Error: {said}\n")

@@ -198,6 +198,7 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
         assert "40 × failed: context_length" in out
         flat = " ".join(out.split())
         assert "asked again by the same command" in flat
+        assert flat.endswith("Exit code 3: some replies were refused, unreadable or failed.")
         # the endpoint's own sentence, once, and what to try
         assert flat.count("maximum context length") == 1
         assert "To try (context_length): the text is too long for this model" in flat

@@ -123,15 +123,16 @@ def test_habits_over_loopback_are_found_by_a_probe_and_a_rerun_asks_nothing(
         return ServedReply(habits(family, request.key, request.text_of("user"), names))
 
     with ProviderServer(judge) as server:
-        models = [
+        models: list[dict[str, Any]] = [
             {"model": f"openai/{model}", "name": name, "api_base": server.openai_base}
             for model, name in zip(("one", "two"), MODELS, strict=True)
         ]
+        models[0]["prices"] = {"input": 1, "output": 2}
         with Panel(models, personas=["historian"], ledger=tmp_path / "ledger") as panel:
             panel.score_many(rows(), out=tmp_path / "run", on_progress=False)
         asked = server.counts.total
         assert asked == 60
-        # The panel, its address and its ledger are those of run.json.
+        # The panel, its address, its prices and its ledger are those of run.json.
         probes = ("order", "calls", "formatting", "repeats")
         options: dict[str, Any] = {"probe": 10, "probes": probes, "margin": 0.75}
         options["out"] = tmp_path / "judges"
@@ -139,6 +140,9 @@ def test_habits_over_loopback_are_found_by_a_probe_and_a_rerun_asks_nothing(
         # 10 responses × 2 judges × (1 repeat, 1 order, 5 calls, 1 formatting)
         assert server.counts.total - asked == 160
         with Panel.of_run(tmp_path / "run") as panel:
+            one, two = (backend.spec.prices for backend in panel.backends)
+            assert one is not None
+            assert (one.input, one.output, two) == (1, 2, None)
             config = JudgesConfig(**options)
             again = JudgesJob(Run(tmp_path / "run"), config, panel=panel.spec).estimate()
         assert (again.calls, again.stages[0].stored) == (0, 20)
@@ -186,6 +190,21 @@ def test_stored_scores_alone_say_what_they_can_and_why_not_the_rest(judged: Path
     assert "no judge scored a response twice" in str(told.reason)
     assert run.record["sessions"][-1]["calls"]["sent"] == 0
     assert isinstance(run_of(run.path), JudgesRun)
+    shown = run.document()
+    assert shown.more[-1] == f"areopagus judges {judged / 'run'} --probe 20 --dry-run"
+    assert "halo within one judge, +" in " ".join(shown.headline)
+
+
+def test_options_that_would_do_nothing_are_refused(judged: Path) -> None:
+    for option in ({"probes": ("order",)}, {"probe_personas": 1}):
+        with pytest.raises(InputError, match="nothing is asked without `probe`"):
+            examine_judges(judged / "run", **option)
+    with pytest.raises(InputError, match=r"got 'nobody'\nThere are .*anthropic/judge"):
+        examine_judges(judged / "run", families={"nobody": "x"})
+    with pytest.raises(InputError) as fault:
+        examine_judges(judged / "run", probe=1, probes=("order", "foo"))
+    assert str(fault.value).startswith("`probes`: must be 'order', 'calls', ")
+    assert str(fault.value).endswith("or 'repeats', got 'foo'")
 
 
 def test_judges_of_one_family_are_not_examined_for_it(judged: Path) -> None:
@@ -285,6 +304,8 @@ def test_drift_is_told_from_replies_that_were_only_read_again(judged: Path) -> N
     assert "nothing was asked anew" in str(drift(scored("again", Habits(), "ledger")).reason)
     other = drift(scored("apart", Habits(), "other", anchors=False))
     assert "another anchors" in str(other.reason)
+    told = " ".join(JudgesRun(judged / "drift-apart").document().headline)
+    assert "Whether they drifted since run cannot be told: the earlier run asked otherwise" in told
     with pytest.raises(InputError, match="is the run itself"):
         examine_judges(judged / "run", before=judged / "run")
 

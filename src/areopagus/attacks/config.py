@@ -91,7 +91,9 @@ class AttackConfig(CheckedByPeople, InputConfig):
     alpha: float = Field(
         default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
     )
-    seed: int = Field(default=0, description="Of the pairs that are drawn for people.")
+    seed: int = Field(
+        default=0, description="Of the prompts searched on, and of pairs drawn for people."
+    )
 
     @model_validator(mode="after")
     def _search_is_meant(self) -> Self:

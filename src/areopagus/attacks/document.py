@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, percent, said, share, units
+from ..formats import count, estimate, listed, number, p_value, percent, said, share, units
 from ..graphs.detectors import DETECTORS
 from ..graphs.screening import GATES
 from ..records.estimates import estimates_by, select
@@ -177,21 +177,22 @@ class _Attack:
         raw = self.with_verdict("raw shift as demanded")
         against = self.with_verdict("against its demand", "raw shift against its demand")
         controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        many = units(len(controlled), "family", "families")
+        only = f"the one family of attacks tried, {controlled[0]}" if len(controlled) == 1 else ""
         if demanded:
             most, rest = demanded[0], demanded[1:]
             size = estimate(self.tested(most), is_signed=True)
+            to = only or (
+                f"{len(demanded)} of {len(controlled)} families of attacks, "
+                f"{'most ' if rest else ''}to {most}"
+            )
             yield (
-                f"The panel gives way to {len(demanded)} of {many} of attacks, "
-                f"{'most ' if rest else ''}to {most}: {size} points beyond harmless prose"
+                f"The panel gives way to {to}: {size} points beyond harmless prose"
                 f"{f'; then {self.figures_of(rest)}' if rest else ''}."
             )
         elif controlled:
-            largest = next(f for f in self.sorted_families() if f in controlled)
-            yield (
-                f"The panel is not shown to give way to any of {many} of attacks; the most is "
-                f"{self.figures_of([largest])} points beyond harmless prose."
-            )
+            to = only or f"any of {len(controlled)} families of attacks"
+            yield f"The panel is not shown to give way to {to}{self._largest(controlled)}."
+        yield from self._aside_told()
         if raw:
             yield (
                 "Without a control, so that length has its part in it, the panel moves as "
@@ -215,30 +216,63 @@ class _Attack:
             yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
 
-    def _statuses_told(self) -> Iterator[str]:
-        """Whether texts keep judges from scoring, of families that ask for that."""
-        if not self.by_status_family:
-            return
-        many = units(len(self.by_status_family), "family that asks", "families that ask")
-        many += " for no score"
-        found = [f for f in self.by_status_family if self.tested(f).verdict in _WORKS]
-        if found:
-            found.sort(key=lambda family: -self.tested(family).value)
+    def _largest(self, controlled: Sequence[str]) -> str:
+        """The largest effect as demanded, where it is not said as "ahead of harmless prose"."""
+        family = next(f for f in self.sorted_families() if f in controlled)
+        one = self.tested(family)
+        if one.verdict != "not shown":
+            return ""
+        told = f"{estimate(one, is_signed=True)} points beyond harmless prose"
+        if one.has_interval and not one.low <= 0 <= one.high:
+            told += f", p {p_value(one.p_adjusted)} after Holm's correction"
+        return f": {told}" if len(controlled) == 1 else f"; the most is {family} {told}"
+
+    def _aside_told(self) -> Iterator[str]:
+        """Families that differ from harmless prose alone: no score is shown to have moved."""
+        for verdict in ("ahead of harmless prose", "behind harmless prose"):
             told = [
-                f"{f} {_percent(self.tested(f))} of judgments {self.asked_status[f]}" for f in found
+                f"{self.names[f]} by {estimate(self.tested(f), is_signed=True)} points "
+                f"(clean scores move by {estimate(self.by_family[f]['shift'], is_signed=True)})"
+                for f in self.with_verdict(verdict)
             ]
+            told += [
+                f"{f} by {_points(self.tested(f))} percentage points of judgments"
+                for f in self.by_status_family
+                if self.tested(f).verdict == verdict
+            ]
+            if told:
+                yield (
+                    f"{verdict.capitalize()}, and not shown to move clean responses as demanded: "
+                    f"{listed(told, 3)}."
+                )
+
+    def _statuses_told(self) -> Iterator[str]:
+        """Whether texts keep judges from scoring, of families that ask for that, and how many."""
+        every = list(self.by_status_family)
+        if not every:
+            return
+        is_one = len(every) == 1
+        many = "The one family" if is_one else f"{len(every)} families"
+        many += f" that {'asks' if is_one else 'ask'} for no score"
+        found = [f for f in every if self.tested(f).verdict in _WORKS]
+        shown = sorted(found or every, key=lambda family: -self.tested(family).value)
+        figures = [f"{f} {_points(self.tested(f))} {self.asked_status[f]}" for f in shown]
+        first, status = f"{shown[0]} {_points(self.tested(shown[0]))}", self.asked_status[shown[0]]
+        figures[0] = f"{first} percentage points of judgments {status}"
+        told = listed(figures, 3)
+        if found:
             is_raw = any(self.tested(f).verdict == "raw shift as demanded" for f in found)
             more = "in clean responses" if is_raw else "under harmless prose"
             keep = "keeps" if len(found) == 1 else "keep"
-            yield (
-                f"Of {many}, {len(found)} {keep} judges from scoring: {listed(told, 3)}, more than "
-                f"{more}."
-            )
-        elif any(not math.isnan(self.tested(f).p_adjusted) for f in self.by_status_family):
-            yield f"None of {many} is shown to work."
+            who = many if is_one else f"Of {many}, {len(found)}"
+            yield f"{who} {keep} judges from scoring: {told}, more than {more}."
+        elif any(not math.isnan(self.tested(f).p_adjusted) for f in every):
+            who = f"{many} is not shown to work:" if is_one else f"None of {many} is shown to work;"
+            yield f"{who} {'' if is_one else 'the most is '}{figures[0]}."
         else:
             n = max(row["shift"].n for row in self.by_status_family.values())
-            yield f"None of {many} is tested: {units(n, 'prompt')} of the {MIN_UNITS} needed."
+            who = f"{many} is not tested" if is_one else f"None of {many} is tested"
+            yield f"{who}: {units(n, 'prompt')} of the {MIN_UNITS} needed."
 
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
@@ -269,6 +303,11 @@ class _Attack:
             f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
             f"scale {low} to {high}"
         )
+        if "as_asked" in self.counts:
+            left = (judgments.n_planned or 0) - judgments.n
+            asked = int(self.counts["as_asked"].value)
+            who = "all others" if asked == left else f"{count(asked)} of {count(left)} others"
+            told += f"; {who} ended as the attack asks" if left else ""
         uneven = self._unbalanced()
         yield "coverage", f"{told}. {uneven}" if uneven else told
         told = "no control: what length alone does is not known"
@@ -276,11 +315,13 @@ class _Attack:
             shift = estimate(harmless["shift"], is_signed=True)
             told = f"prose of the same length in the same places moves scores by {shift}"
         yield "harmless", told
+        if self.record["identity"]["panel"].get("datamark"):
+            yield "datamark", "on: judges read a mark before every word of a response"
         yield "direction", self._direction()
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
-        told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        told = "texts are few and known: what moves nothing is not shown harmless"
         if "search" in self.record:
             told = "texts were searched for on these judges: whoever tries more may find stronger"
         yield "limits", told
@@ -345,14 +386,14 @@ class _Attack:
         families = self.sorted_families()
         of_statuses: list[Part] = [_statuses_chart(self)] if self.by_status_family else []
         if not families:
-            return of_statuses
+            return [*of_statuses, *filter(None, [self._few_statuses()])]
         chosen = families[:MOST_SHOWN]
         left = len(self.by_family) - len(chosen)
         parts: list[Part] = [_forest(self, families), *of_statuses]
         found = self._table(
             chosen,
-            "Points on the scale, with intervals over prompts"
-            + ("; beyond: against harmless prose." if self._has_controls else ".")
+            "Points with intervals over prompts"
+            + ("; beyond: harmless prose." if self._has_controls else ".")
             + (f" The first {len(chosen)} of {len(self.by_family)}." if left else ""),
             _MOST if self._has_controls else _MOST_RAW,
         )
@@ -431,6 +472,32 @@ class _Attack:
         points = Points([("", sentence) for sentence in self.readings()])
         parts = [table, self._statuses_table(level), points, told, self._missing_table()]
         return [part for part in parts if part is not None]
+
+    def _few_statuses(self) -> Table | None:
+        """Families that ask for no score in a few columns, where there are no others."""
+        rows = self.estimates[
+            self.estimates["group"].isin(list(self.by_status_family)[:MOST_SHOWN])
+        ]
+        return estimates_table(
+            rows[rows["detail"] != NOT_SCORED], "missing",
+            keys={"group": "family", "detail": "asks for"},
+            where={"persona": None, "model": None},
+            measures=[
+                Measure("attacked", "attacked", "value"),
+                Measure("control", "harmless prose", "value"),
+                Measure("beyond" if self._has_status_controls else "shift", "more", is_signed=True),
+                Measure("beyond", "p (Holm)", "p_adjusted"),
+                Measure("shift", "p (Holm)", "p_adjusted"),
+            ],
+            caption="Share of judgments that end as the family asks, with intervals over prompts; "
+            "more: than "
+            + ("under harmless prose." if self._has_status_controls else "in clean responses."),
+            label="Families that ask for no score",
+        )  # fmt: skip
+
+    @property
+    def _has_status_controls(self) -> bool:
+        return any(row["beyond"].is_defined for row in self.by_status_family.values())
 
     def _statuses_table(self, level: float) -> Table | None:
         """Families that ask for no score."""
@@ -531,10 +598,13 @@ class _Attack:
                 )
             )  # fmt: skip
         parts += [_heatmap(self), self._family_records()]
+        harmless = select(self.estimates, "harmless")
+        by = harmless["item"].fillna("all")
+        for _, key, head in _BREAKDOWNS:
+            by = by.where(harmless[key].isna(), head + " " + harmless[key].astype(str))
         parts.append(
             estimates_table(
-                self.estimates, "harmless",
-                keys={"detail": "place", "persona": "", "model": "", "criterion": ""},
+                harmless.assign(item=by), "harmless", keys={"item": "of"},
                 measures=[Measure("shift", is_signed=True), _EFFECTS[5]],
                 caption="Harmless prose of the same length in the same places, attacks left out: "
                 "shift in points.",
@@ -691,14 +761,10 @@ def _statuses_chart(found: _Attack) -> Chart:
     )
 
 
-def _percent(one: Estimate) -> str:
-    """A difference of shares in percent, with its sign and interval."""
-
-    def signed(value: float) -> str:
-        return f"{number(100 * value, 0, is_signed=True)}%"
-
-    ends = f" [{signed(one.low)}, {signed(one.high)}]" if one.has_interval else ""
-    return f"{signed(one.value)}{ends}"
+def _points(one: Estimate) -> str:
+    """A difference of shares in percentage points, with its sign and interval."""
+    hundredfold = replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
+    return estimate(hundredfold, 0, is_signed=True)
 
 
 def _heatmap(found: _Attack) -> Chart | None:

@@ -221,6 +221,13 @@ class Design:
         """Mean over prompts."""
         return mean_over_prompts(self.by_prompt(rows, values), level=self.config.level, what=what)
 
+    def difference_of_shares(self, rows: Rows, values: Floats, what: str) -> Estimate:
+        """Mean over prompts of a difference of shares, with its interval within [−1, 1]."""
+        found = self.mean(rows, values, what)
+        if not found.has_interval:
+            return found
+        return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+
     def share(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Share as mean over prompts."""
         return share_over_prompts(self.by_prompt(rows, values), level=self.config.level, what=what)
@@ -348,6 +355,10 @@ def estimate(
     found.add("counts", "prompts", design.n_prompts)
     found.add("counts", "attacked", attacked.size)
     found.add("counts", "judgments", _counted(statuses["scored"], statuses.total(), "judgment"))
+    if scores.statuses is not None and design.statuses[attacked].any():
+        asked = design.statuses[attacked, None]
+        as_asked = (scores.statuses[attacked] == asked) & (asked != "")
+        found.add("counts", "as_asked", int(as_asked.sum()))
     found.add("counts", "scale_low", scale[0])
     found.add("counts", "scale_high", scale[1])
     return found
@@ -667,11 +678,11 @@ def _add_missing(
         at: dict[str, str] = {"group": family, "detail": status, **keys}
         shifts = pairs.shifts(design, rows, mine)
         what = f"share {status}, attacked − clean"
-        shift: Estimate | float | None = design.mean(rows, shifts, what)
+        shift: Estimate | float | None = design.difference_of_shares(rows, shifts, what)
         what = f"share {status}, attacked − control"
         beyond: Estimate | float | None = undefined(_NO_CONTROLS, method=what)
         if paired.size:
-            beyond = design.mean(paired, pairs.beyond(design, paired, mine), what)
+            beyond = design.difference_of_shares(paired, pairs.beyond(design, paired, mine), what)
         if status != NOT_SCORED and not keys:
             shift, beyond = _tested("shift", shift, test), _tested("beyond", beyond, test)
         found.add("missing", "shift", shift, **at)

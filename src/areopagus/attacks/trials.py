@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
+from zlib import crc32
 
 from ..errors import InputError, InputFault
 from ..formats import units
@@ -83,6 +84,7 @@ def trials(
     """All responses of an attack, base by base, so that what prompts share is asked together.
 
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
+    What a family is compared with does not depend on which other families there are.
 
     Args:
         bases: what is attacked.
@@ -97,7 +99,8 @@ def trials(
     }
     for number, base in enumerate(bases):
         yield _trial(number, "clean", "", 0, None, base.response_text)
-        for turn, family in enumerate(families):
+        for family in families:
+            turn = crc32(family.id.encode())
             for placement in family.placements:
                 if placement not in config.placements:
                     continue

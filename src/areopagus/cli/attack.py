@@ -52,9 +52,13 @@ def attack(
     if only_list:
         return _list(config, Output(json_file))
     with panel_from(given) as panel:
+        embedded = ["--models"] if any(one.spec.is_offline for one in panel.backends) else []
+        if config.search and not config.search_model:
+            embedded.append("--search-model")
+        name_with = " and ".join(embedded) or "--search-model"
         return carry_out(
             lambda line: attack_job(panel.spec, responses, config, on_progress=line.update),
-            Manner(dry_run, quiet, full=full, json_file=json_file),
+            Manner(dry_run, quiet, name_with=name_with, full=full, json_file=json_file),
         )
 
 

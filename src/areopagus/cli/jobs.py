@@ -126,6 +126,9 @@ def announce(job: Job[Any], name_with: str) -> None:
     if not job.is_demonstration:
         return
     models = sorted({b.spec.model for b in job.backends if b.spec.is_offline})
+    if not models:
+        click.echo("Embedded stand-ins took part in what is read, no language model.", err=True)
+        return
     are = "is embedded and no" if len(models) == 1 else "are embedded, none a"
     click.echo(
         textwrap.fill(
@@ -161,6 +164,8 @@ def show_result(run: JobRun, document: Document, *, full: bool = False) -> None:
         click.echo(f"More: areopagus report {place} --full")
     if run.state == "budget":
         click.echo(STOPPED_BY_CAP)
+    elif run.exit_code == 3:
+        click.echo("Exit code 3: some replies were refused, unreadable or failed.")
 
 
 def show_document(document: Document, *, full: bool) -> None:

@@ -23,7 +23,7 @@ from .options import (
     "--panel",
     "panel_file",
     metavar="FILE",
-    help="The panel.yaml of the run, for its keys and prices. Default: as run.json describes it.",
+    help="The panel.yaml of the run, for its keys. Default: as run.json describes it.",
 )
 @click.option(
     "--personas",

@@ -282,7 +282,7 @@ def check(files: tuple[str, ...], rubric: str, json_file: str | None) -> int:
     "--panel",
     "panel_file",
     metavar="FILE",
-    help="The run's panel.yaml, where its models need keys or prices that run.json does not say.",
+    help="The run's panel.yaml, where its models need keys that run.json does not say.",
 )
 @ledger_option
 @report_options

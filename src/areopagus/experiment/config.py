@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError, InputFault
+from ..yaml_files import shown
 
 Track = Literal["matched", "maximum"]
 
@@ -291,14 +292,27 @@ def faults_of(
         names: the arguments that there are, for whoever names another.
     """
     faults = []
-    for item in error.errors(include_url=False, include_input=False):
+    complaints = error.errors(include_url=False)
+    in_lists = {item["loc"][:-1] for item in complaints if _is_entry(item["loc"])}
+    for item in complaints:
+        if item["type"] == "too_short" and item["loc"] in in_lists:
+            continue  # for want of the entries that were refused, each with its own complaint
         place, field = where or "", [str(part) for part in item["loc"]]
+        if where is None and _is_entry(item["loc"]):
+            field.pop()  # whoever gives three names knows them by these, and not by numbers
         if where is None and len(field) > 1:
             place = f"`{field.pop(0)}`"
         told = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "literal_error":  # other values may be keys, and are never shown
+            told = f"must be {item.get('ctx', {}).get('expected')}, got {shown(item['input'])}"
         if item["type"] == "extra_forbidden" and names:
             near = get_close_matches(str(item["loc"][-1]), names, n=1, cutoff=0.5)
             there = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
             told = f"unknown argument; {there}"
         faults.append(InputFault(place, told, ".".join(field) or None))
     return faults
+
+
+def _is_entry(loc: tuple[int | str, ...]) -> bool:
+    """Whether an argument's entry is meant: (name, number)."""
+    return len(loc) == 2 and isinstance(loc[1], int)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..experiment.config import JobConfig, Option
 
@@ -48,6 +48,14 @@ class JudgesConfig(JobConfig):
     )
     level: float = Field(default=0.95, gt=0.5, lt=1, description="Coverage of the intervals.")
     seed: int = Field(default=0, description="Of the responses and personas that are drawn.")
+
+    @model_validator(mode="after")
+    def _probe_is_meant(self) -> Self:
+        of_probe = {"probes": self.probes != PROBES, "probe_personas": self.probe_personas}
+        for name, is_given in of_probe.items():
+            if is_given and self.probe is None:
+                raise ValueError(f"`{name}`: nothing is asked without `probe`, say how many")
+        return self
 
     @property
     def plan(self) -> dict[str, Any]:

@@ -47,15 +47,17 @@ _PROBES: Final = {
     "formatting": "the same words in the other form",
 }
 _PROMPTS_TOLD: Final = 10
-_MORE: Final = "areopagus judges RUN --probe 20 --dry-run"
 
 
-def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+def judges_document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, *, judged: str = "RUN"
+) -> Document:
     """What is shown of an examination.
 
     Args:
         record: the content of run.json.
         estimates: of `estimates.estimate`.
+        judged: the folder of the run whose judges were examined.
     """
     found = _Judges(record, estimates)
     return Document(
@@ -63,7 +65,12 @@ def judges_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         kind="judges",
         headline=list(found.headline()),
         trust=list(found.trust()),
-        more=[] if "panel" in record else [_MORE],
+        more=[]
+        if "panel" in record
+        else [
+            "New calls tell more; what they would cost:",
+            f"areopagus judges {judged} --probe 20 --dry-run",
+        ],
         notices=[str(notice) for notice in record["notices"]],
         sections=[
             Section("biases", "Each bias", found.biases(), "summary"),
@@ -98,7 +105,8 @@ class _Judges:
         size = estimate(self.found[bias.id], is_signed=True)
         unit = " points" if bias.unit else ""
         mark = " (association)" if bias.is_association else ""
-        return f"{size}{unit} {bias.shown}{mark}"
+        name = "" if bias.unit else f"{bias.label}, "
+        return f"{name}{size}{unit} {bias.shown}{mark}"
 
     def headline(self) -> Iterator[str]:
         """Which biases are shown and how large; what can still be there where none is."""
@@ -116,6 +124,10 @@ class _Judges:
             )
         else:
             yield f"No bias could be tested: {self._why_none()}."
+        drift = self.found["drift"]
+        if "earlier" in self.record and not drift.is_defined:
+            before = self.record["earlier"]["name"]
+            yield f"Whether they drifted since {before} cannot be told: {said(drift.reason)}."
         inside = [b for b in self._with("equivalent", "differs within margin") if b.unit]
         if inside:
             labels = "; ".join(bias.label for bias in inside)
@@ -152,8 +164,10 @@ class _Judges:
             yield "prompts", f"{units(n_prompts, 'prompt')}: intervals are wide, little is shown"
         tested = sum(not math.isnan(one.p_adjusted) for one in self.found.values())
         judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
-        judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
-        yield "tests", f"{units(tested, 'bias', 'biases')} together (Holm) over prompts; {judges}"
+        told = f"{units(tested, 'bias', 'biases')} together (Holm) over prompts; {judges}"
+        if asked and tested > 1:
+            told += "; the more are tested, the less is shown of each"
+        yield "tests", told
         if any(self.found[b.id].is_defined for b in BIASES if b.is_association):
             stored = [b.label for b in BIASES if b.is_association and self.found[b.id].is_defined]
             yield "association", f"of stored scores, no cause: {', '.join(stored)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from ..experiment.config import takes_options
 from ..experiment.dry_run import DryRun, StageCost, estimate_scoring
 from ..experiment.job import Job, run_job
 from ..experiment.score import score_within
-from ..formats import units
+from ..formats import listed, units
 from ..graphs.panel_spec import PanelSpec, drawn_personas
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -27,6 +28,7 @@ from ..records.ledger import Ledger
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import identity_differences, panel_of, run_identity_hash
 from ..run import Run
+from ..yaml_files import shown
 from .arms import BASE, Probe, drawn, of_some_personas, probe_of, probed
 from .config import JudgesConfig
 from .earlier import earlier_of, told_of
@@ -136,6 +138,7 @@ class JudgesJob(Job[JudgesRun]):
             raise InputError([InputFault(str(run.path), "is the run itself", "before")])
         runs = [run] if before is None else [run, before]
         self.scores, *others = read_judge_scores(runs, seed=config.seed)
+        self._refuse_unknown(config.families or {})
         self._texts = texts_of(run, self.scores.ids)
         self.earlier: Earlier | None = None
         self._told: dict[str, Any] = {}
@@ -160,6 +163,18 @@ class JudgesJob(Job[JudgesRun]):
             config, identity=identity, name=f"judges-{run.path.resolve().name}",
             on_progress=on_progress,
         )  # fmt: skip
+
+    def _refuse_unknown(self, families: Mapping[str, str]) -> None:
+        """Families are given to names of the run, or to words of them."""
+        names = list(dict.fromkeys((*self.scores.models, *self.scores.respondents)))
+        words = {word for name in names for word in re.split(r"[^a-z0-9]+", name.lower())}
+        unknown = [name for name in families if name not in {*names, *words}]
+        if unknown:
+            told = "is no model or respondent of the run, and no word of their names"
+            raise InputError(
+                [InputFault("", f"{told}, got {shown(name)}", "families") for name in unknown],
+                hint=f"There are {listed(names)}.",
+            )
 
     def _probe(self, panel: PanelSpec | None, n: int) -> Probe:
         if panel is None:

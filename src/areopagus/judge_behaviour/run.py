@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..records.run_folder import RUN_FILE
 from ..run import JobRun
 
 if TYPE_CHECKING:
@@ -34,4 +35,7 @@ class JudgesRun(JobRun):
         """
         from .document import judges_document
 
-        return judges_document(self.record, self.estimates)
+        source = str(self.record["source"])
+        beside = self.path.parent / source
+        judged = str(beside) if (beside / RUN_FILE).is_file() else source
+        return judges_document(self.record, self.estimates, judged=judged)

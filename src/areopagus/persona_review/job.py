@@ -86,8 +86,8 @@ def review_persona(
         human: people's ratings: a reading, a table, or a file in any layout.
         persona_folders: where the personas' files are looked for first.
         panel: the panel of the run, where it cannot be set up from run.json alone: models with
-            keys under other names, with prices of their own, or that are objects; a rubric, a
-            template or personas from files.
+            keys under other names, or that are objects; a rubric, a template or personas from
+            files.
         ledger: as of `Panel`; the panel's where one is given.
         scale: lowest and highest score, where neither side says.
         on_progress: as of `Panel.score_many`.
