@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -162,14 +163,14 @@ class Pair:
         asked = _same_askings(given, common)
         replied = _where(asked, lambda status: ~status.isin(_NO_REPLY))
         read = _where(replied, lambda status: status == "classified")
+        n_replied, n_read = (
+            int(one[0].frame(["item_id"])["item_id"].nunique()) for one in (replied, read)
+        )
         return cls(
             definition, runs[1].known_audit,
             AuditView(definition, runs[1].record, runs[1].estimates), replied, read,
             n_planned=len(units[0] | units[1]),
-            n_items=(
-                len(texts[0].keys() | texts[1].keys()), len(common),
-                *(one[0].frame(["item_id"])["item_id"].nunique() for one in (replied, read)),
-            ),
+            n_items=(len(texts[0].keys() | texts[1].keys()), len(common), n_replied, n_read),
         )  # fmt: skip
 
     @property
@@ -419,21 +420,25 @@ def _matched(
             )  # fmt: skip
         return name
 
-    def read(name: str, outcome: Outcome) -> Outcome:
+    numbers = count()
+
+    def own() -> str:
+        return f"matched_{next(numbers)}"
+
+    def read(outcome: Outcome) -> Outcome:
         values = [pa.array(values_of(outcome, rows), from_pandas=True) for rows in frames]
-        of = {"of": add(f"_of_{name}", values), "values": (), "any_value": False, "among": ()}
+        of = {"of": add(own(), values), "values": (), "any_value": False, "among": ()}
         return outcome.model_copy(update=of)
 
     update: dict[str, Any] = {
         "outcomes": {
-            name: one if one.of is None else read(name, one)
-            for name, one in definition.outcomes.items()
+            name: one if one.of is None else read(one) for name, one in definition.outcomes.items()
         }
     }
     for part in ("shares", "changes", "contrasts"):
         update[part] = {
             name: one if one.of in definition.outcomes and part == "contrasts"
-            else one.model_copy(update={"of": add(f"_of_{part}_{name}", stored(one.of))})
+            else one.model_copy(update={"of": add(own(), stored(one.of))})
             for name, one in getattr(definition, part).items()
         }  # fmt: skip
     read_as = _READ_AS.get(definition.name, {})
@@ -461,8 +466,9 @@ def _figures_of(frame: pd.DataFrame, respondent: str) -> dict[Place, Estimate]:
     """The figures of one respondent that are of no pair."""
     mine = frame[frame["baseline"].isna()]
     of = mine["respondent"]
-    # Within values of the unit a definition's differences are of all respondents: here, of one.
-    mine = mine[(of == respondent) | (of.isna() & mine["table"].str.contains("_by_"))]
+    # Parts, and differences within values of the unit, are of all respondents: here, of one.
+    of_all = mine["table"].eq("parts") | mine["table"].str.contains("_by_")
+    mine = mine[(of == respondent) | (of.isna() & of_all)]
     keys = [name for name in KEYS if name not in ("respondent", "baseline")]
     columns = mine[["table", "measure", *keys]].to_numpy(dtype=object).tolist()
     found: dict[Place, Estimate] = {}
