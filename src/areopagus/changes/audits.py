@@ -188,6 +188,7 @@ class Pair:
             told.append(f"{common - replied:,} got no reply in one")
         if read < replied:
             told.append(f"{replied - read:,} were refused or not read in one")
+        told.append("a figure rests on those that have a value of it in both")
         return f"coverage{self.whose}", "; ".join(told)
 
     def figures(self) -> list[Figure]:

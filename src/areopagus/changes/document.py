@@ -159,7 +159,7 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     small = [one for one in small if one not in alike]
     open_ = [one for one in rest if one not in alike and one not in small]
     if open_:
-        head = "no figure is" if len(open_) == len(answer) else "not"
+        head = "not" if changed or alike else "no figure is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     if alone := [one for one in open_ if one.change.has_interval and not one.change.covers(0)]:
         yield sentence(
