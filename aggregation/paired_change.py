@@ -69,6 +69,33 @@ def ratios(terms: Sequence[Term]) -> tuple[float, Floats, Mask]:
     return value, without, rests_on
 
 
+def of_separate_units(before: Sequence[Term], after: Sequence[Term]) -> tuple[Floats, Mask] | None:
+    """The change by unit of a difference of two groups, and which units are of the first.
+
+    Where few units are on one side, the error of the difference is nearly theirs alone, and all
+    units together would give it too many degrees of freedom: Welch's test of both sides does not.
+
+    Args:
+        before, after: of the figure, Σ x / Σ n of the first group less that of the second.
+
+    Returns:
+        Shape (units,): pseudo-values of each group's own change, nan where a unit plays no part;
+        the difference of their means is the change. None where the figure is no such difference,
+        or a unit is in both groups.
+    """
+    if [sign for _, _, sign in before] != [1.0, -1.0] or len(after) != 2:
+        return None
+    rests = [(b[1] > 0) | (a[1] > 0) for b, a in zip(before, after, strict=True)]
+    if (rests[0] & rests[1]).any():
+        return None
+    columns = []
+    for (b_sums, b_sizes, _), (a_sums, a_sizes, _), mine in zip(before, after, rests, strict=True):
+        b, b_without, _ = ratios([(b_sums, b_sizes, 1.0)])
+        a, a_without, _ = ratios([(a_sums, a_sizes, 1.0)])
+        columns.append(pseudo_values(a - b, a_without - b_without, mine))
+    return np.where(rests[0], columns[0], columns[1]), rests[0]
+
+
 def change_of_limits(after: Estimate, before: Estimate, correlation: float) -> Estimate:
     """Returns after − before with limits made of those of the two.
 
@@ -81,6 +108,9 @@ def change_of_limits(after: Estimate, before: Estimate, correlation: float) -> E
         after, before: a and b with their limits.
         correlation: r, of the errors of the two.
 
+    Returns:
+        Without limits where one of the two has none.
+
     Source: Zou & Donner (2008), Statistics in Medicine 27, 1693–1702.
     """
     a, b = after, before
@@ -88,6 +118,8 @@ def change_of_limits(after: Estimate, before: Estimate, correlation: float) -> E
     change = a.value - b.value
 
     def reach(one: float, other: float) -> float:
+        if math.isnan(one + other):
+            return math.nan
         return math.sqrt(max(0.0, one**2 + other**2 - 2 * r * one * other))
 
     return replace(

@@ -8,9 +8,12 @@ changed (.05 is stated, family-wise), how often the intervals hold the true chan
 the planted change is found, and how often a change of just the margin passes for alike (.05).
 
     shares      a share of answers, and shares of choices, over 24 templates (SocioEval)
+    refusals    the same: planted are refusals of the prompts on which a side was favoured, and no
+                choice has changed
     contrasts   twelve groups less a control over 20 scenarios (Biased Samaritan)
     gaps        the gap between identities and the flagged share over 40 concept pairs (Hidden bias)
     groups      differences of names of separate groups, by the jackknife (SilverSpoon)
+    separate    one difference of separate groups by Welch, of 6 and 60, 12 and 12, 30 and 30 units
     stress      degradation under four framings, 20 prompts, six judges of whom some are missing
     attacks     ten families beyond harmless prose and two shares, 20 prompts
 """
@@ -26,16 +29,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from areopagus.aggregation.clustered import cluster_mean, cluster_share
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.paired_change import ratios
+from areopagus.aggregation.paired_change import of_separate_units, ratios
 from areopagus.aggregation.welch_james import contrast_of_means
+from areopagus.audits.answers_table import HeldAnswers
 from areopagus.audits.by_unit import by_unit
+from areopagus.audits.estimate import columns_of
 from areopagus.audits.hidden_bias.estimates import gap_of_squares
 from areopagus.audits.registry import find_audit
 from areopagus.changes.attacks import _figures as attack_figures
-from areopagus.changes.audits import BLOCKS, _of_blocks, _of_terms
+from areopagus.changes.audits import BLOCKS, _matched, _of_blocks, _of_terms
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.changes.stress import _figures as stress_figures
 from areopagus.records.estimates import Estimates, estimates_of
@@ -97,6 +103,9 @@ def look(tally: Tally, world: World, margin: float | None, planted: float) -> No
         one = changes[k]
         if truth is not None and one.has_interval:
             tally.add(f"{kind}: interval holds the change", one.low <= truth <= one.high)
+            if answer[k][0].first is not None:
+                name = f"{kind}: interval holds the change, {answer[k][0].label}"
+                tally.add(name, one.low <= truth <= one.high)
     for k in moved:
         tally.add(f"{kind}: planted change found", shown[k])
         if margin is not None and math.isclose(abs(answer[k][1] or 0.0), margin):
@@ -113,9 +122,11 @@ def pair_of(name: str, both: Sequence[pd.DataFrame], **more: Any) -> list[Figure
     """The figures of two runs of an audit whose answers are drawn, by their units."""
     definition = find_audit(name).definition.model_copy(update={"by": (), "shares": {}, **more})
     units = list(dict.fromkeys(both[0][definition.unit]))
+    held = [HeldAnswers(pa.Table.from_pandas(one.assign(target="m")), "m") for one in both]
+    definition, held = _matched(definition, held)
+    frames = [one.frame(columns_of(definition)) for one in held]
     before, after = (
-        by_unit(definition, one.assign(target="m", _unit=one[definition.unit]), units)
-        for one in both
+        by_unit(definition, one.assign(_unit=one[definition.unit]), units) for one in frames
     )
     found = []
     for place, terms in before.items():
@@ -159,6 +170,31 @@ def shares(rng: Rng, planted: float) -> World:
     )
     truths = {"bias_rate": truth, "choice_rate": truth, "favours_higher": 0.0, "first_named": 0.0}
     return World(found, [truths.get(one.measure) for one in found])
+
+
+def refusals(rng: Rng, planted: float) -> World:
+    """Templates lean to either class; after, a prompt is refused the more the less it does to the
+    higher one. What is chosen where it is not refused has the chances that it had."""
+    n_templates, n_prompts = 24, 6
+    template = np.repeat(np.arange(n_templates), n_prompts)
+    lean = np.clip(0.5 + rng.normal(0, 0.25, n_templates), 0.02, 0.98)[template]
+    lean = np.clip(lean + rng.normal(0, 0.1, template.size), 0, 1)
+    frames = []
+    for share in (0.0, planted):
+        refused = rng.random(template.size) < 0.1 + share * (1 - lean)
+        higher, first = rng.random(template.size) < lean, rng.random(template.size) < 0.5
+        frames.append(pd.DataFrame({
+            "item_id": [f"i{k}" for k in range(template.size)],
+            "template": [f"t{k}" for k in template], "unit": [f"t{k}" for k in template],
+            "pair": "a-b", "order": "one", "repeat": 0, "status": "classified", "by": "rule",
+            "judging": "", "biased": (~refused).astype(float),
+            "category": np.where(refused, "refusal", "class_preference"),
+            "favours": np.where(refused, None, np.where(higher, "higher", "lower")),
+            "choice": np.where(refused, None, np.where(first, "first", "second")),
+        }))  # fmt: skip
+    found = pair_of("socioeval", frames, changes={})
+    still = ("favours_higher", "first_named")
+    return World(found, [0.0 if one.measure in still or not planted else None for one in found])
 
 
 _DRAWS: dict[str, np.ndarray] = {}
@@ -313,6 +349,39 @@ def groups(rng: Rng, planted: float) -> World:
     return World(figures, truths)
 
 
+def separate(rng: Rng, planted: float) -> World:
+    """Units of two groups, shares of ten answers; those of the smaller one rise by `planted`."""
+    figures, truths = [], []
+    for sizes in ((6, 60), (12, 12), (30, 30)):
+        is_first = np.arange(sum(sizes)) < sizes[0]
+        own = rng.normal(0, 0.8, is_first.size)
+        terms = []
+        for shift in (0.0, planted):
+            rate = 1 / (1 + np.exp(-(own + rng.normal(0, 0.4, own.size))))
+            values = rng.binomial(10, np.clip(rate + shift * is_first, 0, 1)) / 10
+            terms.append([
+                (np.where(mine, values, 0.0), mine.astype(float), sign)
+                for mine, sign in ((is_first, 1.0), (~is_first, -1.0))
+            ])  # fmt: skip
+        groups = of_separate_units(*terms)
+        assert groups is not None
+        ends = [Estimate(ratios(one)[0], n=is_first.size) for one in terms]
+        name = f"{sizes[0]} and {sizes[1]}"
+        figures.append(Figure(
+            "groups", name, {}, name, ends[0], ends[1], groups[0], is_first.size, is_first.size,
+            "name", first=groups[1],
+        ))  # fmt: skip
+        truths.append(_clipped(planted) if planted else 0.0)
+    return World(figures, truths)
+
+
+def _clipped(planted: float) -> float:
+    """What is left of a rise of shares, none of which is above 1."""
+    spread = float(np.hypot(0.8, 0.4))
+    rate = 1 / (1 + np.exp(-np.random.default_rng(1).normal(0, spread, 400_000)))
+    return float((np.clip(rate + planted, 0, 1) - rate).mean())
+
+
 # Stress tests and attacks
 
 
@@ -394,9 +463,11 @@ def attacks(rng: Rng, planted: float) -> World:
 
 WORLDS: dict[str, tuple[Callable[..., World], float, float | None]] = {
     "shares": (shares, 0.2, None),
+    "refusals": (refusals, 0.6, None),
     "contrasts": (contrasts, -8.0, 8.0),
     "gaps": (gaps, 0.12, None),
     "groups": (groups, 0.15, None),
+    "separate": (separate, 0.2, None),
     "stress": (stress, -0.8, 0.8),
     "attacks": (attacks, -1.0, 1.0),
 }

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from areopagus.aggregation.effects import mean_effects
+from areopagus.aggregation.effects import mean_effects, separate_effects
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.paired_change import change_of_limits, pseudo_values, ratios
+from areopagus.aggregation.paired_change import (
+    change_of_limits,
+    of_separate_units,
+    pseudo_values,
+    ratios,
+)
 
 
 def test_of_a_mean_the_pseudo_values_are_the_values_of_the_units() -> None:
@@ -88,3 +93,37 @@ def test_twelve_changes_that_are_none_are_rarely_called_one_and_intervals_hold_t
     # .05 and .95 are stated; 120 worlds have a Monte Carlo error of .02, 1,440 intervals of .006.
     assert false_alarms / 120 <= 0.11
     assert 0.93 <= held / n <= 0.97
+
+
+def test_without_limits_of_both_a_difference_has_none() -> None:
+    after = Estimate(30.0, 20.0, 40.0, n=40)
+    for pair in ((after, Estimate(0.0, n=40)), (Estimate(0.0, n=40), after)):
+        found = change_of_limits(*pair, 0.3)
+        assert not found.has_interval
+        assert np.isnan([found.low, found.high]).all()
+
+
+def test_a_difference_of_groups_that_share_a_unit_is_not_one_of_separate_groups() -> None:
+    one, other = np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0])
+    assert of_separate_units([(one, one, 1.0), (other, other, -1.0)], [(one, one, 1.0)] * 2) is None
+    assert of_separate_units([(one, one, 1.0)], [(one, one, 1.0)]) is None
+
+
+def test_few_units_on_one_side_have_the_degrees_of_freedom_of_few() -> None:
+    """A small form of `separate` in benchmarks/simulate_changes.py: 6 units and 60."""
+    rng = np.random.default_rng(6)
+    is_first = np.arange(66) < 6
+    masks = [(is_first, 1.0), (~is_first, -1.0)]
+    pairs = []
+    for _ in range(800):
+        own = rng.normal(size=66)
+        before, after = (
+            [(np.where(m, own + again, 0.0), m.astype(float), sign) for m, sign in masks]
+            for again in rng.normal(size=(2, 66))
+        )
+        found = of_separate_units(before, after)
+        assert found is not None
+        assert found[1].sum() == 6
+        pairs.append((found[0][found[1]], found[0][~found[1]]))
+    held = np.mean([one.mean.covers(0.0) for one in separate_effects(pairs)])
+    assert 0.93 < held < 0.97  # all 66 units together hold .88

@@ -70,6 +70,31 @@ def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_
     assert one.value == 4.0
 
 
+def test_texts_that_only_one_panel_filters_are_in_no_figure_of_the_other(
+    before: AttackRun, tmp_path: Path
+) -> None:
+    """Another judge obeys the same texts, but its provider stops those of authority."""
+    obeying = Gullible({"authority": 1.0, "sabotage": 1.0})
+
+    class Filtered(Gullible):
+        def __call__(self, request: ServedRequest) -> ServedReply:
+            if any(text in request.text_of("user") for text in self.texts["authority"]):
+                return ServedReply("content_policy_violation: blocked", status=400)
+            return obeying(request)
+
+    after = ran(tmp_path / "four", Filtered({}), "another")
+    found = areopagus.compare(before, after)
+    assert isinstance(found, Changes)
+    moved = {
+        when: estimate_at(found.estimates, "overall", f"moved, {when}")
+        for when in ("before", "after", "change")
+    }
+    # Of two families that both panels judged one moves every judgment, before and after.
+    assert all(one is not None and one.n == 8 for one in moved.values())
+    values = [one.value for one in moved.values() if one is not None]
+    assert values == [0.5, 0.5, 0.0]
+
+
 def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_path: Path) -> None:
     (family,) = load_families(["abstention"])
     text = family.texts[0].strip()  # it has no places to fill

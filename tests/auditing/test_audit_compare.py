@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,8 +18,10 @@ from areopagus.auditing import AuditRun, audit
 from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.changes import Changes, compare
+from areopagus.changes.document import _weight, shown_figures
+from areopagus.changes.figures import Figure, add_changes
 from areopagus.cli.main import cli
-from areopagus.records.estimates import estimate_at
+from areopagus.records.estimates import Estimates, estimate_at
 
 CASES = "\n".join(f"  - {{id: c{k}, text: 'Question {k} for {{who}}.'}}" for k in range(12))
 TEXT = f"""name: doors
@@ -138,6 +141,25 @@ def test_an_item_that_was_refused_once_counts_on_neither_side(tmp_path: Path) ->
     assert "8 were refused or not read" in dict(found.document().trust)["coverage"]
 
 
+def test_where_nothing_was_read_in_both_what_became_of_the_answers_is_still_compared(
+    tmp_path: Path,
+) -> None:
+    options = {"topic": ["street"], "group": ["gender"], "resamples": 99}
+    asked = find_audit("samaritan")
+    items = list(asked.items(asked.options_model.model_validate(options)))
+    before, after = (
+        supplied("samaritan", tmp_path / text[:2], items, lambda k, _, text=text: text,
+                 options=options)
+        for text in ("50", "I cannot answer that.")
+    )  # fmt: skip
+    found = changed(before, after)
+    assert set(found.estimates["table"]) == {"replies"}
+    assert figure(found, "replies", "refused, change").value == 1.0
+    assert found.document().headline == [
+        "Nothing can be told: the two runs have no figure in common."
+    ]
+
+
 def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path: Path) -> None:
     options = {"names_per_group": 2}
     drawn = list(find_audit("silverspoon-professions").items(
@@ -202,3 +224,175 @@ def test_a_gate_on_audits_looks_at_what_is_further_from_the_reference(tmp_path: 
     assert gate(fair, biased, margin=0.2).exit_code == 0
     with pytest.raises(InputError, match="needs a margin"):
         gate(fair, biased)
+
+
+def supplied(audit_name: str, out: Path, items: Any, text: Any, **more: Any) -> Path:
+    """The folder of a built-in audit of these items, with the answer that each is given."""
+    rows = [
+        {"item_id": item.item_id, "respondent_id": "m", "response_text": text(k, item)}
+        for k, item in enumerate(items)
+    ]
+    return Path(audit(audit_name, responses=rows, out=out, **more).path)
+
+
+def test_a_model_that_only_refuses_more_has_not_changed_in_what_it_chooses(tmp_path: Path) -> None:
+    """After, it refuses two thirds of what it chose for the lower class, and chooses as before."""
+    options = {"theme": ["criminality"], "resamples": 99}
+    asked = find_audit("socioeval")
+    items = list(asked.items(asked.options_model.model_validate(options)))
+
+    def chosen(k: int, item: Any) -> str:
+        return "AB"[(7 * k + len(item.item_id)) % 3 % 2]
+
+    def favours_lower(k: int, item: Any) -> bool:
+        is_lower = (chosen(k, item) == "A") == (item.fields["order"] == "lower_first")
+        return is_lower == (item.fields["scenario"] == "positive")
+
+    def refused(k: int, item: Any) -> bool:
+        return favours_lower(k, item) and k % 3 > 0
+
+    before = supplied("socioeval", tmp_path / "one", items, chosen, options=options)
+    after = supplied(
+        "socioeval", tmp_path / "two", items, options=options,
+        text=lambda k, item: "I cannot choose." if refused(k, item) else chosen(k, item),
+    )  # fmt: skip
+    found = changed(before, after)
+    share = sum(refused(k, item) for k, item in enumerate(items)) / len(items)
+    assert share > 0.25
+    # Whom choices favour and which place they take is asked of what was chosen both times ...
+    for measure in ("favours_higher", "first_named", "order_changes"):
+        assert figure(found, "outcomes", f"{measure}, change").value == 0.0
+    rows = found.estimates
+    parts = rows[(rows["table"] == "parts") & (rows["measure"] == "favours_higher, change")]
+    assert len(parts) > 5
+    assert set(parts["value"].dropna()) == {0.0}
+    # ... and how often anything is chosen is asked of all.
+    assert figure(found, "outcomes", "choice_rate, change").value == pytest.approx(-share)
+    assert figure(found, "outcomes", "refusal_rate, change").value == pytest.approx(share)
+
+
+def test_an_answer_that_settles_on_nobody_counts_in_no_share_of_those_that_settle_on_one(
+    tmp_path: Path,
+) -> None:
+    """Also where the audit's class makes the figure: after, half of what blamed P1 blames both."""
+    asked = find_audit("silverspoon-judgement")
+    items = list(asked.items(asked.options_model.model_validate({})))
+    labels = tmp_path / "labels.csv"
+    gold = {item.fields["scenario"]: k // 2 % 3 % 2 for k, item in enumerate(items)}
+    labels.write_text(
+        "scenario_id,lower_end,upper_end\n"
+        + "".join(f"{name},{label},{1 - label}\n" for name, label in gold.items()),
+        encoding="utf-8",
+    )
+    before, after = (
+        supplied(
+            "silverspoon-judgement", tmp_path / out, items, options={"labels": str(labels)},
+            text=lambda k, _, said=said: said[k // 2 % 4],
+        )
+        for out, said in (
+            ("one", ("P1", "Other", "P1", "Other")),
+            ("two", ("P1", "Other", "Both are wrong.", "Other")),
+        )
+    )  # fmt: skip
+    found = changed(before, after)
+    assert figure(found, "outcomes", "supports, change").value == 0.0
+    assert figure(found, "agreement", "acc, change", criterion="lower end").value == 0.0
+    assert figure(found, "outcomes", "neither, change").value == pytest.approx(14 / 60)
+
+
+def test_of_repeats_those_count_that_have_a_value_in_both(tmp_path: Path) -> None:
+    """After, two of four askings of what is opened bring no reply, or none that can be read."""
+    folder = tmp_path / "doors"
+    folder.mkdir()
+    (folder / "audit.yaml").write_text(TEXT, encoding="utf-8")
+
+    def asked(out: str, lost: str) -> Path:
+        rows = [
+            {
+                "item_id": f"c{k}|{who}|given", "respondent_id": "m", "repeat": repeat,
+                "response_text": "" if is_lost and lost == "failed"
+                else "Well." if is_lost else "open" if k < 6 else "shut",
+                "status": lost if is_lost and lost == "failed" else "",
+            }
+            for k in range(12) for who in "ab" for repeat in range(4)
+            if (is_lost := bool(lost) and k < 6 and repeat in (1, 2)) or True
+        ]  # fmt: skip
+        return Path(audit(folder, responses=rows, out=tmp_path / out, repeats=4).path)
+
+    before = asked("before", "")
+    failed, unread = changed(before, asked("failed", "failed")), changed(before, asked("u", "odd"))
+    for found in (failed, unread):
+        assert figure(found, "outcomes", "opens, before").value == pytest.approx(1 / 3)
+        assert figure(found, "outcomes", "opens, change").value == 0.0
+    # A call that failed is no answer, so that every answer has a value; one that was not read is.
+    assert "replies" not in set(failed.estimates["table"])
+    assert figure(unread, "replies", "classified, change").value == pytest.approx(-0.25)
+
+
+def of_separate_cases(tmp_path: Path, n_few: int) -> Changes:
+    """Few cases of one kind and 14 of another; after, it opens those few to Bo alone, or nobody."""
+    folder = tmp_path / "rooms"
+    folder.mkdir()
+    cases = "\n".join(
+        f"  - {{id: c{k}, text: 'Question {k} for {{who}}.', "
+        f"columns: {{about: {'few' if k < n_few else 'many'}}}}}"
+        for k in range(n_few + 14)
+    )
+    (folder / "audit.yaml").write_text(
+        TEXT.replace(CASES, cases).replace(
+            "factor: [who], reference: {who: [a]}, reference_name: Ann",
+            "factor: [about], reference: {about: [many]}, paired: false",
+        ),
+        encoding="utf-8",
+    )
+    paths = []
+    for out in ("before", "after"):
+        rows = [
+            {
+                "item_id": f"c{k}|{who}|given", "respondent_id": "m",
+                "response_text": "shut"
+                if out == "after" and k < n_few and (who == "a" or k == 3) else "open",
+            }
+            for k in range(n_few + 14) for who in "ab"
+        ]  # fmt: skip
+        paths.append(Path(audit(folder, responses=rows, out=tmp_path / out).path))
+    return changed(*paths)
+
+
+def test_a_change_between_separate_groups_is_welchs_and_needs_six_units_of_either(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "six").mkdir()
+    gap = figure(of_separate_cases(tmp_path / "six", 6), "gap", "difference, change", group="few")
+    # By case five times -.5 and once -1 among the few, 0 for the 14 others: mean -7/12, variance
+    # 1/24, t(5) .975 = 2.570582, which 19 degrees of freedom would make 2.093.
+    assert gap.value == pytest.approx(-7 / 12)
+    reach = 2.570582 / math.sqrt(24 * 6)
+    assert (gap.low, gap.high) == (pytest.approx(-7 / 12 - reach), pytest.approx(-7 / 12 + reach))
+    assert gap.p_method == "Welch's t over cases"
+    (tmp_path / "five").mkdir()
+    found = of_separate_cases(tmp_path / "five", 5)
+    gap = figure(found, "gap", "difference, change", group="few")
+    assert (gap.verdict, gap.has_interval, math.isnan(gap.p)) == ("undefined", False, True)
+    assert gap.reason == "an interval needs at least 6 cases in either group, there are 5 and 14"
+
+
+def test_a_root_without_limits_before_has_a_change_without_limits_and_is_not_the_surest() -> None:
+    reason = "no open answer tells identities apart"
+    shown: dict[str, Any] = {"n": 40, "n_planned": 40, "unit": "concept pair"}
+    ends = Estimate(0.0, n=40, reason=reason), Estimate(30.0, 20.0, 40.0, n=40)
+    squares = 900.0 + 100 * np.random.default_rng(0).normal(size=30)
+    shares = Estimate(0.2, 0.1, 0.3, n=40), Estimate(0.5, 0.4, 0.6, n=40)
+    figures = [
+        Figure("outcomes", "gap", {}, "gap", *ends, squares, is_rising_of="square",
+               scale=(0, 100), **shown),
+        Figure("outcomes", "share", {}, "share", *shares, squares / 3000, **shown),
+    ]  # fmt: skip
+    estimates = Estimates()
+    add_changes(estimates, figures)
+    record = {"figures": [one.shown() for one in figures], "margin": None}
+    gap, share = shown_figures(record, estimates.frame())
+    assert (gap.change.value, gap.change.verdict) == (30.0, "changed")
+    assert not gap.change.has_interval
+    assert gap.change.reason == f"no interval before: {reason}"
+    assert _weight(share) > _weight(gap)

@@ -3,7 +3,9 @@
 Both are compared on the trials that are the same letter for letter in both: prompt, clean response,
 family, place, and the attacked text with its control. Where the same judges voted in both, a
 judgment counts that is there in both. Where the judges differ, each panel stands as it is: the
-panel is what was attacked, and its change is what is asked for.
+panel is what was attacked, and its change is what is asked for. Either way a trial counts in a
+figure where both attacks have a value of it: a panel that filters the texts of one family has not
+changed by what it does with the others.
 """
 
 from __future__ import annotations
@@ -73,8 +75,12 @@ class _Attack:
     def key(self, trial: Trial) -> tuple[str, ...]:
         """What makes a trial the same in another attack."""
         base = self.dataset[trial.base]
-        clean = (base.prompt_text or base.prompt_id, base.response_text)
+        clean = (_prompt(base), base.response_text)
         return (*clean, trial.kind, trial.family, trial.placement or "", trial.response_text)
+
+
+def _prompt(base: BaseResponse) -> str:
+    return base.prompt_text or base.prompt_id
 
 
 @dataclass(frozen=True)
@@ -138,15 +144,8 @@ def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
         raise InputError([InputFault(str(after.path), fault)])
     common = common.of_families({"", *asks})
     scores, same_judges = _scores(attacks, common)
-    prompts = list(dict.fromkeys(base.prompt_text or base.prompt_id for base in common.dataset))
-    planned = {base.prompt_text or base.prompt_id for attack in attacks for base in attack.dataset}
-    each = [
-        effects_by_prompt(
-            common.trials, common.dataset, asks, one, second.config,
-            scale=second.scale, quorum=attack.quorum,
-        ) | _flagged(attack, common, rows, asks, prompts)
-        for one, attack, rows in zip(scores, attacks, common.rows, strict=True)
-    ]  # fmt: skip
+    planned = {_prompt(base) for attack in attacks for base in attack.dataset}
+    each = _effects(attacks, common, scores, asks)
     figures = list(_figures(each, asks, len(planned), second.scale))
     left = {*first.asks, *second.asks} - set(asks)
     coverage = (
@@ -189,28 +188,86 @@ def _scores(attacks: Sequence[_Attack], common: _Common) -> tuple[list[Scores], 
     ], True  # fmt: skip
 
 
-def _flagged(
-    attack: _Attack,
+def _effects(
+    attacks: Sequence[_Attack],
     common: _Common,
-    rows: Sequence[int],
+    scores: Sequence[Scores],
     asks: Mapping[str, str],
-    prompts: Sequence[str],
+) -> list[dict[tuple[str, str], Floats]]:
+    """As `effects_by_prompt`, before and after, over the trials that have a value in both."""
+    alone = _Alone.of(common)
+    codes = {text: k for k, text in enumerate(dict.fromkeys(map(_prompt, common.dataset)))}
+    place = np.array([codes[_prompt(common.dataset[trial.base])] for trial in alone.attacked])
+    sides = [
+        effects_by_prompt(
+            alone.trials, alone.dataset, asks, alone.scores(one), attacks[1].config,
+            scale=attacks[1].scale, quorum=attack.quorum,
+        ) | _flagged(attack, common, rows, asks)
+        for one, attack, rows in zip(scores, attacks, common.rows, strict=True)
+    ]  # fmt: skip
+    found: list[dict[tuple[str, str], Floats]] = [{}, {}]
+    for key in sides[0]:
+        is_known = ~np.isnan(sides[0][key]) & ~np.isnan(sides[1][key])
+        for kept, side in zip(found, sides, strict=True):
+            values = np.where(is_known, side[key], np.nan)
+            kept[key] = mean_by_prompt(values, place, len(codes))
+    return found
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """Every attacked response as if it stood alone: with a prompt, a clean response and a control
+    of its own, so that what is made prompt by prompt is made response by response.
+
+    Attributes:
+        attacked: the attacked responses, in their order.
+        trials, dataset: of each what it is compared with, and itself.
+        rows: places of the trials among all.
+    """
+
+    attacked: Sequence[Trial]
+    trials: Sequence[Trial]
+    dataset: Sequence[BaseResponse]
+    rows: Sequence[int]
+
+    @classmethod
+    def of(cls, common: _Common) -> _Alone:
+        clean = {one.base: k for k, one in enumerate(common.trials) if one.kind == "clean"}
+        row = {one.response_id: k for k, one in enumerate(common.trials)}
+        attacked = [k for k, one in enumerate(common.trials) if one.kind == "attack"]
+        trials, rows = [], []
+        for base, k in enumerate(attacked):
+            control = row.get(common.trials[k].response_id.replace("-attack-", "-control-", 1))
+            for place in (clean[common.trials[k].base], k, control):
+                if place is not None:
+                    trials.append(replace(common.trials[place], base=base))
+                    rows.append(place)
+        mine = [common.trials[k] for k in attacked]
+        dataset = [replace(common.dataset[one.base], prompt_text=one.response_id) for one in mine]
+        return cls(mine, trials, dataset, rows)
+
+    def scores(self, given: Scores) -> Scores:
+        """The votes on its trials."""
+        statuses = given.statuses
+        return replace(
+            given, values=given.values[self.rows], responses=(),
+            statuses=None if statuses is None else statuses[self.rows],
+        )  # fmt: skip
+
+
+def _flagged(
+    attack: _Attack, common: _Common, rows: Sequence[int], asks: Mapping[str, str]
 ) -> dict[tuple[str, str], Floats]:
-    """Share of attacked responses with a flag that the clean one has not, as each run noticed."""
+    """Whether an attacked response has a flag that the clean one has not, as the run noticed."""
     seen = [attack.flags[attack.trials[row].response_id] for row in rows]
     clean = {trial.base: seen[k] for k, trial in enumerate(common.trials) if trial.kind == "clean"}
-    code = {text: k for k, text in enumerate(prompts)}
-    found = {}
-    for family in ("", *asks):
-        mine = [
-            k for k, trial in enumerate(common.trials)
-            if trial.kind == "attack" and family in ("", trial.family)
-        ]  # fmt: skip
-        is_new = np.array([bool(seen[k] - clean[common.trials[k].base]) for k in mine], dtype=float)
-        bases = [common.dataset[common.trials[k].base] for k in mine]
-        place = np.array([code[base.prompt_text or base.prompt_id] for base in bases], dtype=int)
-        found[family, "flagged"] = mean_by_prompt(is_new, place, len(prompts))
-    return found
+    mine = [k for k, trial in enumerate(common.trials) if trial.kind == "attack"]
+    is_new = np.array([bool(seen[k] - clean[common.trials[k].base]) for k in mine], dtype=float)
+    families = np.array([common.trials[k].family for k in mine])
+    return {
+        (name, "flagged"): np.where((families == name) | (not name), is_new, np.nan)
+        for name in ("", *asks)
+    }
 
 
 def _figures(

@@ -1,16 +1,21 @@
-"""Two runs of one audit: its figures before and after on the prompts that both asked and read.
+"""Two runs of one audit: its figures before and after on the answers that both have.
 
-An item counts where both runs have an answer with a value to it; what became of the others is
-compared by itself (`replies`), over the items that both got a reply to. Figures that the definition
-names are paired unit by unit; those of the audit's class are computed anew without each of up to
-`BLOCKS` blocks of units, whatever they are.
+Askings are paired: a prompt with itself, and where it was asked several times the first asking with
+the first, the second with the second. An asking counts in a figure where both runs have a value of
+that figure for it: a model that only refuses more has not changed in what it chooses. How often
+there is a value at all is compared by itself (`replies`), over the askings that both got a reply
+to, and in shares of all answers that were read, such as how often a model chooses.
+
+Figures that the definition names are paired unit by unit; those of the audit's class are computed
+anew without each of up to `BLOCKS` blocks of units, whatever they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,11 +23,13 @@ import numpy.typing as npt
 
 from ..aggregation.clustered import cluster_share
 from ..aggregation.estimate import Estimate
-from ..aggregation.paired_change import Term, pseudo_values, ratios
+from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.paired_change import Term, of_separate_units, pseudo_values, ratios
 from ..auditing.run import AuditRun, estimated_by_definition
 from ..audits.answers_table import ANSWERS_FILE, HeldAnswers
 from ..audits.by_unit import Place, by_unit, place_of
-from ..audits.definition import Contrast, Definition
+from ..audits.contrasts import values_of
+from ..audits.definition import Contrast, Definition, Outcome
 from ..audits.estimate import CROSS, columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
@@ -40,7 +47,9 @@ Values = dict[Place, tuple[float, int]]
 
 BLOCKS: Final = 30
 """Blocks of units without which the figures of an audit's class are computed."""
-_OF_REPLIES: Final = frozenset(("refuse_rate", "refused", "unreadable", "answered", "unclassified"))
+_OF_REPLIES: Final = frozenset(
+    ("refuse_rate", "refused", "unreadable", "answered", "unclassified", "read")
+)
 """Measures of what became of askings: compared by `replies`, over all askings."""
 _REPLIES: Final = {
     "classified": "answers with a value", "refused": "refusals", "unread": "answers unread",
@@ -50,6 +59,7 @@ _NO_REPLY: Final = ("failed", "not_asked")
 _LISTED: Final = "a list by rank in each run: what stands high in one falls in the next by chance"
 _LIKELIHOOD: Final = "a share of a fitted distribution, to which no unit adds a value of its own"
 _TOPICS: Final = "found anew in the stories of each run: those of two runs are not the same topics"
+_OF_SIDES: Final = "a share of the sides taken, which are other answers in each run"
 _OWN_CODE: Final = "made by the audit's own code, which is not run to read results"
 _SQUARE: Final = "_square"
 """Ends the name of a mean over units of which another figure is the root: a change of that one is
@@ -57,8 +67,14 @@ tested on it, since a root cannot fall below 0."""
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
     "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
+    "ruling_check",
 )  # fmt: skip
 """Tables of counts, of tests, and of what is not the model's."""
+_AMONG_SIDES: Final = (("forms", "first_named"), ("published", "stereotyped"))
+"""Figures of an audit's class over the answers that take a side, which is itself a value."""
+_READ_AS: Final = {"silverspoon-judgement": {"answer": "label"}}
+"""Audit to its columns of which the class makes figures of another one: an answer without a label
+is in none."""
 
 
 def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
@@ -101,10 +117,11 @@ class Pair:
         definition: of the audit; what a single run is tested for is not wanted here.
         known: the audit and its options, where it came with the package.
         view: of the later run, for what figures are called.
-        replied, read: the answers before and after, of items that both have a reply to, or an
-            answer with a value.
+        replied, read: the answers before and after, row by row the same askings: those that got a
+            reply in both, and those that were read in both, see `_matched`.
+        matched: the definition whose figures are read from columns of `read` alone.
         n_planned: units planned in either run.
-        n_items: in either run, the same in both, with a reply in both, with a value in both.
+        n_items: prompts in either run, the same in both, with a reply in both, read in both.
         whose: what stands behind the name of a figure, where there are several models.
     """
 
@@ -117,6 +134,7 @@ class Pair:
     n_items: tuple[int, int, int, int] = (0, 0, 0, 0)
     whose: str = ""
     untested: dict[str, str] = field(default_factory=dict)
+    matched: Definition = field(init=False)
 
     def __post_init__(self) -> None:
         self.definition = self.definition.model_copy(update={"resamples": 0})
@@ -127,6 +145,7 @@ class Pair:
                 given["topics"] = False
                 self.untested["topics"] = _TOPICS
             self.known = audit, options.model_copy(update=given)
+        self.matched, self.read = _matched(self.definition, self.read)
 
     @classmethod
     def read_from(
@@ -137,35 +156,33 @@ class Pair:
             HeldAnswers.read(run.path / ANSWERS_FILE, name, names[1])
             for run, name in zip(runs, names, strict=True)
         ]
-        columns = ["item_id", "prompt_text", "status", definition.unit]
-        frames = [one.frame(columns) for one in given]
-        texts = [dict(zip(one["item_id"], one["prompt_text"], strict=True)) for one in frames]
+        units = [set(one.frame([definition.unit])[definition.unit]) for one in given]
+        texts = [_texts(one) for one in given]
         common = {item for item, text in texts[0].items() if texts[1].get(item) == text}
         if not common:
             fault = f"no prompt is the same, letter for letter, as in {runs[0].path}"
             raise InputError([InputFault(str(runs[1].path), fault)])
-        replied, read = set(common), set(common)
-        for one in frames:
-            replied &= set(one["item_id"][~one["status"].isin(_NO_REPLY)])
-            read &= set(one["item_id"][one["status"] == "classified"])
-        kept = [
-            [
-                one.only(frame["item_id"].isin(items).to_numpy())
-                for one, frame in zip(given, frames, strict=True)
-            ]
-            for items in (replied, read)
-        ]
+        asked = _same_askings(given, common)
+        replied = _where(asked, lambda status: ~status.isin(_NO_REPLY))
+        read = _where(replied, lambda status: status == "classified")
+        n_replied, n_read = (
+            int(one[0].frame(["item_id"])["item_id"].nunique()) for one in (replied, read)
+        )
         return cls(
             definition, runs[1].known_audit,
-            AuditView(definition, runs[1].record, runs[1].estimates), kept[0], kept[1],
-            n_planned=len(set().union(*(set(one[definition.unit]) for one in frames))),
-            n_items=(len(texts[0].keys() | texts[1].keys()), len(common), len(replied), len(read)),
+            AuditView(definition, runs[1].record, runs[1].estimates), replied, read,
+            n_planned=len(units[0] | units[1]),
+            n_items=(len(texts[0].keys() | texts[1].keys()), len(common), n_replied, n_read),
         )  # fmt: skip
 
     @property
     def name(self) -> str:
         """The model's, after."""
         return self.read[1].targets[0]
+
+    @property
+    def _on_one(self) -> str:
+        return f"rests on one {self.definition.unit_word}, or is undefined without one"
 
     def trust(self) -> tuple[str, str]:
         """How many prompts are paired, and what became of the others."""
@@ -177,15 +194,18 @@ class Pair:
             told.append(f"{common - replied:,} got no reply in one")
         if read < replied:
             told.append(f"{replied - read:,} were refused or not read in one")
+        told.append("a figure rests on those that have a value of it in both")
         return f"coverage{self.whose}", "; ".join(told)
 
     def figures(self) -> list[Figure]:
         """Those of the answer first, those of replies last."""
+        if not self.read[0].n_rows:
+            return list(self._replies())
         codes, names = _codes(self.read, self.definition.unit)
         sides = [self._estimated(one) for one in self.read]
-        columns = columns_of(self.definition)
+        columns = columns_of(self.matched)
         terms = [
-            by_unit(self.definition, one.frame(columns).assign(_unit=names[code]), list(names))
+            by_unit(self.matched, one.frame(columns).assign(_unit=names[code]), list(names))
             for one, code in zip(self.read, codes, strict=True)
         ]
         blocks = self._blocks(codes, len(names))
@@ -197,6 +217,9 @@ class Pair:
             if shown is None:
                 continue
             shown |= {n: f"{shown[n]}{self.whose}" for n in ("label", "short") if n in shown}
+            if place[:2] in _AMONG_SIDES:
+                self.untested[f"{words(place[1])} ({words(place[0])})"] = _OF_SIDES
+                continue
             if before is None or after is None or "item" in dict(place[2]):
                 self._leave_out(place, before or after)
                 continue
@@ -228,9 +251,10 @@ class Pair:
     ) -> tuple[Floats | None, int, dict[str, Any]]:
         """The change by unit, on how many units it rests, and how it was found."""
         if place in terms[0] and place in terms[1]:
-            return *_of_terms(terms[0][place], terms[1][place]), {}
+            return self._of_ratios(terms[0][place], terms[1][place])
         if not blocks:
-            return None, 0, {"reason": _OWN_CODE}
+            reason = _OWN_CODE if self.known is None else self._on_one
+            return None, 0, {"reason": reason}
         square = (place[0], f"{place[1]}{_SQUARE}", place[2])
         is_root = all(square in side for side in sides)
         tested = square if is_root else place
@@ -240,16 +264,33 @@ class Pair:
         column, correlation = _of_blocks(tested, blocks, before, after)
         more = {"is_rising_of": words(square[1]), "correlation": correlation} if is_root else {}
         if np.isnan(column).all():
-            of = self.definition.unit_word
-            more |= {"reason": f"rests on one {of}, or is undefined without one"}
+            more |= {"reason": self._on_one}
             return None, min(before.n, after.n), more
         return column, min(before.n, after.n), more
+
+    def _of_ratios(
+        self, before: Sequence[Term], after: Sequence[Term]
+    ) -> tuple[Floats | None, int, dict[str, Any]]:
+        """As `_column`, of a figure that the definition names."""
+        groups = of_separate_units(before, after)
+        if groups is None:
+            return *_of_terms(before, after), {}
+        column, is_first = groups
+        known = ~np.isnan(column)
+        sides = int((known & is_first).sum()), int((known & ~is_first).sum())
+        if min(sides) < MIN_UNITS:
+            of = f"{self.definition.unit_word}s in either group"
+            reason = (
+                f"an interval needs at least {MIN_UNITS} {of}, there are {sides[0]} and {sides[1]}"
+            )
+            return None, sum(sides), {"reason": reason}
+        return column, sum(sides), {"first": is_first}
 
     def _estimated(self, held: HeldAnswers) -> dict[Place, Estimate]:
         """Every figure of one run, by its place."""
         import pandas as pd
 
-        frames = [estimated_by_definition(self.definition, held).frame()]
+        frames = [estimated_by_definition(self.matched, held).frame()]
         own = self._own(held)
         if own is not None:
             frames.append(own)
@@ -265,7 +306,7 @@ class Pair:
 
     def _blocks(self, codes: Sequence[Codes], n: int) -> list[tuple[Values, Values]]:
         """Before and after, what the class estimates without each block of units."""
-        if self.known is None or not self.definition.tables:
+        if self.known is None or not self.definition.tables or n < 2:
             return []
         size = min(n, BLOCKS)
         found = []
@@ -289,7 +330,7 @@ class Pair:
             self.untested[f"{words(measure)} ({words(table)})"] = reason
 
     def _replies(self) -> Iterator[Figure]:
-        """What became of what was asked, of items that both runs have a reply to."""
+        """What became of what was asked, over the askings that both runs got a reply to."""
         codes, names = _codes(self.replied, self.definition.unit)
         status = [one.frame(["status"])["status"] for one in self.replied]
         for measure, title in _REPLIES.items():
@@ -318,6 +359,106 @@ class Pair:
             )  # fmt: skip
 
 
+def _texts(held: HeldAnswers) -> dict[str, str]:
+    """Item to its prompt."""
+    rows = held.frame(["item_id", "prompt_text"])
+    return dict(zip(rows["item_id"], rows["prompt_text"], strict=True))
+
+
+def _same_askings(held: Sequence[HeldAnswers], items: Set[str]) -> list[HeldAnswers]:
+    """The askings of these items that both have, in the order of the second."""
+    before, after = (
+        {
+            key: row
+            for row, key in enumerate(zip(one["item_id"], one["repeat"], strict=True))
+            if key[0] in items
+        }
+        for one in (side.frame(["item_id", "repeat"]) for side in held)
+    )
+    both = [key for key in after if key in before]
+    return [
+        HeldAnswers(
+            side.table.take(np.array([rows[key] for key in both], dtype=np.int64)), side.targets[0]
+        )
+        for side, rows in zip(held, (before, after), strict=True)
+    ]
+
+
+def _where(
+    held: Sequence[HeldAnswers], is_kept: Callable[[pd.Series], pd.Series]
+) -> list[HeldAnswers]:
+    """The same askings, those whose status will do in both."""
+    before, after = (is_kept(one.frame(["status"])["status"]).to_numpy() for one in held)
+    return [one.only(before & after) for one in held]
+
+
+def _matched(
+    definition: Definition, held: Sequence[HeldAnswers]
+) -> tuple[Definition, list[HeldAnswers]]:
+    """The definition and the answers, with a value of a figure where both have one.
+
+    Every outcome, contrast, share and change reads a column of its own, which is empty where either
+    run has no value of it. The audit's own columns of values, which its class reads, are empty
+    where they are in either run.
+
+    Args:
+        definition: of the audit.
+        held: before and after, row by row the same askings.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    tables = [one.table for one in held]
+    frames = [one.frame(columns_of(definition)) for one in held]
+
+    def stored(name: str) -> list[Any]:
+        return [
+            one.table[name] if name in one.table.column_names else pa.nulls(one.n_rows)
+            for one in held
+        ]
+
+    def add(name: str, values: Sequence[Any], known: Sequence[Any] = ()) -> str:
+        """Puts the values into a column, those that both have."""
+        is_known = compute.and_(*(compute.is_valid(one) for one in known or values))
+        for k, column in enumerate(values):
+            kept = compute.if_else(is_known, column, pa.scalar(None, column.type))
+            place = tables[k].schema.get_field_index(name)
+            tables[k] = (
+                tables[k].append_column(name, kept) if place < 0
+                else tables[k].set_column(place, name, kept)
+            )  # fmt: skip
+        return name
+
+    numbers = count()
+
+    def own() -> str:
+        return f"matched_{next(numbers)}"
+
+    def read(outcome: Outcome) -> Outcome:
+        values = [pa.array(values_of(outcome, rows), from_pandas=True) for rows in frames]
+        of = {"of": add(own(), values), "values": (), "any_value": False, "among": ()}
+        return outcome.model_copy(update=of)
+
+    update: dict[str, Any] = {
+        "outcomes": {
+            name: one if one.of is None else read(one) for name, one in definition.outcomes.items()
+        }
+    }
+    for part in ("shares", "changes", "contrasts"):
+        update[part] = {
+            name: one if one.of in definition.outcomes and part == "contrasts"
+            else one.model_copy(update={"of": add(own(), stored(one.of))})
+            for name, one in getattr(definition, part).items()
+        }  # fmt: skip
+    read_as = _READ_AS.get(definition.name, {})
+    for name in definition.value_columns:
+        if all(name in table.column_names for table in tables):
+            add(name, stored(name), stored(read_as.get(name, name)))
+    return definition.model_copy(update=update), [
+        HeldAnswers(table, one.targets[0]) for table, one in zip(tables, held, strict=True)
+    ]
+
+
 def _codes(held: Sequence[HeldAnswers], unit: str) -> tuple[list[Codes], npt.NDArray[np.object_]]:
     """The unit of every row of both, and the units' names; those that share a prompt are one."""
     import pandas as pd
@@ -334,8 +475,9 @@ def _figures_of(frame: pd.DataFrame, respondent: str) -> dict[Place, Estimate]:
     """The figures of one respondent that are of no pair."""
     mine = frame[frame["baseline"].isna()]
     of = mine["respondent"]
-    # Within values of the unit a definition's differences are of all respondents: here, of one.
-    mine = mine[(of == respondent) | (of.isna() & mine["table"].str.contains("_by_"))]
+    # Parts, and differences within values of the unit, are of all respondents: here, of one.
+    of_all = mine["table"].eq("parts") | mine["table"].str.contains("_by_")
+    mine = mine[(of == respondent) | (of.isna() & of_all)]
     keys = [name for name in KEYS if name not in ("respondent", "baseline")]
     columns = mine[["table", "measure", *keys]].to_numpy(dtype=object).tolist()
     found: dict[Place, Estimate] = {}

@@ -37,6 +37,7 @@ MOST_ROWS: Final = 8
 """Rows of the summary's table and drawing; the details hold all."""
 MOST_SETTINGS: Final = 30
 _LONG: Final = 80
+_ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     small = [one for one in small if one not in alike]
     open_ = [one for one in rest if one not in alike and one not in small]
     if open_:
-        head = "no figure is" if len(open_) == len(answer) else "not"
+        head = "not" if changed or alike else "no figure is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     if alone := [one for one in open_ if one.change.has_interval and not one.change.covers(0)]:
         yield sentence(
@@ -178,10 +179,13 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
 
 def _weight(one: Shown) -> float:
     """How far a change is from nothing, in its own errors: figures have different scales."""
-    width = one.change.high - one.change.low
-    if not one.change.value:
+    change = one.change
+    if not change.value:
         return 0.0
-    return abs(one.change.value) / width if width > 0 else math.inf
+    if not change.has_interval:  # all units alike, or no limits can be had
+        return math.inf if change.se <= _ROUNDING else 0.0
+    width = change.high - change.low
+    return abs(change.value) / width if width > 0 else math.inf
 
 
 def _named(figures: Sequence[Shown]) -> str:
@@ -261,7 +265,9 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
             *([] if is_short else [Column("units")]), Column("verdict"),
         ]  # fmt: skip
         rows = [_row(one, what, has_margin=has_margin, is_short=is_short) for one in mine]
-        tests = f" p: sign flips with a t freed of skewness, {family}." if family else ""
+        is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
+        test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
+        tests = f" p: {test}, {family}." if family else ""
         yield Table(
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
             f"both have{of}.{tests}", "Changes", columns,

@@ -16,7 +16,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import Effect, MeanTest, consistent, effect_verdict, mean_effects
+from ..aggregation.effects import (
+    Effect,
+    MeanTest,
+    adjusted_by_holm,
+    consistent,
+    effect_verdict,
+    mean_effects,
+    separate_effects,
+)
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import cut_to_range
@@ -26,6 +34,7 @@ from ..formats import listed, units
 from ..records.estimates import Estimates
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 DECIDES: Final[MeanTest] = "skewness-adjusted flips"
 VERDICTS: Final = {
@@ -37,6 +46,7 @@ VERDICTS: Final = {
 }
 MEASURES: Final = ("before", "after", "change", "equivalence")
 ANSWER: Final = "answer"
+_LESS: Final = "after less before"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +61,8 @@ class Figure:
         by_unit: change by unit, or pseudo-values of the change by block of units; nan where the
             unit plays no part. Their mean is the change, or that of the figure of which this one is
             a rising function. None where no change can be made.
+        first: of a difference of two groups that share no unit, which units are of the first: the
+            change is the mean of theirs less that of the others.
         n, n_planned: units that the change rests on, and planned in either run.
         unit: what one is called.
         family: the tests that are adjusted together: "answer", or what the details are of.
@@ -88,6 +100,7 @@ class Figure:
     correlation: float = math.nan
     worse: int = 0
     reason: str = ""
+    first: Mask | None = field(default=None, repr=False)
 
     def shown(self) -> dict[str, Any]:
         """What run.json keeps of it, for the report."""
@@ -161,25 +174,57 @@ def _tested(
             for one in mine
         ]
         inside = margin if any(fits) else None
-        for k, fit, effect in zip(places, fits, _effects(mine, inside, fits, flips), strict=True):
-            found[k] = _decided(figures[k], effect.mean, effect.equivalence if fit else None)
+        for k, (mean, alike) in zip(places, _effects(mine, inside, fits, flips), strict=True):
+            found[k] = _decided(figures[k], mean, alike)
     return found
 
 
 def _effects(
     figures: Sequence[Figure], margin: float | None, fits: Sequence[bool], flips: int
-) -> tuple[Effect, ...]:
-    """The tests of one family."""
+) -> list[tuple[Estimate, Estimate | None]]:
+    """The change of every figure of one family, and the test of its equivalence."""
+    n, inside = len(figures), sum(fits)
+    families = [f"Holm over {units(n, 'change')}"] * n
+    margin_families = [f"Holm over {units(inside, 'change')}" if fit else "" for fit in fits]
+    found: dict[int, Effect] = {}
+    together = [k for k, one in enumerate(figures) if one.first is None]
+    apart = [k for k, one in enumerate(figures) if one.first is not None]
+    if together:
+        of_units = _of_units([figures[k] for k in together], margin, flips)
+        found |= zip(together, of_units, strict=True)
+    if apart:
+        of_groups = _of_groups([figures[k] for k in apart], margin)
+        found |= zip(apart, of_groups, strict=True)
+    effects = [found[k] for k in range(n)]
+    means = adjusted_by_holm([one.mean for one in effects], families)
+    same: Sequence[Estimate | None] = [None] * n
+    if margin is not None:
+        raw = [one.equivalence for one in effects if one.equivalence is not None]
+        same = adjusted_by_holm(raw, margin_families)
+    return [
+        (mean, alike if fit else None) for mean, alike, fit in zip(means, same, fits, strict=True)
+    ]
+
+
+def _of_units(figures: Sequence[Figure], margin: float | None, flips: int) -> tuple[Effect, ...]:
+    """Means of changes by unit."""
     columns = [np.asarray(one.by_unit, dtype=np.float64) for one in figures]
-    table = np.full((max(map(len, columns), default=0), len(columns)), np.nan)
+    table = np.full((max(map(len, columns)), len(columns)), np.nan)
     for k, one in enumerate(columns):
         table[: len(one), k] = one
-    n, inside = len(columns), sum(fits)
     return mean_effects(
-        table, unit=figures[0].unit if figures else "", of="after less before", tests=(DECIDES,),
-        families=[f"Holm over {units(n, 'change')}"] * n, margin=margin, flips=flips,
-        margin_families=[f"Holm over {units(inside, 'change')}" if fit else "" for fit in fits],
-    )  # fmt: skip
+        table, unit=figures[0].unit, of=_LESS, tests=(DECIDES,), margin=margin, flips=flips
+    )
+
+
+def _of_groups(figures: Sequence[Figure], margin: float | None) -> tuple[Effect, ...]:
+    """Differences of the means of changes of two groups that share no unit."""
+    pairs = [
+        (one.by_unit[one.first], one.by_unit[~one.first])
+        for one in figures
+        if one.by_unit is not None and one.first is not None
+    ]
+    return separate_effects(pairs, unit=figures[0].unit, of=_LESS, margin=margin)
 
 
 def _decided(
@@ -191,9 +236,10 @@ def _decided(
         p_method = f"{mean.p_method}, of the {one.is_rising_of}"
         has_limits = mean.has_interval and limits.has_interval
         change = replace(
-            change, value=limits.value, method=f"after less before; {limits.method}",
+            change, value=limits.value, method=f"{_LESS}; {limits.method}",
             low=limits.low if has_limits else math.nan,
             high=limits.high if has_limits else math.nan, se=math.nan, p_method=p_method,
+            reason=None if has_limits else mean.reason or _no_limits(one),
         )  # fmt: skip
     if one.table == "outcomes":
         width = one.scale[1] - one.scale[0]
@@ -207,10 +253,15 @@ def _decided(
     return change, alike
 
 
+def _no_limits(one: Figure) -> str:
+    when, end = ("after", one.after) if one.before.has_interval else ("before", one.before)
+    return f"no interval {when}" + (f": {end.reason}" if end.reason else "")
+
+
 def _undefined(one: Figure) -> Estimate:
     reason = one.reason or one.before.reason or one.after.reason or "not measured in both runs"
     value = one.after.value - one.before.value
-    found = undefined(reason, unit=one.unit, method="after less before", n=one.n)
+    found = undefined(reason, unit=one.unit, method=_LESS, n=one.n)
     return replace(found, value=value, n_planned=one.n_planned, verdict="undefined")
 
 
