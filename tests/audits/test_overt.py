@@ -320,8 +320,8 @@ def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> 
     assert "target goes by a hint of who somebody is" in told
     assert "target is not shown to go by identity when asked openly" in told
     # Women get the first concept, and it is not the favourable one where one is.
-    assert "Favoured in hidden scenes: Male than Female +" in told
-    assert "Favoured when asked openly: nobody is shown to be" in told
+    assert "Favoured more in hidden scenes: Male than Female +" in told
+    assert "Favoured more when asked openly: nobody is shown to be" in told
     assert max(map(len, run.text.splitlines())) <= 80
     with (run.path / "arms.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
