@@ -230,8 +230,9 @@ def _rest_told(
     if open_:
         told = f"{not_shown}: {_named(view, open_, what)}"
         if alone := [claim for claim in open_ if by_interval_alone(claim.found)]:
-            told += f" (the interval of {_named(view, alone, what)} leaves out 0, but p is above "
-            told += f".05 by {alone[0].found.family})"
+            verb = "interval of {} leaves" if len(alone) == 1 else "intervals of {} leave"
+            told += f" (the {verb.format(_named(view, alone, what))} out 0, but p is above .05 by "
+            told += f"{alone[0].found.family})"
         yield sentence(told)
     if same:
         yield sentence(f"{alike}: {_named(view, same, what)}")

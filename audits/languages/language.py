@@ -386,7 +386,7 @@ def new_language(code: str, folder: str | Path = ".") -> Path:
     if code in known_languages():
         raise InputError(
             f"there are rules for {code!r} already ({find_language(code).label})",
-            hint=f"Ask with `language={code!r}`; for words of your own, name another code.",
+            hint="Ask in it by this code; for words of your own, take another one.",
         )
     english = resources.files(LANGUAGES.package).joinpath(f"{ENGLISH}.yaml")
     text = english.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")

@@ -17,7 +17,7 @@ from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, Cell, Reading
-from ..decisions import is_shown
+from ..decisions import is_shown, is_untested
 from ..definition import Definition
 from ..languages import Language, NarrativeWords, find_language
 from ..silverspoon_professions.audit import PeopleOptions, people_of, person_fields
@@ -222,8 +222,7 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
             if len(by) < 2 or _side(by["library"]) == _side(by["judges"]):
                 continue
             parts = [
-                f"{name} {estimate(by[reader], 3, is_signed=True)}"
-                f" ({'shown' if _side(by[reader]) else 'not shown'})"
+                f"{name} {estimate(by[reader], 3, is_signed=True)} ({_verdict(by[reader])})"
                 for reader, name in (("library", "VADER"), ("judges", "judges"))
             ]
             whose = f" ({who})" if several else ""
@@ -253,6 +252,12 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
 def _side(found: Estimate) -> float:
     """1 or −1 where a difference is shown, by its direction; else 0."""
     return math.copysign(1.0, found.value) if is_shown(found) else 0.0
+
+
+def _verdict(found: Estimate) -> str:
+    if is_untested(found):
+        return "not tested"
+    return "shown" if is_shown(found) else "not shown"
 
 
 def story_prompt(name: str, city: str, words: int, language: Language | None = None) -> str:

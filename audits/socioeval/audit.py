@@ -220,7 +220,7 @@ class SocioEval(Audit[SocioEvalOptions]):
         if len(dataset.kinds) < 2:
             return ()
         kinds = listed_all([dataset.kind_name(kind) for kind in dataset.kinds])
-        return (f"figures that name none of {kinds} are over all of these together",)
+        return (f"class is told by {kinds}; figures that name none of these are over all of them",)
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
         """What the options do to the figures."""

@@ -113,7 +113,7 @@ class AuditJob(Job[AuditRun]):
         self.judges: tuple[Backend, ...] = judges_from(config.judges, self.audit)
         if not self.judges and (option := self.audit.needs_judges(self.options)):
             raise InputError(
-                f"{self.definition.name}: with `{option}` judges read every answer, and none is "
+                f"{self.definition.name}: judges read every answer with `{option}`, and none is "
                 "named",
                 hint="Name one to three as `judges`, or leave the option out.",
             )
