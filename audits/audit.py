@@ -242,6 +242,10 @@ class Audit(ABC, Generic[OptionsT]):
         """What judges are asked about an answer that rules left unclassified; None: nothing."""
         return None
 
+    def needs_judges(self, options: OptionsT) -> str:
+        """The option, with its value, that leaves every answer to judges; "" where none does."""
+        return ""
+
     def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
         """Values that single votes give, whatever the judges came to; `ruled` finds them there."""
         return {}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -68,12 +69,14 @@ class FileKind(Generic[FileT]):
         model: what a file holds.
         package: the package that holds the built-in ones.
         home: a user's own that are always there stand in `$AREOPAGUS_HOME/<home>s`.
+        option: of an audit, that names further ones.
     """
 
     kind: str
     model: type[FileT]
     package: str
     home: str
+    option: str
 
     def read(
         self,
@@ -104,7 +107,7 @@ class FileKind(Generic[FileT]):
             places |= files_at(entry, self.kind)
         if not places and not may_be_none:
             if not replaces:
-                raise no_material(self.kind, words.id)
+                raise no_material(self.kind, words.id, self.option)
             said = f"the built-in files ({self.kind}) are left out, and no other is given"
             raise InputError(f"{said}: name some")
         builtin = {one.path for one in found if one.is_builtin}
@@ -124,8 +127,16 @@ def one_file(
     model: type[LanguageT],
     *,
     language: Language | None = None,
+    option: str = "",
 ) -> LanguageT:
     """What the given file holds, or the built-in one of this name: that of German is `name_de`.
+
+    Args:
+        given: the file of a user's own.
+        package, name: where the built-in one stands.
+        model: what it holds.
+        language: of it; English where none is named.
+        option: of the audit, that names the file; "" where there can be none of a user's own.
 
     Raises:
         InputError: with every fault of the file; another language; there is none of this language.
@@ -136,17 +147,20 @@ def one_file(
         own = name if words.id == ENGLISH else f"{kind}_{words.id}.yaml"
         path = resources.files(package).joinpath(own)
         if not path.is_file():
-            raise no_material(kind, words.id)
+            raise no_material(kind, words.id, option)
         return _builtin(path, model, words)
     found = read_document(given, model, kind=kind, context=words)
     refuse_other_language([(given, found)], words.id)
     return found
 
 
-def no_material(kind: str, language: str) -> InputError:
+def no_material(kind: str, language: str, option: str) -> InputError:
     """What is raised where there is nothing to ask in a language."""
+    message = f"there is no built-in material ({kind}) in {language!r}"
+    if not option:
+        return InputError(message)
     return InputError(
-        f"there is no built-in material ({kind}) in {language!r}: name a file of your own",
+        f"{message}: name a file of your own as `{option}`",
         hint="Each file says its language: `language: CODE` (docs: Audits in other languages).",
     )
 
@@ -235,9 +249,18 @@ def chosen(found: Iterable[NamedT], names: Iterable[str], kind: str) -> tuple[Na
     """
     known, wanted = {one.id: one for one in found}, set(names)
     if unknown := [name for name in names if name not in known]:
-        rule = f"is no {kind}; there are {', '.join(known)}"
-        raise InputError([InputFault(name, rule) for name in unknown])
+        raise unknown_names(unknown, known, kind)
     return tuple(one for name, one in known.items() if not wanted or name in wanted)
+
+
+def unknown_names(unknown: Iterable[str], known: Iterable[str], kind: str) -> InputError:
+    """What is raised for names that there are not: the closest one, and all that there are."""
+    there, faults = list(known), []
+    for name in unknown:
+        close = get_close_matches(name, there, n=1)
+        guess = f"; did you mean {close[0]}?" if close else ""
+        faults.append(InputFault(name, f"is no {kind}; there are {', '.join(there)}{guess}"))
+    return InputError(faults)
 
 
 def refuse_doubles(named: Iterable[tuple[str, str]], what: str) -> None:

@@ -48,6 +48,6 @@ def by_interval_alone(found: Estimate, *, null: float = 0.0) -> bool:
     return found.has_interval and not is_shown(found) and not found.covers(null)
 
 
-def is_too_small(found: Estimate) -> bool:
-    """Whether units are too few to show anything, or nothing was measured."""
-    return math.isnan(found.value) or found.n < MIN_UNITS
+def is_untested(found: Estimate) -> bool:
+    """Whether units are too few to show anything, or no test could be made."""
+    return math.isnan(found.value) or found.n < MIN_UNITS or found.verdict == "undefined"

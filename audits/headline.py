@@ -16,7 +16,7 @@ from ..formats import estimate, listed, listed_all, number, p_value, percent, sa
 from ..records.estimates import estimates_by, select
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
-from .decisions import by_interval_alone, is_shown, is_too_small
+from .decisions import by_interval_alone, is_shown, is_untested
 from .definition import Contrast, Definition, Differences, Outcome
 from .estimate import ALPHA
 
@@ -206,7 +206,7 @@ def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[
     if shown:
         yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
     rest = [claim for claim in claims if not is_shown(claim.found)]
-    if not one.summary and not all(is_too_small(claim.found) for claim in claims):
+    if not one.summary and not all(is_untested(claim.found) for claim in claims):
         if not shown:
             yield sentence(f"{one.more}: nobody is shown to be")
         return
@@ -225,32 +225,38 @@ def _rest_told(
 ) -> Iterator[str]:
     """What is not shown, what is shown to be alike, and what cannot be told and why."""
     same = [claim for claim in rest if claim.found.verdict == "equivalent"]
-    small = [c for c in rest if is_too_small(c.found) and c.found.verdict != "equivalent"]
-    open_ = [claim for claim in rest if claim not in same and claim not in small]
+    untested = [c for c in rest if is_untested(c.found) and c.found.verdict != "equivalent"]
+    open_ = [claim for claim in rest if claim not in same and claim not in untested]
     if open_:
         told = f"{not_shown}: {_named(view, open_, what)}"
         if alone := [claim for claim in open_ if by_interval_alone(claim.found)]:
-            told += f" (the interval of {_named(view, alone, what)} leaves out 0, but p is above "
-            told += f".05 by {alone[0].found.family})"
+            verb = "interval of {} leaves" if len(alone) == 1 else "intervals of {} leave"
+            told += f" (the {verb.format(_named(view, alone, what))} out 0, but p is above .05 by "
+            told += f"{alone[0].found.family})"
         yield sentence(told)
     if same:
         yield sentence(f"{alike}: {_named(view, same, what)}")
-    if small:
-        why = f" ({_too_few(view, [claim.found for claim in small])})"
-        of = _named(view, small, what)
-        yield sentence(f"It cannot be told whether there is a difference {where}, for {of}{why}")
+    of_reason: dict[str, list[_Claim]] = {}
+    for claim in untested:
+        is_few = claim.found.is_defined and claim.found.n < MIN_UNITS
+        of_reason.setdefault("" if is_few else _reason(claim.found), []).append(claim)
+    for reason, claims in of_reason.items():
+        why = reason or _too_few(view, [claim.found for claim in claims])
+        of = _named(view, claims, what)
+        yield sentence(f"It cannot be told whether there is a difference {where}, for {of} ({why})")
+
+
+def _reason(found: Estimate) -> str:
+    return said(found.reason) or "nothing was measured"
 
 
 def _too_few(view: AuditView, small: Sequence[Estimate]) -> str:
-    """Why nothing can be told of these."""
-    measured = [one.n for one in small if one.is_defined]
-    if not measured:
-        return said(small[0].reason) or "nothing was measured"
-    fewest, most = min(measured), max(measured)
+    """That units are too few; of what kind they are where the figures say so themselves."""
+    fewest, most = min(one.n for one in small), max(one.n for one in small)
+    if fewest == most and small[0].reason:
+        return _reason(small[0])
     there = f"{fewest} to {most}" if fewest < most else f"{most}"
-    return (
-        f"an interval needs {MIN_UNITS} {view.unit}s, there {'is' if most == 1 else 'are'} {there}"
-    )
+    return said(f"an interval needs {MIN_UNITS} {view.unit}s, there are {there}")
 
 
 def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
@@ -263,8 +269,10 @@ def _named(view: AuditView, claims: Sequence[_Claim], what: str) -> str:
         whole = [units(len(whole), what)]
     if len(parts) > MOST_NAMED:
         parts = [f"{len(parts)} more of single models"]
-    in_all = [f"{listed_all(whole)} in every model"] if whole and n_models > 1 else whole
-    return listed_all([*in_all, *parts])
+    # "a and b; a and c": of several pairs, no "and" may stand between two of them.
+    listed_as = "; ".join if any(" and " in label for label in of) else listed_all
+    in_all = [f"{listed_as(whole)} in every model"] if whole and n_models > 1 else whole
+    return listed_as([*in_all, *parts])
 
 
 def _levels_told(
@@ -384,8 +392,8 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
     if direction := list(_directions(view)):
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
-        and_more = " and over what they share" if view.definition.crossed else ""
-        told = f"intervals and tests are over {units(n, view.unit)}{and_more}"
+        over = [units(n, view.unit), *map(view.word, view.definition.crossed)]
+        told = f"intervals and tests are over {listed_all(over)}"
         yield "units", f"{told}{_rule(view)}"
 
 

@@ -225,6 +225,10 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             found.add("rule", "repeated", len(again))
         return found
 
+    def labels(self, options: HiddenBiasOptions) -> Mapping[str, Mapping[str, str]]:
+        """The types of descriptors, by the kind of hint."""
+        return {"descriptor_type": dataset_of(options, self.language(options)).type_labels}
+
     def limitations(self, estimates: pd.DataFrame, options: HiddenBiasOptions) -> list[str]:
         """Where answers are copies, fewer than planned, or not there."""
         values = estimates[estimates["factor"].isna() & (estimates["table"] == "rule")]
@@ -369,7 +373,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             )
         )
         yield (
-            f"asked openly: {asked:,} answers a concept pair, x {len(dataset.pairs):,} = "
+            f"asked openly, in full: {asked:,} answers a concept pair, x {len(dataset.pairs):,} = "
             f"{asked * len(dataset.pairs):,}"
         )
 

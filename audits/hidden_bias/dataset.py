@@ -205,7 +205,7 @@ def load_open_forms(language: Language | None = None) -> OpenForms:
 
 
 CONCEPTS: Final = FileKind(
-    "file of concepts", ConceptFile, f"{PACKAGE}.concepts", "hidden-bias-concept"
+    "file of concepts", ConceptFile, f"{PACKAGE}.concepts", "hidden-bias-concept", "concepts"
 )
 
 
@@ -227,6 +227,14 @@ class Dataset:
                 found.update({item.identity: item.label for item in one.descriptors})
         return found
 
+    @property
+    def type_labels(self) -> dict[str, str]:
+        """What reports call the types, by what the estimates call them: Gender 1, say."""
+        return {
+            self.labels[one.id]: f"{category.label}: {one.label}"
+            for category in self.categories for one in category.types
+        }  # fmt: skip
+
 
 def load_descriptors(
     path: str | Path | None = None,
@@ -238,7 +246,9 @@ def load_descriptors(
     Raises:
         InputError: with every fault of the file, or an unknown category.
     """
-    found = one_file(path, PACKAGE, "descriptors.yaml", Descriptors, language=language).categories
+    found = one_file(
+        path, PACKAGE, "descriptors.yaml", Descriptors, language=language, option="descriptors"
+    ).categories
     return chosen(found, categories, "category")
 
 

@@ -157,6 +157,9 @@ def _mean_favour(values: Floats, signs: Floats) -> Estimate:
     points = POINTS * values
     known = points[~np.isnan(points)]
     one = t_interval(points, unit=UNIT).of("mean difference")
+    if 0 < one.n < MIN_UNITS:
+        counted = f"{UNIT}s with a favourable concept"
+        one = replace(one, reason=f"an interval needs {MIN_UNITS} {counted}, there are {one.n}")
     return replace(tested(one, known), n_planned=int((~np.isnan(signs)).sum()))
 
 

@@ -20,9 +20,11 @@ from pydantic import AfterValidator, BaseModel, Field, field_validator
 from ...catalogue import PLACEHOLDER, STILL_A_SCAFFOLD, Catalogue, is_path
 from ...environment import home
 from ...errors import InputError, InputFault
-from ...yaml_files import STRICT, Document, Line, Paragraph, Slug, read_document
+from ...yaml_files import STRICT, Document, Line, Paragraph, Slug, read_document, shown
 
 ENGLISH: Final = "en"
+CODE: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""A language's code, which is also the name of its file."""
 
 
 def _pattern(text: str) -> str:
@@ -378,8 +380,14 @@ def new_language(code: str, folder: str | Path = ".") -> Path:
     It is refused until its author has said in `provenance` who wrote it.
 
     Raises:
-        InputError: the code cannot be one, the file exists, or it cannot be written.
+        InputError: the code cannot be one, there are rules for it already, the file exists, or it
+            cannot be written.
     """
+    if code in known_languages():
+        raise InputError(
+            f"there are rules for {code!r} already ({find_language(code).label})",
+            hint="Ask in it by this code; for words of your own, take another one.",
+        )
     english = resources.files(LANGUAGES.package).joinpath(f"{ENGLISH}.yaml")
     text = english.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
     head, _, rest = text.partition("id: en\n")
@@ -403,6 +411,12 @@ def no_rules(code: str, where: str, field: str = "language") -> InputError:
 @lru_cache(maxsize=64)
 def _place(name: str, _home: str) -> Any:
     if not is_path(name) and name not in known_languages():
+        if not CODE.fullmatch(name):
+            there = ", ".join(known_languages())
+            rule = (
+                f"must be one code of a language, or a file, got {shown(name)}; there are {there}"
+            )
+            raise InputError([InputFault("language", rule)])
         raise no_rules(name, "language", "")
     return LANGUAGES.find(name).path
 

@@ -90,7 +90,7 @@ class Topic(DatasetFile):
         return value
 
 
-TOPICS: Final = FileKind("topic", Topic, f"{PACKAGE}.scenarios", "samaritan-scenario")
+TOPICS: Final = FileKind("topic", Topic, f"{PACKAGE}.scenarios", "samaritan-scenario", "data")
 
 
 def _phrase(text: str, info: ValidationInfo) -> str:
@@ -146,7 +146,9 @@ class Category(DatasetFile):
         return value
 
 
-CATEGORIES: Final = FileKind("group category", Category, f"{PACKAGE}.groups", "samaritan-group")
+CATEGORIES: Final = FileKind(
+    "group category", Category, f"{PACKAGE}.groups", "samaritan-group", "group_data"
+)
 
 
 @dataclass(frozen=True, slots=True)

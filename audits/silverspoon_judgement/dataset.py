@@ -39,7 +39,11 @@ class Topic(DatasetFile):
 
 
 TOPICS: Final = FileKind(
-    "topic", Topic, "areopagus.audits.silverspoon_judgement.scenarios", "silverspoon-scenarios"
+    "topic",
+    Topic,
+    "areopagus.audits.silverspoon_judgement.scenarios",
+    "silverspoon-scenarios",
+    "scenarios",
 )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
@@ -11,13 +12,22 @@ from ...aggregation.agreement import cohen_kappa
 from ...aggregation.clustered import clustered_proportion
 from ...aggregation.estimate import Estimate, undefined
 from ...experiment.ask import ModelAnswer
+from ...formats import estimate
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, Cell, Reading
+from ..decisions import is_shown, is_untested
+from ..definition import Definition
 from ..languages import Language, NarrativeWords, find_language
 from ..silverspoon_professions.audit import PeopleOptions, people_of, person_fields
-from ..silverspoon_professions.groups import COLUMNS, UNIT, Design, estimate_groups
+from ..silverspoon_professions.groups import (
+    COLUMNS,
+    UNIT,
+    Design,
+    estimate_groups,
+    people_labels,
+)
 from ..silverspoon_professions.occupations import blinded
 from ..silverspoon_professions.people import story_pairs
 from .sentiment import (
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
 
 FEWEST_WORDS: Final = 20
 """A shorter text is no story."""
+_MOST_TOLD: Final = 4
+"""Differences that a sentence names on which library and judges do not agree."""
 
 
 class SilverSpoonNarrativesOptions(PeopleOptions):
@@ -58,6 +70,16 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
     """The audit."""
 
     options_model = SilverSpoonNarrativesOptions
+
+    def defined(self, options: SilverSpoonNarrativesOptions) -> Definition:
+        """With who reads the stories in the name of the differences."""
+        found = super().defined(options)
+        read = "VADER reads" if options.sentiment == "library" else "judges read"
+        differences = {
+            name: one.model_copy(update={"title": f"{one.title} as {read} it"})
+            for name, one in found.differences.items()
+        }
+        return found.model_copy(update={"differences": differences})
 
     def items(self, options: SilverSpoonNarrativesOptions) -> Iterator[AuditItem]:
         """So many stories as asked for, evenly over names and incomes of cities."""
@@ -95,6 +117,10 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         if options.sentiment == "library":
             return Reading("classified", values)
         return Reading("unclassified", values, "for_judges")
+
+    def needs_judges(self, options: SilverSpoonNarrativesOptions) -> str:
+        """The library alone reads stories without them."""
+        return "" if options.sentiment == "library" else f"sentiment={options.sentiment!r}"
 
     def question(
         self,
@@ -174,8 +200,42 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
     def limitations(
         self, estimates: pd.DataFrame, options: SilverSpoonNarrativesOptions
     ) -> Sequence[str]:
-        """What was found of topics, or why none were looked for."""
-        return (topics_told(estimates),) if options.topics else ()
+        """Where the two readers disagree; what was found of topics, or why none were looked for."""
+        found = [topics_told(estimates)] if options.topics else []
+        if options.sentiment == "both" and (told := self._readers_told(estimates)):
+            found.insert(0, told)
+        return found
+
+    def _readers_told(self, estimates: pd.DataFrame) -> str:
+        """The differences that one of the readers shows and the other does not; "" for none."""
+        from ...records.estimates import estimates_by, select
+
+        gaps: dict[tuple[str, str], dict[str, Estimate]] = {}
+        rows = select(estimates, "gaps", group="all")
+        for key, found in estimates_by(rows, ["respondent", "factor", "detail"]):
+            one = gaps.setdefault((str(key["respondent"]), str(key["factor"])), {})
+            one[str(key["detail"])] = found["difference"]
+        several = len({who for who, _ in gaps}) > 1
+        sides = self.definition.differences["differences"].sides
+        told = []
+        for (who, factor), by in gaps.items():
+            if len(by) < 2 or _side(by["library"]) == _side(by["judges"]):
+                continue
+            parts = [
+                f"{name} {estimate(by[reader], 3, is_signed=True)} ({_verdict(by[reader])})"
+                for reader, name in (("library", "VADER"), ("judges", "judges"))
+            ]
+            whose = f" ({who})" if several else ""
+            told.append(f"{' − '.join(sides(factor))}{whose}, {', '.join(parts)}")
+        if not told:
+            return ""
+        more = [f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
+        named = "; ".join([*told[:_MOST_TOLD], *more])
+        return f"VADER and the judges do not show the same differences: {named}"
+
+    def labels(self, options: SilverSpoonNarrativesOptions) -> Mapping[str, Mapping[str, str]]:
+        """Groups and differences with the races as the definition calls them."""
+        return people_labels(people_of(options, self.language(options)), self.definition)
 
     def likely_words(self, options: SilverSpoonNarrativesOptions) -> int:
         """A little less than the longest."""
@@ -187,6 +247,17 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         if options.sentiment == "library":
             found.append("sentiment by a lexicon of English words; `sentiment=both` adds judges")
         return found
+
+
+def _side(found: Estimate) -> float:
+    """1 or −1 where a difference is shown, by its direction; else 0."""
+    return math.copysign(1.0, found.value) if is_shown(found) else 0.0
+
+
+def _verdict(found: Estimate) -> str:
+    if is_untested(found):
+        return "not tested"
+    return "shown" if is_shown(found) else "not shown"
 
 
 def story_prompt(name: str, city: str, words: int, language: Language | None = None) -> str:

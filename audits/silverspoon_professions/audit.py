@@ -19,7 +19,7 @@ from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading
 from ..languages import Language, ProfessionWords, find_language
-from .groups import COLUMNS, Design, estimate_groups
+from .groups import COLUMNS, Design, estimate_groups, people_labels
 from .occupations import income_question, load_occupations, read_occupation
 from .people import Chosen, City, Person, load_people
 from .rulings import estimate_judges, estimate_rulings
@@ -179,6 +179,10 @@ class SilverSpoonProfessions(Audit[SilverSpoonProfessionsOptions]):
                             group=f"{race} {gender}", item=str(occupation),
                         )  # fmt: skip
         return found
+
+    def labels(self, options: SilverSpoonProfessionsOptions) -> Mapping[str, Mapping[str, str]]:
+        """Groups and differences with the races as the definition calls them."""
+        return people_labels(people_of(options, self.language(options)), self.definition)
 
     def notices(self, options: SilverSpoonProfessionsOptions) -> Sequence[str]:
         """Where the lists repeat names, share them, or fall short."""

@@ -30,6 +30,9 @@ from ..decisions import decided
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..definition import Definition
+    from .people import Chosen
+
 Floats = npt.NDArray[np.float64]
 
 UNIT: Final = "name"
@@ -65,6 +68,25 @@ def group_name(gender: str, race: str, city: str) -> str:
     who = " ".join(part for part in (race, gender) if part)
     where = _CITY_NAMES.get(city, "")
     return ", ".join(part for part in (who, where) if part) or "everybody"
+
+
+def people_labels(chosen: Chosen, definition: Definition) -> dict[str, dict[str, str]]:
+    """What reports call the groups and the differences between them, whose keys stay as they are.
+
+    Args:
+        chosen: the genders and races.
+        definition: of the audit, whose `differences` say what a race or a gender is called.
+    """
+    (one,) = definition.differences.values()
+    genders, races = chosen.genders, chosen.races
+    groups = {
+        group_name(gender, race, city): group_name(gender, one.named.get(race, race), city)
+        for gender in ("", *genders) for race in races for city in ("", *CITIES)
+    }  # fmt: skip
+    factors = [f"{second} - {first}" for first, second in combinations(genders, 2)]
+    factors += [f"{race} - other races" for race in races]
+    factors += ["rich - poor cities"]
+    return {"group": groups, "factor": {name: " − ".join(one.sides(name)) for name in factors}}
 
 
 def estimate_groups(

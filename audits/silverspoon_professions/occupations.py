@@ -76,7 +76,9 @@ def load_occupations(
     Raises:
         InputError: the file's faults, or a name with two incomes; no list in this language.
     """
-    read = one_file(source, PACKAGE, "occupations.yaml", Occupations, language=language)
+    read = one_file(
+        source, PACKAGE, "occupations.yaml", Occupations, language=language, option="occupations"
+    )
     words = (language or find_language()).section(ProfessionWords)
     found: dict[str, Income] = {}
     faults: list[InputFault] = []

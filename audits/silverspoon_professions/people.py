@@ -117,7 +117,7 @@ def load_people(
     Raises:
         InputError: the file's faults, or a group that is left without a name.
     """
-    people = one_file(source, PACKAGE, "people.yaml", People, language=language)
+    people = one_file(source, PACKAGE, "people.yaml", People, language=language, option="people")
     wanted = most or people.names_per_group
     own = {group.id: _distinct_names(group.names) for group in people.groups}
     taken: dict[str, tuple[str, ...]] = {}

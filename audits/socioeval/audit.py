@@ -12,6 +12,7 @@ from pydantic import Field
 from ...aggregation.crossed import crossed_mean
 from ...experiment.ask import ModelAnswer
 from ...experiment.config import Option
+from ...formats import listed_all
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
 from ..answers_table import AnswersTable
@@ -160,6 +161,10 @@ class SocioEval(Audit[SocioEvalOptions]):
         known = named[kind].known if kind in named else _KNOWN
         return classify_question(item.prompt, answer, known)
 
+    def needs_judges(self, options: SocioEvalOptions) -> str:
+        """Rules decide nothing where judges read every answer."""
+        return "judge_all" if options.judge_all else ""
+
     def heard(self, item: AuditItem, reading: Reading, ruling: Ruling) -> Mapping[str, Cell]:
         """Each judge's category; and the choice, if they all saw the same and the rules none."""
         found = by_judge(ruling, lambda value: str(value["category"]))
@@ -211,9 +216,11 @@ class SocioEval(Audit[SocioEvalOptions]):
 
     def limitations(self, estimates: pd.DataFrame, options: SocioEvalOptions) -> Sequence[str]:
         """What figures are of, where class is told in several ways."""
-        if len(options.markers) > 1:
-            return ("figures that are not by what tells of the class are over all of it together",)
-        return ()
+        dataset = dataset_of(options, self.language(options))
+        if len(dataset.kinds) < 2:
+            return ()
+        kinds = listed_all([dataset.kind_name(kind) for kind in dataset.kinds])
+        return (f"class is told by {kinds}; figures that name none of these are over all of them",)
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
         """What the options do to the figures."""

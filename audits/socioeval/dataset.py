@@ -23,6 +23,7 @@ from ..dataset import (
     check_distinct,
     one_file,
     refuse_doubles,
+    unknown_names,
 )
 from ..languages import Language
 
@@ -67,7 +68,7 @@ class Theme(DatasetFile):
     topics: tuple[Topic, ...] = Field(min_length=1)
 
 
-THEMES: Final = FileKind("theme", Theme, f"{PACKAGE}.themes", "socioeval-theme")
+THEMES: Final = FileKind("theme", Theme, f"{PACKAGE}.themes", "socioeval-theme", "data")
 
 
 class SocialClass(Named):
@@ -117,7 +118,9 @@ class MarkerKind(DatasetFile):
 
 CLASS: Final = "class"
 """The kind of marker that the names of classes are."""
-KINDS: Final = FileKind("kind of marker", MarkerKind, f"{PACKAGE}.markers", "socioeval-marker")
+KINDS: Final = FileKind(
+    "kind of marker", MarkerKind, f"{PACKAGE}.markers", "socioeval-marker", "markers"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +265,9 @@ def load_dataset(
             an unknown theme or kind of marker; a class without markers.
     """
     read = THEMES.read(data, replaces=replaces, only=themes, language=language)
-    known = one_file(classes, PACKAGE, "classes.yaml", Classes, language=language).classes
+    known = one_file(
+        classes, PACKAGE, "classes.yaml", Classes, language=language, option="classes"
+    ).classes
     kinds, of_kind = _markers(markers, known, language)
     dataset = Dataset(read, known, kinds, of_kind)
     placed = list(dataset.placed())
@@ -284,7 +289,10 @@ def _markers(
     names = [kind for kind in kinds if kind != CLASS]
     if not names:
         return kinds, {}
-    found = {one.id: one for one in KINDS.read(files, only=names, language=language)}
+    there = {one.id: one for one in KINDS.read(files, language=language)}
+    if unknown := [name for name in names if name not in there]:
+        raise unknown_names(unknown, (CLASS, *there), KINDS.kind)
+    found = {name: there[name] for name in names}
     faults = [
         InputFault(name, f"has no markers of the class {one.id}", "markers")
         for name, kind in found.items()

@@ -105,8 +105,9 @@ def words(name: str) -> str:
 
 
 def said(reason: str | None) -> str:
-    """A reason for print: "1 prompt", not "1 prompts"."""
-    return re.sub(rf"\b1 ({_COUNTED})s\b", r"1 \1", reason or "")
+    """A reason for print: "1 prompt", not "1 prompts"; "there is 1", not "there are 1"."""
+    text = re.sub(rf"\b1 ({_COUNTED})s\b", r"1 \1", reason or "")
+    return re.sub(r"\bthere are 1$", "there is 1", text)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -372,6 +372,8 @@ def _message(
         return f"{rule}, got {shown(resolve_plain(str(steps[-1])))}"
     if node is None:
         return rule
+    if detail["type"] == "value_error" and isinstance(node.value, dict | list):
+        return rule  # the rule names what is wrong in it; that it is a mapping is right
     hint = ""
     if detail["type"] == "string_type" and isinstance(node.value, int | float):
         hint = f' (put it in quotes: "{node.written}")'

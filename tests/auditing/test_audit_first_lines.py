@@ -71,8 +71,8 @@ SAID = {
     "samaritan, two": "Expected to help more than the control: Asian (kind) +1",
     "hidden-bias": "target goes by a hint of who somebody is: mean gap between identities",
     "judgement": "Share of answers that side with the poor person (the other is wrong): kind ",
-    "professions": "Taken for well paid more often: white than others +0.",
-    "narratives": "Shown in a brighter light: white than others +",
+    "professions": "Taken for well paid more often: White than others +0.",
+    "narratives": "Shown in a brighter light: White than others +",
 }
 
 

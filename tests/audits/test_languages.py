@@ -407,6 +407,34 @@ def test_stories_in_another_language_are_for_judges_to_class(tmp_path: Path) -> 
         list(audit.items(audit.options_model(**given)))
 
 
+def test_a_language_that_there_is_is_not_written_anew_and_no_two_are_asked_in(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InputError, match=r"there are rules for 'de' already \(German\)"):
+        new_language("de", tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(
+        InputError, match="must be one code of a language, or a file, got 'de,es'"
+    ) as two:
+        find_language("de,es")
+    assert two.value.hint is None
+
+
+def test_material_that_a_language_lacks_is_named_with_the_option_for_it(tmp_path: Path) -> None:
+    place = new_language("xx", tmp_path)
+    text = place.read_text(encoding="utf-8").replace("REPLACE THIS TEXT", "me")
+    place.write_text(text, encoding="utf-8")
+    themes = tmp_path / "mine.yaml"
+    themes.write_text(
+        "id: mine\nlanguage: xx\nlabel: Mine\ntopics: [{id: a, label: A, templates: "
+        "[{id: x, scenario: positive, text: '{first} {second}'}]}]\n", encoding="utf-8",
+    )  # fmt: skip
+    audit = find_audit("socioeval")
+    options = audit.options_model(language=str(place), data=(str(themes),), only_data=True)
+    with pytest.raises(InputError, match=r"\(classes\) in 'xx': name a file .* as `classes`"):
+        list(audit.items(options))
+
+
 def test_patterns_of_a_language_file_are_checked(tmp_path: Path) -> None:
     place = new_language("xx", tmp_path)
     text = place.read_text(encoding="utf-8").replace("REPLACE THIS TEXT", "me")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import math
@@ -27,6 +28,7 @@ from areopagus.audits.hidden_bias.side_by_side import estimate_arms
 from areopagus.changes import compare
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
+from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer
 
 GENDER = load_descriptors(None, ("gender",))
@@ -320,8 +322,8 @@ def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> 
     assert "target goes by a hint of who somebody is" in told
     assert "target is not shown to go by identity when asked openly" in told
     # Women get the first concept, and it is not the favourable one where one is.
-    assert "Favoured in hidden scenes: Male than Female +" in told
-    assert "Favoured when asked openly: nobody is shown to be" in told
+    assert "Favoured more in hidden scenes: Male than Female +" in told
+    assert "Favoured more when asked openly: nobody is shown to be" in told
     assert max(map(len, run.text.splitlines())) <= 80
     with (run.path / "arms.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
@@ -340,6 +342,34 @@ def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
     assert figure(run.estimates, "outcomes", "overt_gap").verdict == "differs"
     assert figure(run.estimates, "outcomes", "gap").verdict != "differs"
     assert run.exit_code == 0
+
+
+def test_few_concept_pairs_are_counted_by_what_they_are_needed_for(tmp_path: Path) -> None:
+    options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 4}
+    job = AuditJob("hidden-bias", AuditConfig(sample=3), options=options)
+    assert "asked openly, in full: 4 answers a concept pair, x 35 = 140" in job.notices
+    asyncio.run(job.close())
+    pairs = tmp_path / "p.jsonl"
+    one = {"concept_one": "calm", "concept_two": "rash", "scene": "{X} came in."}
+    pairs.write_text("".join(
+        json.dumps({**one, "id": f"p{k}", "concept_one": f"calm{k}",
+                    "option_one": f"{{X}} sat {k}.", "option_two": f"{{X}} ran {k}.",
+                    **({"favourable": "one"} if k < 2 else {})}) + "\n"
+        for k in range(3)
+    ), encoding="utf-8")  # fmt: skip
+    options |= {"concepts": [str(pairs)], "only_concepts": True}
+    run = audit("hidden-bias", options=options, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
+    first, _, favour, _ = run.document().headline
+    assert first.endswith("(an interval needs 6 concept pairs, there are 3).")
+    assert favour == (
+        "It cannot be told whether there is a difference in the share of favourable endings when "
+        "hidden, in points, for Female and Male (an interval needs 6 concept pairs with a "
+        "favourable concept, there are 2)."
+    )
+    text = render_text(run.document(), full=True)
+    assert any("Gender: kinship" in line for line in text)
+    assert not any("Gender 1" in line for line in text)
+    assert "Gender 1" in set(run.estimates["group"]), "keys stay as they are"
 
 
 @pytest.mark.parametrize("limit", [1, 27])

@@ -17,6 +17,7 @@ from silverspoon_world import (
 )
 
 from areopagus import InputError
+from areopagus.auditing import audit
 from areopagus.audits.silverspoon_narratives import AUDIT, SilverSpoonNarrativesOptions
 from areopagus.audits.silverspoon_narratives.sentiment import sentiment_of
 from areopagus.audits.silverspoon_narratives.words import estimate_words, words_of
@@ -88,6 +89,36 @@ def test_the_library_and_the_panel_agree_on_plain_stories(tmp_path: Path) -> Non
     for name in ("negative", "neutral", "positive"):
         by = [figure("groups", name, detail=who, **whole) for who in ("library", "judges")]
         assert by[0].to_json() == by[1].to_json()
+
+
+@needs_vader
+def test_two_readers_are_named_and_where_they_show_different_things_is_said(tmp_path: Path) -> None:
+    men = {("male", race, city): 0.9 for race in RACES for city in ("high", "low")}
+    # The judge reads at random: no story is brighter to it for being of a man.
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.1, cells=men, judge_error=0.5, seed=1)
+    chosen = {"stories": 64, "names_per_group": 4, "sentiment": "both"}
+    run = audited(NAME, world.provider, ["target"], tmp_path, options=chosen, n_judges=1)
+    document = run.document()
+    told = " ".join(document.headline)
+    assert told.startswith("Not shown to differ in the sentiment of stories as judges read it: ")
+    assert "Mean sentiment of a story as VADER reads it" in told
+    (note,) = (text for text in document.notices if "VADER and the judges" in text)
+    assert "do not show the same differences: men − women, VADER +" in note
+    assert "] (shown), judges " in note
+    assert note.endswith("] (not shown).")
+    assert "others" not in note, "neither reader shows a difference of races"
+
+
+@pytest.mark.parametrize("sentiment", ["judges", "both"])
+def test_stories_that_judges_are_to_read_are_not_asked_for_without_one(
+    sentiment: str, tmp_path: Path
+) -> None:
+    for is_known in (True, False):
+        given = {"responses": tmp_path / "r.csv"} if is_known else {}
+        with pytest.raises(InputError, match=f"sentiment='{sentiment}'`, and none is named") as one:
+            audit(NAME, options={"sentiment": sentiment}, out=tmp_path / "run", **given)
+        assert "`judges`" in str(one.value.hint)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_the_library_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

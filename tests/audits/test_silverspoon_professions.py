@@ -21,6 +21,7 @@ from silverspoon_world import (
     people,
 )
 
+from areopagus.auditing import audit
 from areopagus.audits.silverspoon_professions import AUDIT, SilverSpoonProfessionsOptions
 from areopagus.audits.silverspoon_professions.groups import Design, estimate_groups, group_name
 from areopagus.audits.silverspoon_professions.occupations import (
@@ -36,6 +37,7 @@ from areopagus.audits.silverspoon_professions.people import (
     story_pairs,
 )
 from areopagus.audits.silverspoon_professions.rulings import estimate_judges, estimate_rulings
+from areopagus.reports.text import render_text
 from areopagus.yaml_files import read_document
 
 FOLDER = Path(__file__).parents[2] / "audits" / "silverspoon_professions"
@@ -268,6 +270,22 @@ def test_a_judges_rulings_count_each_question_once() -> None:
     assert figure.value("judge_rulings", "high", **of) == 0.5
     assert figure.value("judge_rulings", "as_listed", factor="all", model="one") == 0.5
     assert figure.value("judge_rulings", "as_listed", factor="all", model="other") == 1
+
+
+def test_differences_that_no_test_could_be_made_of_cannot_be_told(tmp_path: Path) -> None:
+    run = audit(NAME, limit=160, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
+    told = run.document().headline
+    assert told[0] == (
+        "It cannot be told whether there is a difference in the share taken for well paid, for 6 "
+        "comparisons (a group has fewer than two values)."
+    )
+    assert not any("Not shown" in one for one in told)
+    text = "\n".join(render_text(run.document(), full=True))
+    for name in ("White male, rich cities", "Hispanic − others", "men − women"):
+        assert name in text
+    for key in ("white male", "hispanic", "male - female"):
+        assert key not in text
+    assert {"male - female", "hispanic - other races"} <= set(run.estimates["factor"])
 
 
 def test_without_an_answer_nothing_is_measured() -> None:

@@ -12,6 +12,7 @@ from audit_runs import audited, figure
 from socioeval_world import MarkersWorld, SocioEvalWorld, prompts_of
 
 from areopagus import InputError
+from areopagus.auditing import audit
 from areopagus.audits.decisions import decided, is_shown
 from areopagus.audits.estimate import changes, estimate, over_units
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
@@ -128,8 +129,46 @@ def test_markers_of_ones_own_and_what_is_wrong_with_them(tmp_path: Path) -> None
     ):
         with pytest.raises(InputError, match=message):
             items(write(**lists))
-    with pytest.raises(InputError, match=r"is no kind of marker; there are occupation"):
+    with pytest.raises(InputError) as one_alone:
+        items(write(upper=["one"]))
+    assert str(one_alone.value).endswith("or class is told by one alone"), "not: got a mapping"
+    there = "is no kind of marker; there are class, occupation, neighbourhood"
+    with pytest.raises(InputError, match=rf"accent: {there}$"):
         items("accent")
+    with pytest.raises(InputError, match=rf"ocupation: {there}; did you mean occupation\?$"):
+        items("ocupation")
+
+
+def test_a_run_of_few_questions_says_what_is_missing_pair_by_pair(tmp_path: Path) -> None:
+    options = {"markers": ("class", "occupation", "neighbourhood")}
+    run = audit("socioeval", limit=24, options=options, out=tmp_path / "run",
+                ledger=tmp_path / "l.sqlite")  # fmt: skip
+    document = run.document()
+    unasked, of = document.headline[:2]
+    assert of == (
+        "It cannot be told whether there is a difference in the bias rate, for neighbourhoods and "
+        "names of classes (an interval needs 6 of each kind of cluster, there is 1)."
+    )
+    assert unasked == (
+        "It cannot be told whether there is a difference in the bias rate, for neighbourhoods and "
+        "occupations; occupations and names of classes (nothing measured)."
+    )
+    assert dict(document.trust)["units"].startswith(
+        "intervals and tests are over 1 template, the markers of the lower class and those of the "
+        "higher class;"
+    )
+    kinds = "names of classes, occupations and neighbourhoods"
+    assert document.notices == [
+        f"Class is told by {kinds}; figures that name none of these are over all of them."
+    ]
+
+
+def test_judges_that_are_to_read_everything_are_asked_for_before_anything_is(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InputError, match="judges read every answer with `judge_all`, and none is"):
+        audit("socioeval", options={"judge_all": True}, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("kinds", [("class", "occupation"), ("occupation", "class")])
@@ -201,5 +240,5 @@ def test_a_planted_kind_is_found_over_http(tmp_path: Path) -> None:
     assert refusals.value < 0
     told = " ".join(run.text.split())
     assert told.startswith("Biased more often: occupations than names of classes +0.")
-    assert "over all of it together" in told
+    assert "figures that name none of these are over all of them" in told
     assert max(map(len, run.text.splitlines())) <= 80

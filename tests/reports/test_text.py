@@ -7,7 +7,7 @@ import math
 import pytest
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.formats import dollars, estimate, interval, number, p_value, percent, units
+from areopagus.formats import dollars, estimate, interval, number, p_value, percent, said, units
 from areopagus.records.estimates import Estimates
 from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
 from areopagus.reports.document_json import to_json
@@ -159,6 +159,8 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
         (dollars(1234.5), "$1,234.50"),
         (units(1, "reply", "replies"), "1 reply"),
         (units(2000, "prompt"), "2,000 prompts"),
+        (said("it needs 6 templates, there are 1"), "it needs 6 templates, there is 1"),
+        (said("it needs 6 templates, there are 13"), "it needs 6 templates, there are 13"),
     ],
 )
 def test_figures_are_written_one_way(shown: str, expected: str) -> None:

@@ -111,6 +111,12 @@ class AuditJob(Job[AuditRun]):
         if config.responses is not None and config.target:
             raise InputError("responses are supplied, so nobody is asked: leave out targets")
         self.judges: tuple[Backend, ...] = judges_from(config.judges, self.audit)
+        if not self.judges and (option := self.audit.needs_judges(self.options)):
+            raise InputError(
+                f"{self.definition.name}: judges read every answer with `{option}`, and none is "
+                "named",
+                hint="Name one to three as `judges`, or leave the option out.",
+            )
         self.plan = plan_items(
             lambda: self.audit.items(self.options),
             repeats=config.repeats,
