@@ -9,6 +9,7 @@ import pytest
 from test_attack import FAMILIES, Gullible, panel_on, vote
 
 import areopagus
+from areopagus import gate
 from areopagus.attacks import AttackRun, attack, load_families
 from areopagus.changes import Changes
 from areopagus.records.estimates import estimate_at
@@ -57,6 +58,9 @@ def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
         "Points beyond harmless prose, nearer to no effect after: authority by 5.00, from 5.00 to "
     )
     assert dict(document.trust)["judges"].startswith("the same in both")
+    assert gate(before, after, margin=0.1, criterion="moved").sentence().endswith(
+        "judgments moved +0.33 over 8 prompts (the statistic does not vary over prompts)."
+    )
 
 
 def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_neither(
