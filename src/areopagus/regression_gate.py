@@ -161,10 +161,9 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
     ]  # fmt: skip
     known = [one for one in told if criterion in _criteria(one, kind)]
     if not known:
-        names = dict.fromkeys(name for one in told for name in _criteria(one, kind))
-        raise InputError(
-            f"no figure of {criterion!r} says what is worse; there are: {', '.join(names) or '–'}"
-        )
+        there_are = dict.fromkeys(name for one in told for name in _criteria(one, kind))
+        listed = ", ".join(there_are) or "none"
+        raise InputError(f"no figure of {criterion!r} says what is worse; there are: {listed}")
     order: tuple[Outcome, ...] = ("worse", "undecided", "not worse")
     decided = [
         (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)

@@ -179,7 +179,9 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
     # Every group's share has its change too, and stands in the details.
     cell = figure(found, "groups", "high, change", factor="gender", group="male")
     assert cell.value == pytest.approx(2.5 / 20)
-    assert any("Share of “high income” rose by 0.100 [0." in text for text in found.document().headline)
+    assert any(
+        "Share of “high income” rose by 0.100 [0." in text for text in found.document().headline
+    )
 
 
 def test_figures_of_an_audits_own_code_have_no_test_and_the_reason(tmp_path: Path) -> None:
@@ -235,11 +237,11 @@ def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_ch
 ) -> None:
     before = run_of(tmp_path, "before", lambda k, who: k == 0, cases=6)
     after = run_of(tmp_path, "after", lambda k, who: who == "b" or k == 1, cases=6)
-    told = list(changed(before, after).document().headline)
-    assert told == [
+    (told,) = changed(before, after).document().headline
+    assert told == (
         "No change could be shown: with 6 cases and Holm over 2 changes no p can be below 0.0625. "
         "The largest is that of gap of Bo: −0.83 [−1.26, −0.40], from 0.00 to −0.83."
-    ]
+    )
     few = changed(
         *(run_of(tmp_path, out, lambda k, who: k == 0, cases=5) for out in ("three", "four"))
     )

@@ -143,7 +143,7 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
             *((a, b) for a, b in record["trust"]),
             ("settings", settings(record)),
             ("tests", _tests(answer, figures)),
-        ],  # fmt: skip
+        ],
         notices=[sentence(one) for one in record["notices"]],
         sections=sections,
         is_demonstration=bool(record["demonstration"]),
