@@ -406,7 +406,6 @@ def _matched(
         held: before and after, row by row the same askings.
     """
     import pyarrow as pa
-    import pyarrow.compute as compute
 
     tables = [one.table for one in held]
     frames = [one.frame(columns_of(definition)) for one in held]
@@ -419,9 +418,11 @@ def _matched(
 
     def add(name: str, values: Sequence[Any], known: Sequence[Any] = ()) -> str:
         """Puts the values into a column, those that both have."""
-        is_known = compute.and_(*(compute.is_valid(one) for one in known or values))
+        before, after = (np.asarray(one.is_valid(), dtype=bool) for one in known or values)
+        # Taking no row leaves a cell empty.
+        rows = pa.array(np.arange(before.size), mask=~(before & after))
         for k, column in enumerate(values):
-            kept = compute.if_else(is_known, column, pa.scalar(None, column.type))
+            kept = column.take(rows)
             place = tables[k].schema.get_field_index(name)
             tables[k] = (
                 tables[k].append_column(name, kept) if place < 0
