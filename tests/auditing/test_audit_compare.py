@@ -143,6 +143,25 @@ def test_an_item_that_was_refused_once_counts_on_neither_side(tmp_path: Path) ->
     assert "8 were refused or not read" in dict(found.document().trust)["coverage"]
 
 
+def test_where_nothing_was_read_in_both_what_became_of_the_answers_is_still_compared(
+    tmp_path: Path,
+) -> None:
+    options = {"topic": ["street"], "group": ["gender"], "resamples": 99}
+    asked = find_audit("samaritan")
+    items = list(asked.items(asked.options_model.model_validate(options)))
+    before, after = (
+        supplied("samaritan", tmp_path / text[:2], items, lambda k, _, text=text: text,
+                 options=options)
+        for text in ("50", "I cannot answer that.")
+    )  # fmt: skip
+    found = changed(before, after)
+    assert set(found.estimates["table"]) == {"replies"}
+    assert figure(found, "replies", "refused, change").value == 1.0
+    assert found.document().headline == [
+        "Nothing can be told: the two runs have no figure in common."
+    ]
+
+
 def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path: Path) -> None:
     options = {"names_per_group": 2}
     drawn = list(find_audit("silverspoon-professions").items(

@@ -138,4 +138,8 @@ def test_hidden_bias_finds_the_arm_that_has_changed_and_not_the_other(tmp_path: 
     assert gap.verdict == "changed"
     assert gap.covers(-60.0)
     assert figure(found, "outcomes", "overt_gap, change").verdict == "not shown"
+    # Of the open forms no share of the sides taken, nor of what was read: it is the same in both.
+    forms = set(found[found["table"] == "forms"]["measure"])
+    assert {"gap, change", "neither, change"} <= forms
+    assert not {"first_named, change", "read, change"} & forms
     assert "Gap between identities" in told(*paths)

@@ -47,7 +47,9 @@ Values = dict[Place, tuple[float, int]]
 
 BLOCKS: Final = 30
 """Blocks of units without which the figures of an audit's class are computed."""
-_OF_REPLIES: Final = frozenset(("refuse_rate", "refused", "unreadable", "answered", "unclassified"))
+_OF_REPLIES: Final = frozenset(
+    ("refuse_rate", "refused", "unreadable", "answered", "unclassified", "read")
+)
 """Measures of what became of askings: compared by `replies`, over all askings."""
 _REPLIES: Final = {
     "classified": "answers with a value", "refused": "refusals", "unread": "answers unread",
@@ -179,6 +181,10 @@ class Pair:
         """The model's, after."""
         return self.read[1].targets[0]
 
+    @property
+    def _on_one(self) -> str:
+        return f"rests on one {self.definition.unit_word}, or is undefined without one"
+
     def trust(self) -> tuple[str, str]:
         """How many prompts are paired, and what became of the others."""
         planned, common, replied, read = self.n_items
@@ -194,6 +200,8 @@ class Pair:
 
     def figures(self) -> list[Figure]:
         """Those of the answer first, those of replies last."""
+        if not self.read[0].n_rows:
+            return list(self._replies())
         codes, names = _codes(self.read, self.definition.unit)
         sides = [self._estimated(one) for one in self.read]
         columns = columns_of(self.matched)
@@ -248,7 +256,8 @@ class Pair:
         if place in terms[0] and place in terms[1]:
             return self._of_ratios(terms[0][place], terms[1][place])
         if not blocks:
-            return None, 0, {"reason": _OWN_CODE}
+            reason = _OWN_CODE if self.known is None else self._on_one
+            return None, 0, {"reason": reason}
         square = (place[0], f"{place[1]}{_SQUARE}", place[2])
         is_root = all(square in side for side in sides)
         tested = square if is_root else place
@@ -258,8 +267,7 @@ class Pair:
         column, correlation = _of_blocks(tested, blocks, before, after)
         more = {"is_rising_of": words(square[1]), "correlation": correlation} if is_root else {}
         if np.isnan(column).all():
-            of = self.definition.unit_word
-            more |= {"reason": f"rests on one {of}, or is undefined without one"}
+            more |= {"reason": self._on_one}
             return None, min(before.n, after.n), more
         return column, min(before.n, after.n), more
 
@@ -301,7 +309,7 @@ class Pair:
 
     def _blocks(self, codes: Sequence[Codes], n: int) -> list[tuple[Values, Values]]:
         """Before and after, what the class estimates without each block of units."""
-        if self.known is None or not self.definition.tables:
+        if self.known is None or not self.definition.tables or n < 2:
             return []
         size = min(n, BLOCKS)
         found = []
@@ -401,7 +409,6 @@ def _matched(
         held: before and after, row by row the same askings.
     """
     import pyarrow as pa
-    import pyarrow.compute as compute
 
     tables = [one.table for one in held]
     frames = [one.frame(columns_of(definition)) for one in held]
@@ -414,9 +421,11 @@ def _matched(
 
     def add(name: str, values: Sequence[Any], known: Sequence[Any] = ()) -> str:
         """Puts the values into a column, those that both have."""
-        is_known = compute.and_(*(compute.is_valid(one) for one in known or values))
+        before, after = (np.asarray(one.is_valid(), dtype=bool) for one in known or values)
+        # Taking no row leaves a cell empty.
+        rows = pa.array(np.arange(before.size), mask=~(before & after))
         for k, column in enumerate(values):
-            kept = compute.if_else(is_known, column, pa.scalar(None, column.type))
+            kept = column.take(rows)
             place = tables[k].schema.get_field_index(name)
             tables[k] = (
                 tables[k].append_column(name, kept) if place < 0
