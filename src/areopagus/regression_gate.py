@@ -9,7 +9,7 @@ from typing import Final, Literal
 from .aggregation.estimate import Estimate
 from .aggregation.intervals import MIN_UNITS
 from .changes import Changes, compare
-from .changes.document import Shown, shown_figures
+from .changes.document import STORED, Shown, shown_figures
 from .changes.figures import ANSWER
 from .compared import COMPOSITE
 from .comparison import Comparison
@@ -38,6 +38,9 @@ class Gate:
         margin: what may be lost.
         criterion: of which scores, or what the figure is called.
         n_figures: how many were looked at.
+        in_points: whether the difference is in points.
+        is_by_margin: whether the whole interval is worse by the margin or more.
+        is_stored: whether nothing was asked anew, see `changes`.
     """
 
     outcome: Outcome
@@ -47,6 +50,9 @@ class Gate:
     margin: float
     criterion: str
     n_figures: int = 1
+    in_points: bool = True
+    is_by_margin: bool = False
+    is_stored: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -65,18 +71,21 @@ class Gate:
         """The decision and what it rests on."""
         one = self.difference
         of = f"{estimate(one, is_signed=True)}"
-        shown = f"{of}{' points' if one.unit == 'prompt' else ''} over {units(one.n, one.unit)}"
+        shown = f"{of}{' points' if self.in_points else ''} over {units(one.n, one.unit)}"
+        if one.reason:
+            shown += f" ({one.reason})"
         if self.n_figures > 1:
-            shown += f"; it decides of {self.n_figures} figures"
-        why = f" ({one.reason})" if one.reason else ""
+            shown += f"; of {self.n_figures} figures this one decides"
+        again = f" {STORED}" if self.is_stored else ""
         match self.outcome:
             case "not worse":
                 told = f"not worse than {self.baseline} by {self.margin:g} or more"
             case "worse":
-                told = f"worse than {self.baseline}, and perhaps by {self.margin:g} or more"
+                by = "by" if self.is_by_margin else "and perhaps by"
+                told = f"worse than {self.baseline}, {by} {self.margin:g} or more"
             case _:
                 told = f"not shown to be worse than {self.baseline}, nor within {self.margin:g}"
-        return f"{self.side} is {told}: {words(self.criterion)} {shown}{why}."
+        return f"{self.side} is {told}: {words(self.criterion)} {shown}.{again}"
 
 
 def gate(
@@ -135,7 +144,8 @@ def gate(
         outcome = "not worse"
     elif high < 0:
         outcome = "worse"
-    return Gate(outcome, first, second, one, margin, criterion)
+    is_by_margin = outcome == "worse" and high <= -margin
+    return Gate(outcome, first, second, one, margin, criterion, is_by_margin=is_by_margin)
 
 
 def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Gate:
@@ -145,26 +155,38 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
         if kind == "audit":
             raise InputError("a gate on audits needs a margin, in the unit of their figures")
         margin = GATE_MARGIN
-    known = [
+    told = [
         one for one in shown_figures(found.record, found.estimates)
-        if _is_meant(one, kind, criterion) and (one.of["null"] is not None or one.of["worse"])
+        if one.of["null"] is not None or one.of["worse"]
     ]  # fmt: skip
+    known = [one for one in told if criterion in _criteria(one, kind)]
     if not known:
-        raise InputError(f"no figure of {criterion!r} says what is worse")
+        there_are = dict.fromkeys(name for one in told for name in _criteria(one, kind))
+        listed = ", ".join(there_are) or "none"
+        raise InputError(f"no figure of {criterion!r} says what is worse; there are: {listed}")
     order: tuple[Outcome, ...] = ("worse", "undecided", "not worse")
     decided = [
         (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)
     ]
     place, _, k = min(decided)
     one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
-    return Gate(order[place], names[1], names[0], one.change, margin, one.label, len(known))
+    return Gate(
+        order[place], names[1], names[0], one.change, margin, one.label, len(known),
+        in_points=bool(one.of["in_points"]), is_stored=bool(found.record["is_stored"]),
+        is_by_margin=order[place] == "worse" and _lost(one)[0] >= margin,
+    )  # fmt: skip
 
 
-def _is_meant(one: Shown, kind: str, criterion: str) -> bool:
+def _criteria(one: Shown, kind: str) -> list[str]:
+    """The values of `criterion` for which a figure is looked at."""
     of = one.of
     if kind == "stress":
-        return str(of["table"]) == "degradation" and of["keys"].get("criterion") == criterion
-    return str(of["family"]) == ANSWER and criterion in (COMPOSITE, of["measure"], of["table"])
+        return [str(of["keys"].get("criterion"))] if of["table"] == "degradation" else []
+    if of["family"] != ANSWER:
+        return []
+    # A table that holds one kind of figure is a name for it: "bias", for its differences.
+    table = [] if of["table"] in ("outcomes", "overall") else [str(of["table"])]
+    return [COMPOSITE, str(of["measure"]), *table]
 
 
 def _lost(one: Shown) -> tuple[float, float]:

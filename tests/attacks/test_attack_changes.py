@@ -9,8 +9,10 @@ import pytest
 from test_attack import FAMILIES, Gullible, panel_on, vote
 
 import areopagus
+from areopagus import gate
 from areopagus.attacks import AttackRun, attack, load_families
 from areopagus.changes import Changes
+from areopagus.publishing.methods import methods
 from areopagus.records.estimates import estimate_at
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
@@ -57,6 +59,13 @@ def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
         "Points beyond harmless prose, nearer to no effect after: authority by 5.00, from 5.00 to "
     )
     assert dict(document.trust)["judges"].startswith("the same in both")
+    assert (
+        gate(before, after, margin=0.1, criterion="moved")
+        .sentence()
+        .endswith(
+            "judgments moved +0.33 over 8 prompts (the statistic does not vary over prompts)."
+        )
+    )
 
 
 def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_neither(
@@ -116,3 +125,41 @@ def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_pat
     assert one is not None
     assert (one.value, one.n, one.verdict) == (-1.0, 8, "changed")
     assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()
+
+
+def test_replies_of_the_same_ledger_are_said_first_and_another_setting_is_named(
+    tmp_path: Path,
+) -> None:
+    def attacked(name: str, threshold: float = 2.0, **more: bool) -> AttackRun:
+        model = {"name": "judge", "model": "openai/one", "api_base": server.openai_base}
+        with areopagus.Panel(
+            [model], personas=["historian"], ledger=tmp_path / "ledger.sqlite", **more
+        ) as panel:
+            return attack(
+                panel=panel, families=["authority"], texts=1, placements=("end",),
+                threshold=threshold, out=tmp_path / name,
+            )  # fmt: skip
+
+    with ProviderServer(lambda request: ServedReply(vote(5))) as server:
+        one, again = attacked("one"), attacked("again")
+        marked = attacked("marked", threshold=3.0, datamark=True)
+    found = areopagus.compare(one, again)
+    assert isinstance(found, Changes)
+    document = found.document()
+    assert document.headline[0].startswith("Nothing was asked anew: both runs read one ledger")
+    assert "--ledger FILE" in document.headline[0]
+    assert dict(document.trust)["settings"] == "the same in both"
+    assert "Nothing was asked anew" in gate(again, one).sentence()
+    # Words that carry a mark are other texts, which the ledger does not hold.
+    found = areopagus.compare(one, marked)
+    assert isinstance(found, Changes)
+    document = found.document()
+    assert "Nothing was asked anew" not in document.headline[0]
+    settings = "plan.threshold: 2 before, 3 after; panel.datamark: not set before, yes after"
+    assert dict(document.trust)["settings"] == settings
+    assert document.notices == ["Threshold: 2 before, 3 after; figures are by the later one."]
+    kept = found.write(tmp_path / "kept", figures=False)
+    told = dict(methods(kept.path).sections[0].parts[0].items)  # type: ignore[union-attr]
+    assert settings in told["Grounds."]
+    assert ", none" not in told.get("Tests.", "")
+    assert "judge (openai/one)" in (kept.path / "report.txt").read_text("utf-8")

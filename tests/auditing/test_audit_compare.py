@@ -89,7 +89,7 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
 
 
 def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_path: Path) -> None:
-    before = after = run_of(tmp_path, "one", lambda k, who: k % 3 == 0)
+    before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     assert list(changed(before, after).document().headline) == [
         "No figure is shown to have changed: share opened and gap (Bo)."
     ]
@@ -110,21 +110,23 @@ def test_other_audits_kinds_and_options_are_refused_with_what_differs(tmp_path: 
         compare(before)
     with pytest.raises(InputError, match="is for panel runs"):
         compare(before, before, by="model")
+    with pytest.raises(InputError, match="one: is given twice"):
+        compare(before, tmp_path / "other" / ".." / "one")
     with pytest.raises(InputError, match="must be above 0"):
-        compare(before, before, margin=0.0)
+        compare(before, shutil.copytree(before, tmp_path / "same"), margin=0.0)
 
 
 def test_report_of_two_audits_writes_the_page_of_compare(tmp_path: Path) -> None:
-    before = run_of(tmp_path, "one", lambda k, who: k % 3 == 0)
+    before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     out = tmp_path / "c.html"
     result = CliRunner().invoke(
-        cli, ["report", str(before), str(before), "--no-figures", "--out", str(out)]
+        cli, ["report", str(before), str(after), "--no-figures", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
     assert "No figure is shown to have changed" in result.output
     assert "before and after" in out.read_text(encoding="utf-8")
     kept = tmp_path / "kept"
-    result = CliRunner().invoke(cli, ["compare", str(before), str(before), "--out", str(kept)])
+    result = CliRunner().invoke(cli, ["compare", str(before), str(after), "--out", str(kept)])
     assert result.exit_code == 0, result.output
     assert "No figure is shown to have changed" in (kept / "report.txt").read_text("utf-8")
 
@@ -196,7 +198,9 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
     # Every group's share has its change too, and stands in the details.
     cell = figure(found, "groups", "high, change", factor="gender", group="male")
     assert cell.value == pytest.approx(2.5 / 20)
-    assert any("High income rose by 0.100 [0." in text for text in found.document().headline)
+    assert any(
+        "Share of “high income” rose by 0.100 [0." in text for text in found.document().headline
+    )
 
 
 def test_figures_of_an_audits_own_code_have_no_test_and_the_reason(tmp_path: Path) -> None:
@@ -222,8 +226,48 @@ def test_a_gate_on_audits_looks_at_what_is_further_from_the_reference(tmp_path: 
     biased = run_of(tmp_path, "biased", lambda k, who: who == "b")
     assert gate(biased, fair, margin=0.2).exit_code == 5
     assert gate(fair, biased, margin=0.2).exit_code == 0
+    told = gate(biased, fair, margin=0.2).sentence()
+    assert "worse than fair, by 0.2 or more: gap of Bo −1.00" in told
+    assert "points" not in told
+    mixed = run_of(tmp_path, "mixed", lambda k, who: who == "b" and k % 3 > 0)
+    assert "fair, and perhaps by 0.6 or more" in gate(mixed, fair, margin=0.6).sentence()
+    with pytest.raises(InputError, match="there are: composite, difference, gap"):
+        gate(biased, fair, margin=0.2, criterion="gaps")
     with pytest.raises(InputError, match="needs a margin"):
         gate(fair, biased)
+
+
+def test_limits_stay_where_a_share_or_a_difference_of_shares_can_be(tmp_path: Path) -> None:
+    before = run_of(tmp_path, "before", lambda k, who: False)
+    after = run_of(tmp_path, "after", lambda k, who: k != 3)
+    found = changed(before, after)
+    change = figure(found, "outcomes", "opens, change")
+    # Eleven cases changed by -1, one by 0: -.917 with a reach of 2.2 x .289 / sqrt(12) = .18.
+    assert (change.low, change.verdict) == (-1.0, "changed")
+    assert change.high == pytest.approx(-11 / 12 + 2.200985 / 12)
+    assert "cut at -1" in change.method
+    assert "Share opened fell by 0.92 [0.73, 1.00], from 1.00 to 0.08." in (
+        found.document().headline
+    )
+
+
+def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_change(
+    tmp_path: Path,
+) -> None:
+    before = run_of(tmp_path, "before", lambda k, who: k == 0, cases=6)
+    after = run_of(tmp_path, "after", lambda k, who: who == "b" or k == 1, cases=6)
+    (told,) = changed(before, after).document().headline
+    assert told == (
+        "No change could be shown: with 6 cases and Holm over 2 changes no p can be below 0.0625. "
+        "The largest is that of gap of Bo: −0.83 [−1.26, −0.40], from 0.00 to −0.83."
+    )
+    few = changed(
+        *(run_of(tmp_path, out, lambda k, who: k == 0, cases=5) for out in ("three", "four"))
+    )
+    assert figure(few, "outcomes", "opens, change").verdict == "undefined"
+    document = few.document()
+    assert document.headline[0].endswith("a test needs 6 cases, there are 5.")
+    assert dict(document.trust)["tests"].startswith("no change of the answer is tested")
 
 
 def supplied(audit_name: str, out: Path, items: Any, text: Any, **more: Any) -> Path:

@@ -25,10 +25,10 @@ from ..attacks.families import STATUS_OF
 from ..attacks.run import PANEL_FOLDER, AttackRun
 from ..attacks.trials import BaseResponse, Trial, stored_trials
 from ..errors import InputError, InputFault
-from ..formats import listed, units
+from ..formats import listed, units, words
 from ..records.run_folder import SCORES_FILE
 from ..records.tables import read_scores
-from .figures import ANSWER, Figure, Paired, what_differs
+from .figures import ANSWER, Figure, Paired, plain, what_differs
 
 Floats = npt.NDArray[np.float64]
 
@@ -302,6 +302,7 @@ def _figures(
             for one in kept
         ]  # fmt: skip
         of_points = not is_share and status is None
+        width = float(scale[1]) - float(scale[0]) if of_points else 1.0
         table = "overall" if not family else "families" if status is None else "missing"
         keys = {"group": family} if family else {}
         if status is not None:
@@ -314,6 +315,7 @@ def _figures(
             section="" if part == ANSWER else f"By family of attacks: {title}",
             null=None if is_share else 0.0, null_name="" if is_share else "no effect",
             scale=(float(scale[0]), float(scale[1])) if of_points else (0.0, 1.0),
+            bounds=(0.0, 1.0) if is_share else (-width, width), in_points=of_points,
             digits=2 if of_points else 3, worse={"moved": 1}.get(measure, 0),
         )  # fmt: skip
 
@@ -321,6 +323,7 @@ def _figures(
 def _notices(attacks: Sequence[_Attack], left: set[str]) -> Iterator[str]:
     plans = [one.run.record["identity"]["plan"] for one in attacks]
     for name, old, new in what_differs(*plans):
-        yield f"{name} was {old!r} before and is {new!r} after; figures are by the later one."
+        told = f"{words(name)}: {plain(old)} before, {plain(new)} after"
+        yield f"{told}; figures are by the later one."
     if left:
         yield f"Families without a response in common are left out: {listed(sorted(left))}."

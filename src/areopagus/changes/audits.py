@@ -102,7 +102,8 @@ def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
         figures += pair.figures()
         untested |= pair.untested
         trust.append(pair.trust())
-    notices = [f"{name} is compared with {other}." for name, other in pairs if name != other]
+    notices = [f"Compared are {name}, before, and {other}, after."
+               for name, other in pairs if name != other]  # fmt: skip
     if len(pairs) < max(len(run.targets) for run in runs):
         notices.append("Models of one run alone are left out.")
     title = f"{definition.title}: before and after"
@@ -228,12 +229,14 @@ class Pair:
                 continue
             table, measure, keys = place
             column, n, more = self._column(place, sides, terms, blocks)
+            of = self.definition.unit_word
+            if not n and not more:
+                more = {"reason": f"no {of} has a value of it in both runs"}
             found.append(
                 Figure(
                     table, measure, {"respondent": self.name, **dict(keys)},
                     before=before, after=after, by_unit=column, n=n, n_planned=self.n_planned,
-                    unit=self.definition.unit_word,
-                    **shown, **more,
+                    unit=of, **shown, **more,
                 )
             )  # fmt: skip
         if self.known is None:
@@ -355,7 +358,7 @@ class Pair:
                 before=shares[0], after=shares[1], by_unit=column, n=n, n_planned=self.n_planned,
                 unit=self.definition.unit_word, family="replies",
                 section="What became of the answers",
-                digits=3,
+                bounds=(0.0, 1.0), digits=3,
             )  # fmt: skip
 
 
@@ -406,7 +409,6 @@ def _matched(
         held: before and after, row by row the same askings.
     """
     import pyarrow as pa
-    import pyarrow.compute as compute
 
     tables = [one.table for one in held]
     frames = [one.frame(columns_of(definition)) for one in held]
@@ -419,9 +421,11 @@ def _matched(
 
     def add(name: str, values: Sequence[Any], known: Sequence[Any] = ()) -> str:
         """Puts the values into a column, those that both have."""
-        is_known = compute.and_(*(compute.is_valid(one) for one in known or values))
+        before, after = (np.asarray(one.is_valid(), dtype=bool) for one in known or values)
+        # Taking no row leaves a cell empty.
+        rows = pa.array(np.arange(before.size), mask=~(before & after))
         for k, column in enumerate(values):
-            kept = compute.if_else(is_known, column, pa.scalar(None, column.type))
+            kept = column.take(rows)
             place = tables[k].schema.get_field_index(name)
             tables[k] = (
                 tables[k].append_column(name, kept) if place < 0
@@ -562,11 +566,12 @@ class _Named:
             outcome = found.outcomes[measure]
             by = " x ".join(self.view.word(c) for c in keys["factor"].split(CROSS))
             where = CROSS.join(self.every.get(v, v) for v in keys["group"].split(CROSS))
-            return self._detail(f"{outcome.title}, {where}", f"By {by}", outcome.digits)
+            named = f"{_measured(outcome.title, outcome.scale)['label']}, {where}"
+            return self._detail(named, f"By {by}", outcome.digits, outcome.scale)
         if table == "shares":
             shares = found.shares[keys["factor"]]
             level = shares.levels[keys["group"]]
-            return self._detail(level, shares.title, 3)
+            return self._detail(level, shares.title, 3, (0.0, 1.0))
         view = self.tables.get(table)
         told = [key for key in (view.keys if view else KEYS) if key in keys]
         values = [self.every.get(keys[key], keys[key]) for key in told]
@@ -576,7 +581,7 @@ class _Named:
     def _outcome(self, measure: str) -> dict[str, Any]:
         change = self.definition.changes.get(measure)
         if change is not None:
-            return {"label": change.title, "digits": 3}
+            return {**_measured(change.title), "bounds": (0.0, 1.0), "digits": 3}
         one = self.definition.outcomes.get(measure)
         if one is None:  # not among those that these options show
             return self._detail(words(measure), "Other outcomes", 3)
@@ -584,7 +589,10 @@ class _Named:
         null, name = one.neutral, "no preference"
         if null is None and low == -high:
             null, name = 0.0, "no difference"
-        shown = {"label": one.title, "digits": one.digits, "scale": one.scale}
+        shown = {
+            **_measured(one.title, one.scale), "digits": one.digits, "scale": one.scale,
+            "bounds": one.scale,
+        }  # fmt: skip
         if null is not None and low < null < high:
             return {**shown, "null": null, "null_name": name}
         return {**shown, "worse": {"more": 1, "less": -1, "": 0}[one.worse]}
@@ -595,17 +603,25 @@ class _Named:
         names = self.view.contrast_names(contrast)
         of = keys.get("group", "")
         group = names["group"].get(of, of)
+        outcome = self.definition.outcomes.get(contrast.of)
+        scale = outcome.scale if outcome else contrast.scale
+        # Of a column of numbers whose contrast names no scale, nobody knows the ends.
+        whole = scale if outcome or scale != (0.0, 1.0) else None
+        apart = None if whole is None else (whole[0] - whole[1], whole[1] - whole[0])
         if table == name and measure == "difference":
             return {
                 "label": f"{contrast.title} of {group}", "what": contrast.title, "short": group,
                 "digits": contrast.digits, "null": 0.0,
                 "null_name": contrast.reference_name, "scale": contrast.scale,
+                "bounds": apart, "in_points": bool(contrast.points),
             }  # fmt: skip
         if measure not in ("mean", "difference"):
             return None
         if table == name:
             title = contrast.mean_title
-            return self._detail(f"{title} of {group}", f"{title} of every group", contrast.digits)
+            bounds = whole if measure == "mean" else apart
+            section = f"{title} of every group"
+            return self._detail(f"{title} of {group}", section, contrast.digits, bounds)
         by = self.view.word(table.removeprefix(f"{name}_by_"))
         detail = names["detail"].get(keys["detail"], keys["detail"])
         return self._detail(
@@ -613,5 +629,19 @@ class _Named:
         )
 
     @staticmethod
-    def _detail(label: str, section: str, digits: int) -> dict[str, Any]:
-        return {"label": label, "digits": digits, "family": section, "section": section}
+    def _detail(
+        label: str, section: str, digits: int, bounds: tuple[float, float] | None = None
+    ) -> dict[str, Any]:
+        return {
+            "label": label, "digits": digits, "family": section, "section": section,
+            "bounds": bounds,
+        }  # fmt: skip
+
+
+def _measured(title: str, scale: tuple[float, float] = (0.0, 1.0)) -> dict[str, Any]:
+    """What an outcome is called, with its unit: a share, or points where its title says so."""
+    name, comma, unit = title.rpartition(", in ")
+    if comma and unit == "points":
+        return {"label": name, "in_points": True}
+    is_told = scale != (0.0, 1.0) or "rate" in title or "share" in title
+    return {"label": title if is_told else f"share of “{title}”"}

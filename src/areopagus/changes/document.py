@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import MIN_UNITS
 from ..audits.headline import capital, sentence, turned
-from ..formats import estimate, listed_all, number, said, units
+from ..formats import estimate, listed_all, number, p_value, said, units, words
 from ..records.estimates import KEYS, estimates_of
 from ..reports.document import (
     Cell,
@@ -27,7 +26,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from .figures import ANSWER
+from .figures import ANSWER, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +35,15 @@ MOST_NAMED: Final = 4
 MOST_ROWS: Final = 8
 """Rows of the summary's table and drawing; the details hold all."""
 MOST_SETTINGS: Final = 30
+FEW_SETTINGS: Final = 3
+"""Settings that are named where the answer stands."""
+STORED: Final = (
+    "Nothing was asked anew: both runs read one ledger, and the replies of one are those of the "
+    "other. Run the later one again with a ledger of its own (--ledger FILE)."
+)
+ALPHA: Final = 0.05
 _LONG: Final = 80
+_SHORT: Final = 50
 _ROUNDING: Final = 1e-9
 
 
@@ -65,9 +72,16 @@ class Shown:
         both = (number(one.value, self.of["digits"]) for one in (self.before, self.after))
         return "from {} to {}".format(*both)
 
+    @property
+    def points(self) -> str:
+        """ " points" where it is in points and its name does not say so."""
+        is_told = "points" in self.label
+        return " points" if self.of.get("in_points") and not is_told else ""
+
     def size(self, *, fell: bool) -> str:
         """The change with its interval, as a size."""
-        return estimate(turned(self.change) if fell else self.change, self.of["digits"])
+        shown = turned(self.change) if fell else self.change
+        return f"{estimate(shown, self.of['digits'])}{self.points}"
 
     def way(self) -> tuple[str, bool]:
         """What it did in words, and whether its value fell."""
@@ -125,7 +139,11 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         title=record["title"],
         kind="comparison",
         headline=list(_headline(answer, record)),
-        trust=[*((a, b) for a, b in record["trust"]), ("tests", _tests(answer, figures))],
+        trust=[
+            *((a, b) for a, b in record["trust"]),
+            ("settings", settings(record)),
+            ("tests", _tests(answer, figures)),
+        ],
         notices=[sentence(one) for one in record["notices"]],
         sections=sections,
         is_demonstration=bool(record["demonstration"]),
@@ -138,6 +156,8 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
 
 def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
     """What changed, the largest first within each way; then what is not shown to have."""
+    if record.get("is_stored"):
+        yield STORED
     ways: dict[tuple[str, str], list[Shown]] = {}
     changed = [one for one in answer if one.is_changed]
     for one in sorted(changed, key=_weight, reverse=True):
@@ -155,26 +175,67 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
         yield sentence(f"{'' if is_plain and not what else f'{head}: '}{'; '.join(told)}{more}")
     rest = [one for one in answer if not one.is_changed]
     alike = [one for one in rest if one.change.verdict == "alike"]
-    small = [one for one in rest if one.change.verdict == "undefined" or one.change.n < MIN_UNITS]
-    small = [one for one in small if one not in alike]
+    small = [one for one in rest if one.change.verdict == "undefined"]
     open_ = [one for one in rest if one not in alike and one not in small]
-    if open_:
+    least = _least_p(answer)
+    if open_ and least > ALPHA:
+        one = max(open_, key=_weight)
+        yield sentence(
+            f"No change could be shown: with {units(one.change.n, one.change.unit)} and "
+            f"{one.change.family} no p can be below {p_value(least)}. The largest is that of "
+            f"{one.label}: {estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, "
+            f"{one.ends()}"
+        )
+    elif open_:
         head = "not" if changed or alike else "no figure is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
-    if alone := [one for one in open_ if one.change.has_interval and not one.change.covers(0)]:
+    alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
+    if alone and least <= ALPHA:
         yield sentence(
             f"The interval of {_named(alone)} leaves out 0, but p is above .05 by "
             f"{alone[0].change.family}"
         )
     if alike:
         yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
-    if small:
-        reason = said(small[0].change.reason) or (
-            f"a test needs {MIN_UNITS} units, there are {small[0].change.n}"
-        )
-        yield sentence(f"Whether it changed cannot be told for {_named(small)}: {reason}")
+    for reason in dict.fromkeys(said(one.change.reason) for one in small):
+        mine = [one for one in small if said(one.change.reason) == reason]
+        yield sentence(f"Whether it changed cannot be told for {_named(mine)}: {reason}")
     if not answer:
-        yield "Nothing can be told: the two runs have no figure in common."
+        reasons = dict.fromkeys(reason for _, reason in record["untested"])
+        why = next(iter(reasons), "the two runs have no figure in common")
+        yield sentence(f"Nothing can be told: {said(why)}")
+
+
+def _least_p(answer: Sequence[Shown]) -> float:
+    """The least p by Holm that the units of the tested figures allow; 0 where no such least is.
+
+    Of n units there are 2^n vectors of signs, of which two are the furthest from 0.
+    """
+    tested = [one.change for one in answer if not math.isnan(one.change.p_adjusted)]
+    if not all((one.p_method or "").startswith("sign flips") for one in tested):
+        return 0.0
+    return min((min(1.0, len(tested) * 2.0 ** (1 - one.n)) for one in tested), default=0.0)
+
+
+def settings(record: Mapping[str, Any]) -> str:
+    """In which settings the runs differ: their names where they are few, else how many."""
+    differ = record["differs"]
+    if not differ:
+        return "the same in both"
+    if len(differ) > FEW_SETTINGS:
+        return f"{len(differ)} differ: see “The two runs” in the details"
+    return "; ".join(_setting(*one) for one in differ)
+
+
+def _setting(name: str, old: str | None, new: str | None) -> str:
+    told = [plain(one) for one in (old, new)]
+    if name.endswith("_sha256"):
+        return f"other {words(name.removesuffix('_sha256'))}"
+    if None in (old, new) and max(map(len, told)) > _SHORT:
+        return f"{name} {'after' if old is None else 'before'} alone"
+    if any(len(one) > _SHORT for one in told):
+        return f"{name} differs"
+    return f"{name}: {told[0]} before, {told[1]} after"
 
 
 def _weight(one: Shown) -> float:
@@ -203,8 +264,9 @@ def _named(figures: Sequence[Shown]) -> str:
 
 
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
-    n = max((one.change.n for one in answer), default=0)
-    n_tested = sum(not math.isnan(one.change.p_adjusted) for one in answer)
+    tested = [one for one in answer if not math.isnan(one.change.p_adjusted)]
+    n = max((one.change.n for one in tested), default=0)
+    n_tested = len(tested)
     unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
     planned = max((one.change.n_planned or 0 for one in answer), default=0)
     of = f" of {planned:,} planned" if planned > n else ""
@@ -213,6 +275,8 @@ def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
         if len(figures) > len(answer)
         else ""
     )
+    if not tested:
+        return f"no change of the answer is tested{more}"
     return (
         f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
         f"p ≤ .05 by Holm and an interval that agrees{more}"
@@ -308,7 +372,7 @@ def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
 
 def _runs(record: Mapping[str, Any]) -> Iterator[Part]:
     rows: list[list[Scalar | Cell]] = [
-        [when, one["name"], ", ".join(one["respondents"]), one["state"], one["version"]]
+        [when, one["name"], ", ".join(_respondents(one)), one["state"], one["version"]]
         for when, one in zip(("before", "after"), record["runs"], strict=True)
     ]
     yield Table(
@@ -326,6 +390,13 @@ def _runs(record: Mapping[str, Any]) -> Iterator[Part]:
         [Column("setting", "id"), Column("before", "wide"), Column("after", "wide")],
         [[name, _shortened(old), _shortened(new)] for name, old, new in differ[:MOST_SETTINGS]],
     )  # fmt: skip
+
+
+def _respondents(run: Mapping[str, Any]) -> Iterator[str]:
+    """Their names, with the model behind each that is called otherwise."""
+    for name in run["respondents"]:
+        model = run.get("models", {}).get(name, name)
+        yield name if model == name else f"{name} ({model})"
 
 
 def _left(rows: Sequence[Any]) -> str:

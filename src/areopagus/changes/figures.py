@@ -46,7 +46,7 @@ VERDICTS: Final = {
 }
 MEASURES: Final = ("before", "after", "change", "equivalence")
 ANSWER: Final = "answer"
-_LESS: Final = "after less before"
+LESS: Final = "after less before"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,9 @@ class Figure:
         null: what stands for no bias, where the figure has two sides; what it is called.
         null_name: what it is called: "the control".
         scale: its ends; a margin holds for figures of one scale.
+        bounds: the least and the greatest value that it can have, where that is known: limits are
+            cut there, and those of its change at the width.
+        in_points: whether it is in points; else it is a share, or a number of its own.
         digits: decimals.
         is_rising_of: the name of the figure whose change is tested in its place, else "".
         correlation: of the errors of before and after, where `is_rising_of`.
@@ -95,6 +98,8 @@ class Figure:
     null: float | None = None
     null_name: str = ""
     scale: tuple[float, float] = (0.0, 1.0)
+    bounds: tuple[float, float] | None = None
+    in_points: bool = False
     digits: int = 2
     is_rising_of: str = ""
     correlation: float = math.nan
@@ -110,6 +115,7 @@ class Figure:
             "family": self.family, "section": self.section,
             "null": self.null, "null_name": self.null_name, "digits": self.digits,
             "worse": self.worse, "tested": self.is_rising_of,
+            "in_points": self.in_points,
         }  # fmt: skip
 
 
@@ -149,7 +155,8 @@ def add_changes(
         # The tests of a single run are in its own folder; here they would be another's.
         ends = [
             replace(
-                end, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None
+                cut_to_range(end, one.bounds) if one.bounds else end,
+                p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None,
             )
             for end in (one.before, one.after)
         ]  # fmt: skip
@@ -165,7 +172,7 @@ def _tested(
     for family in dict.fromkeys(one.family for one in figures):
         places = [
             k for k, one in enumerate(figures)
-            if one.family == family and one.by_unit is not None
+            if one.family == family and one.by_unit is not None and one.n >= MIN_UNITS
             and one.before.is_defined and one.after.is_defined
         ]  # fmt: skip
         mine = [figures[k] for k in places]
@@ -184,7 +191,6 @@ def _effects(
 ) -> list[tuple[Estimate, Estimate | None]]:
     """The change of every figure of one family, and the test of its equivalence."""
     n, inside = len(figures), sum(fits)
-    families = [f"Holm over {units(n, 'change')}"] * n
     margin_families = [f"Holm over {units(inside, 'change')}" if fit else "" for fit in fits]
     found: dict[int, Effect] = {}
     together = [k for k, one in enumerate(figures) if one.first is None]
@@ -196,6 +202,8 @@ def _effects(
         of_groups = _of_groups([figures[k] for k in apart], margin)
         found |= zip(apart, of_groups, strict=True)
     effects = [found[k] for k in range(n)]
+    n_tested = sum(not math.isnan(one.mean.p) for one in effects)
+    families = [f"Holm over {units(n_tested, 'change')}"] * n
     means = adjusted_by_holm([one.mean for one in effects], families)
     same: Sequence[Estimate | None] = [None] * n
     if margin is not None:
@@ -213,7 +221,7 @@ def _of_units(figures: Sequence[Figure], margin: float | None, flips: int) -> tu
     for k, one in enumerate(columns):
         table[: len(one), k] = one
     return mean_effects(
-        table, unit=figures[0].unit, of=_LESS, tests=(DECIDES,), margin=margin, flips=flips
+        table, unit=figures[0].unit, of=LESS, tests=(DECIDES,), margin=margin, flips=flips
     )
 
 
@@ -224,7 +232,7 @@ def _of_groups(figures: Sequence[Figure], margin: float | None) -> tuple[Effect,
         for one in figures
         if one.by_unit is not None and one.first is not None
     ]
-    return separate_effects(pairs, unit=figures[0].unit, of=_LESS, margin=margin)
+    return separate_effects(pairs, unit=figures[0].unit, of=LESS, margin=margin)
 
 
 def _decided(
@@ -236,16 +244,14 @@ def _decided(
         p_method = f"{mean.p_method}, of the {one.is_rising_of}"
         has_limits = mean.has_interval and limits.has_interval
         change = replace(
-            change, value=limits.value, method=f"{_LESS}; {limits.method}",
+            change, value=limits.value, method=f"{LESS}; {limits.method}",
             low=limits.low if has_limits else math.nan,
             high=limits.high if has_limits else math.nan, se=math.nan, p_method=p_method,
             reason=None if has_limits else mean.reason or _no_limits(one),
         )  # fmt: skip
-    if one.table == "outcomes":
-        width = one.scale[1] - one.scale[0]
+    if one.bounds is not None:
+        width = one.bounds[1] - one.bounds[0]
         change = cut_to_range(change, (-width, width))
-    if one.n < MIN_UNITS and change.has_interval:
-        change = replace(change, low=math.nan, high=math.nan)
     change = consistent(replace(change, verdict=effect_verdict(change, alike)))
     change = replace(change, verdict=VERDICTS[str(change.verdict)])
     if alike is not None:
@@ -259,10 +265,26 @@ def _no_limits(one: Figure) -> str:
 
 
 def _undefined(one: Figure) -> Estimate:
-    reason = one.reason or one.before.reason or one.after.reason or "not measured in both runs"
+    reason = one.reason
+    if not reason and one.n < MIN_UNITS:
+        reason = f"no {one.unit} has a value in both runs"
+        if one.n:
+            reason = f"a test needs {units(MIN_UNITS, one.unit)}, there are {one.n}"
+    reason = reason or one.before.reason or one.after.reason or "not measured in both runs"
     value = one.after.value - one.before.value
-    found = undefined(reason, unit=one.unit, method=_LESS, n=one.n)
+    found = undefined(reason, unit=one.unit, method=LESS, n=one.n)
     return replace(found, value=value, n_planned=one.n_planned, verdict="undefined")
+
+
+def plain(value: Any) -> str:
+    """A setting as a sentence has it: no brackets, no quotes."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def models_paired(runs: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:

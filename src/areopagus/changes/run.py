@@ -23,7 +23,7 @@ from ..stress_test.run import StressRun
 from .attacks import paired_attacks
 from .audits import paired_audits
 from .document import change_document
-from .figures import Paired, add_changes, what_differs
+from .figures import Paired, add_changes, plain, what_differs
 from .stress import paired_stress
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Changes(Shown):
             "differs": [
                 [name, _told(old), _told(new)] for name, old, new in what_differs(*identities)
             ],
+            "is_stored": _is_stored(self.runs),
             "versions": versions(),
         }
 
@@ -194,6 +195,10 @@ def compare(
     if given := [name for name, one in (("by", by), ("baseline", baseline)) if one is not None]:
         told = "is for panel runs: of two runs the first is before, the second after"
         raise InputError([InputFault(f"`{name}`", told) for name in given])
+    if runs[0].path.resolve() == runs[1].path.resolve():
+        raise InputError(
+            [InputFault(str(runs[1].path), "is given twice: a run is not compared with itself")]
+        )
     for one in runs:
         one.require_estimates()
     return Changes(runs[0], runs[1], margin=margin)
@@ -209,15 +214,41 @@ def _names(runs: Sequence[JobRun]) -> list[str]:
 
 def _described(run: JobRun, name: str) -> dict[str, Any]:
     record = run.record
-    panel = record.get("panel") or {}
-    models = [str(one["name"] if isinstance(one, Mapping) else one)
-              for one in panel.get("models") or ()]  # fmt: skip
+    asked = _asked(run)
+    names = [str(one) for one in record.get("targets") or asked]
+    models = {name: str(asked[name].get("model", name)) for name in names if name in asked}
     return {
         "name": name,
         "state": run.state,
-        "respondents": [str(one) for one in record.get("targets") or models],
+        "respondents": names,
+        "models": models,
         "version": str((record.get("versions") or {}).get("areopagus", "")),
     }
+
+
+def _asked(run: JobRun) -> Mapping[str, Any]:
+    """The models that a run is about, by name: those under test, or the judges attacked."""
+    identity = run.record["identity"]
+    return identity.get("targets") or (identity.get("panel") or {}).get("models") or {}
+
+
+def _is_stored(runs: Sequence[JobRun]) -> bool:
+    """Whether all replies of one run are those of the other, from the ledger that both read."""
+    records = [run.record for run in runs]
+    # What beside the text, which is the same letter for letter, makes a call the same.
+    of = "panel" if isinstance(runs[0], AttackRun) else "targets"
+    before, after = (one["identity"].get(of) for one in records)
+    if not before or records[0].get("ledger") != records[1].get("ledger"):
+        return False
+    is_same = before == after if of == "panel" else [*before.values()] == [*after.values()]
+    if not is_same:
+        return False
+
+    def calls(record: Mapping[str, Any], of: str) -> int:
+        sessions = [one.get("calls") or {} for one in record.get("sessions", ())]
+        return sum(int(one.get(of, 0)) for one in sessions)
+
+    return any(calls(one, "from_ledger") and not calls(one, "sent") for one in records)
 
 
 def _is_demonstration(run: JobRun) -> bool:
@@ -235,4 +266,6 @@ def _unfinished(runs: Sequence[JobRun]) -> list[str]:
 
 
 def _told(value: Any) -> str | None:
-    return None if value is None else value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, Mapping):
+        return json.dumps(value)
+    return None if value is None else plain(value)

@@ -20,6 +20,7 @@ from ..aggregation.intervals import t_interval
 from ..errors import InputError, InputFault
 from ..formats import listed, units, words
 from ..records.tables import read_scores, read_texts
+from ..stress_test.answer import framing_name
 from ..stress_test.counts import ConditionCounts
 from ..stress_test.estimates import COMPOSITE, StressScores, read_panel
 from ..stress_test.job import PANEL_FOLDER
@@ -183,15 +184,16 @@ def _notices(
 ) -> Iterator[str]:
     for one, other in pairs:
         if one != other:
-            yield f"{other} is compared with {one}."
+            yield f"Compared are {one}, before, and {other}, after."
     alone = set(tests[0].conditions) ^ set(tests[1].conditions)
     if alone:
-        yield f"Framings of one test alone are left out: {listed(sorted(alone))}."
+        names = [framing_name(name) for name in sorted(alone)]
+        yield f"Framings of one test alone are left out: {listed(names)}."
     for name in shared:
         differ = int((~same[name]).sum())
         if differ:
             yield (
-                f"{words(name)}: {units(differ, 'variant')} of {len(same[name]):,} worded "
+                f"{framing_name(name)}: {units(differ, 'variant')} of {len(same[name]):,} worded "
                 "otherwise in the two tests, which are left out."
             )
     if tests[1].plan["judged_prompt"] == "baseline" and not all(
@@ -240,9 +242,11 @@ def _figures(
         )
 
     base = tests[1].baseline
+    low, high = both[1].scale
     shown: dict[str, Any] = {
         "table": "degradation", "measure": "degradation", "unit": "prompt", "worse": 1,
-        "n_planned": n_planned, "scale": both[1].scale,
+        "n_planned": n_planned, "scale": both[1].scale, "bounds": (low - high, high - low),
+        "in_points": True,
     }  # fmt: skip
     arms = [(side, name) for side in (0, 1) for name in (base, *same)]
     found = means(arms).reshape(2, 1 + len(same), len(codes), -1)
@@ -256,19 +260,19 @@ def _figures(
         deltas = np.stack([found[0] - found[1], found[2] - found[3]])
         for k, criterion in enumerate(criteria):
             keys = {"respondent": names[1], "framing": framing, "criterion": criterion}
-            label = f"under {words(framing)}"
+            label = f"under {framing_name(framing)}"
             more = {}
             if k:
-                label = f"{words(framing)}, {words(criterion)}"
+                label = f"{framing_name(framing)}, {words(criterion)}"
                 more = {"family": "criteria", "section": "Degradation by criterion"}
             if not (k and len(criteria) == 2):  # one criterion is the composite
                 yield _figure(deltas[:, :, k], label + whose, keys=keys, **shown, **more)
-    shown |= {"table": "levels", "measure": "score", "worse": -1}
+    shown |= {"table": "levels", "measure": "score", "worse": -1, "bounds": (low, high)}
     for condition in (base, *same):
         found = means([(0, condition), (1, condition)])
         keys = {"respondent": names[1], "framing": condition, "criterion": COMPOSITE}
         yield _figure(
-            found[:, :, 0], f"{words(condition)}{whose}", keys=keys, family="scores",
+            found[:, :, 0], f"{framing_name(condition)}{whose}", keys=keys, family="scores",
             section="Scores", **shown,
         )  # fmt: skip
 

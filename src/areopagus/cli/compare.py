@@ -96,9 +96,10 @@ def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int
     RUN is a panel run, a stress test, an attack or an audit.
 
     \b
-    Exit codes: 0 not worse: less than the margin is lost;
-    5 worse: it is lower, and perhaps by the margin or more;
-    6 undecided: more prompts are needed.
+    Exit codes:
+    0 not worse: less than the margin is lost;
+    5 worse: that it is worse is shown, and not that it is so by less than the margin;
+    6 undecided: more units are needed.
     """
     from ..progress import ProgressLine
     from ..regression_gate import gate as decide

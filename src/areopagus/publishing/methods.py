@@ -489,7 +489,11 @@ def _tests(frame: pd.DataFrame) -> str:
         return ""
     parts = []
     for column, told in (("unit", "unit"), ("method", "intervals"), ("p_method", "tests")):
-        seen = [str(one) for one in dict.fromkeys(main[column]) if isinstance(one, str) and one]
+        given = [one for one in dict.fromkeys(main[column]) if isinstance(one, str) and one]
+        # A figure that is the same in every unit needed no test: its method is "none".
+        seen = [one for one in given if not one.endswith(", none")]
+        if column == "method":
+            seen = list(dict.fromkeys(_interval_of(one) for one in seen))
         if seen:
             parts.append(f"{told}: {listed_all(seen[:3])}")
     families = dict.fromkeys(str(one) for one in main["family"] if isinstance(one, str))
@@ -503,7 +507,14 @@ def _tests(frame: pd.DataFrame) -> str:
     return f"{told[:1].upper()}{told[1:]}."
 
 
+def _interval_of(method: str) -> str:
+    """How an interval was made; what it is of stands before it: "after less before; 95% t"."""
+    return method.removeprefix("after less before; ")
+
+
 def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
+    from ..stress_test.answer import framing_name
+
     record, identity = run.record, run.record["identity"]
     plan = identity["plan"]
     framings = list(identity["framings"])
@@ -511,7 +522,7 @@ def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
         (
             f"{units(int(record['prompts']['n']), 'prompt')} were put to "
             f"{units(len(identity['targets']), 'model')} as they are and reframed in "
-            f"{units(len(framings), 'way')} ({', '.join(framings)})."
+            f"{units(len(framings), 'way')} ({', '.join(map(framing_name, framings))})."
         ),
         _asked_models(record, identity["targets"]),
         f"Variants were written by {listed_all(list(identity.get('rewriters', {}))) or 'people'}.",
@@ -600,10 +611,10 @@ def _comparison(run: JobRun) -> tuple[list[Said], list[Table]]:
     sentences = [
         (
             f"{record['title']}: the run {names[1]} was held against {names[0]}, a figure before "
-            "and after on the items that both have, letter for letter."
+            "and after on the items that both have, letter for letter. A change is the value "
+            "after less that before."
         ),
         f"A change within {margin:g} counts as none (two one-sided tests)." if margin else "",
-        f"The runs differ in {units(len(record['differs']), 'setting')}.",
     ]
     shown, tables = _shown(run)
     design = " ".join(one for one in sentences if one)

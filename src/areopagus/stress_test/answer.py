@@ -21,13 +21,18 @@ _MOST_NAMED = 3
 UNBALANCED = "†"
 """Marks a comparison where judges are missing on one side."""
 
-_SPOKEN = {
+_NAMES = {
     "empirical_i": "“I”",
     "empirical_friend": "“my friend”",
     "emotion_agree": "agreement",
     "emotion_disagree": "disagreement",
 }
-"""How sentences call the built-in framings; others go by their own names."""
+"""What the built-in framings are called; others go by their own names."""
+
+
+def framing_name(framing: str) -> str:
+    """What a framing, or a condition of supplied responses, is called wherever it is shown."""
+    return _NAMES.get(framing, framing)
 
 
 _MOST_SIZES = 2
@@ -81,8 +86,7 @@ class Answer:
 
     def spoken(self, framings: Sequence[str]) -> str:
         """The framings as a sentence has them."""
-        is_ours = self.noun == "framing"
-        return listed_all([_SPOKEN.get(one, one) if is_ours else one for one in framings])
+        return listed_all(list(map(framing_name, framings)))
 
     def _sized(self, moved: Mapping[str, Estimate]) -> str:
         """The framings and their sizes; of many, the sizes of the first and the last alone."""
