@@ -146,8 +146,9 @@ def test_replies_of_the_same_ledger_are_said_first_and_another_setting_is_named(
     found = areopagus.compare(one, again)
     assert isinstance(found, Changes)
     document = found.document()
-    assert document.headline[0].startswith("Nothing was asked anew: both runs read one ledger")
-    assert "--ledger FILE" in document.headline[0]
+    (told,) = document.headline
+    assert told.startswith("Nothing was asked anew: both runs read one ledger")
+    assert "--ledger FILE" in told
     assert dict(document.trust)["settings"] == "the same in both"
     assert "Nothing was asked anew" in gate(again, one).sentence()
     # Words that carry a mark are other texts, which the ledger does not hold.
@@ -159,7 +160,7 @@ def test_replies_of_the_same_ledger_are_said_first_and_another_setting_is_named(
     assert dict(document.trust)["settings"] == settings
     assert document.notices == ["Threshold: 2 before, 3 after; figures are by the later one."]
     kept = found.write(tmp_path / "kept", figures=False)
-    told = dict(methods(kept.path).sections[0].parts[0].items)  # type: ignore[union-attr]
-    assert settings in told["Grounds."]
-    assert ", none" not in told.get("Tests.", "")
+    paragraphs = dict(methods(kept.path).sections[0].parts[0].items)  # type: ignore[union-attr]
+    assert settings in paragraphs["Grounds."]
+    assert ", none" not in paragraphs["Tests."]
     assert "judge (openai/one)" in (kept.path / "report.txt").read_text("utf-8")

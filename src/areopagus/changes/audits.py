@@ -231,7 +231,7 @@ class Pair:
             column, n, more = self._column(place, sides, terms, blocks)
             of = self.definition.unit_word
             if not n and not more:
-                more = {"reason": f"no {of} has a value of it in both runs"}
+                more = {**more, "reason": f"no {of} has a value of it in both runs"}
             found.append(
                 Figure(
                     table, measure, {"respondent": self.name, **dict(keys)},

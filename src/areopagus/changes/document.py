@@ -157,7 +157,8 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
 def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
     """What changed, the largest first within each way; then what is not shown to have."""
     if record.get("is_stored"):
-        yield STORED
+        yield STORED  # alike to the last digit, which says nothing of the model
+        return
     ways: dict[tuple[str, str], list[Shown]] = {}
     changed = [one for one in answer if one.is_changed]
     for one in sorted(changed, key=_weight, reverse=True):
@@ -182,9 +183,11 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
         one = max(open_, key=_weight)
         yield sentence(
             f"No change could be shown: with {units(one.change.n, one.change.unit)} and "
-            f"{one.change.family} no p can be below {p_value(least)}. The largest is that of "
-            f"{one.label}: {estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, "
-            f"{one.ends()}"
+            f"{one.change.family} no p can be below {p_value(least)}"
+        )
+        yield sentence(
+            f"The largest change is that of {one.label}: "
+            f"{estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, {one.ends()}"
         )
     elif open_:
         head = "not" if changed or alike else "no figure is"
