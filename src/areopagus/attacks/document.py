@@ -315,7 +315,7 @@ class _Attack:
             shift = estimate(harmless["shift"], is_signed=True)
             told = f"prose of the same length in the same places moves scores by {shift}"
         yield "harmless", told
-        if self.record["identity"]["panel"].get("datamark"):
+        if (self.record["identity"].get("panel") or {}).get("datamark"):
             yield "datamark", "on: judges read a mark before every word of a response"
         yield "direction", self._direction()
         worth = self._row("worth").get("effective judges")

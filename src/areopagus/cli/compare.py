@@ -98,7 +98,7 @@ def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int
     \b
     Exit codes:
     0 not worse: less than the margin is lost;
-    5 worse: that it is worse is shown, and not that it is so by less than the margin;
+    5 worse: shown to be worse, and not shown to be so by less than the margin;
     6 undecided: more units are needed.
     """
     from ..progress import ProgressLine
