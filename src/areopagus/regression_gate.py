@@ -31,7 +31,8 @@ class Gate:
     Attributes:
         outcome: "not worse": the interval of what was lost is below the margin. "worse": it is not,
             and it is above 0. "undecided": neither. Of several figures of an audit, a stress test
-            or an attack: "worse" where one is, by Holm; "not worse" where all are.
+            or an attack: "worse" where one is, by Holm; "not worse" where all are; "undecided" where
+            nothing was asked anew.
         side, baseline: what was compared.
         difference: side minus baseline, of panel runs in points; of several figures that which
             decided.
@@ -170,10 +171,12 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
     ]
     place, _, k = min(decided)
     one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
+    is_stored = bool(found.record["is_stored"])  # of a model that was not asked nothing is known
+    outcome = "undecided" if is_stored else order[place]
     return Gate(
-        order[place], names[1], names[0], one.change, margin, one.label, len(known),
-        in_points=bool(one.of["in_points"]), is_stored=bool(found.record["is_stored"]),
-        is_by_margin=order[place] == "worse" and _lost(one)[0] >= margin,
+        outcome, names[1], names[0], one.change, margin, one.label, len(known),
+        in_points=bool(one.of["in_points"]), is_stored=is_stored,
+        is_by_margin=outcome == "worse" and _lost(one)[0] >= margin,
     )  # fmt: skip
 
 

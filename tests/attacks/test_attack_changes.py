@@ -150,7 +150,9 @@ def test_replies_of_the_same_ledger_are_said_first_and_another_setting_is_named(
     assert told.startswith("Nothing was asked anew: both runs read one ledger")
     assert "--ledger FILE" in told
     assert dict(document.trust)["settings"] == "the same in both"
-    assert "Nothing was asked anew" in gate(again, one).sentence()
+    decided = gate(again, one)
+    assert "Nothing was asked anew" in decided.sentence()
+    assert decided.exit_code == 6
     # Words that carry a mark are other texts, which the ledger does not hold.
     found = areopagus.compare(one, marked)
     assert isinstance(found, Changes)
