@@ -31,8 +31,8 @@ class Gate:
     Attributes:
         outcome: "not worse": the interval of what was lost is below the margin. "worse": it is not,
             and it is above 0. "undecided": neither. Of several figures of an audit, a stress test
-            or an attack: "worse" where one is, by Holm; "not worse" where all are; "undecided" where
-            nothing was asked anew.
+            or an attack: "worse" where one is, by Holm; "not worse" where all are; "undecided"
+            where nothing was asked anew.
         side, baseline: what was compared.
         difference: side minus baseline, of panel runs in points; of several figures that which
             decided.
