@@ -116,8 +116,12 @@ def _add_families(
     for family, (before, after), difference in zip(names, sides, tested, strict=True):
         for measure, values in (("plain", before), ("marked", after)):
             mean = mean_over_prompts(values, level=config.level, what=f"{measure}, {by_demand}")
+            mean = design.within_reach(mean, asks[family])
             found.add("datamark families", measure, mean, group=family)
-        found.add("datamark families", "difference", difference, group=family)
+        found.add(
+            "datamark families", "difference", design.within_reach(difference, asks[family]),
+            group=family,
+        )  # fmt: skip
 
 
 def datamark_told(estimates: pd.DataFrame, margin: float) -> Iterator[str]:

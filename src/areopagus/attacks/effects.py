@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..aggregation.common_judges import CommonJudges, common_judges, mean_of_known
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.jackknife import cut_to_range
 from ..aggregation.proportions import wilson
 from ..graphs.detectors import DETECTORS
 from ..graphs.screening import screen
@@ -223,10 +224,12 @@ class Design:
 
     def difference_of_shares(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Mean over prompts of a difference of shares, with its interval within [−1, 1]."""
-        found = self.mean(rows, values, what)
-        if not found.has_interval:
-            return found
-        return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+        return cut_to_range(self.mean(rows, values, what), (-1.0, 1.0))
+
+    def within_reach(self, found: Estimate, aim: str) -> Estimate:
+        """A difference of a family, in points or, of one that asks for no score, of shares."""
+        reach = 1.0 if aim in STATUS_OF else float(self.scale[1] - self.scale[0])
+        return cut_to_range(found, (-reach, reach))
 
     def share(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Share as mean over prompts."""

@@ -432,12 +432,12 @@ class SearchJob(AttackJob):
             held_out = began if is_same else found_text
             for measure, values in (("began with", began), ("held out", held_out)):
                 mean = mean_over_prompts(values, level=config.level, what=f"effect, {measure}")
-                found.add("search", measure, mean, **keys)
+                found.add("search", measure, design.within_reach(mean, asks[name]), **keys)
             if is_same:
                 none = undefined(_NO_BETTER, method=gain.method)
                 found.add("search", "gain", none, **keys)
             else:
-                found.add("search", "gain", gain, **keys)
+                found.add("search", "gain", design.within_reach(gain, asks[name]), **keys)
 
 
 def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:
