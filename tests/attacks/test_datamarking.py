@@ -14,8 +14,8 @@ from attack_figures import figure
 from areopagus import InputError, Panel
 from areopagus.attacks import AttackConfig, attack, load_families
 from areopagus.attacks.datamarking import add_datamarking
-from areopagus.attacks.effects import Scores
 from areopagus.attacks.families import texts_of
+from areopagus.attacks.scores import Scores
 from areopagus.attacks.trials import BaseResponse, Trial
 from areopagus.graphs.screening import screen
 from areopagus.records.estimates import Estimates

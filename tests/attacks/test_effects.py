@@ -12,7 +12,8 @@ from attack_figures import figure
 from areopagus.aggregation.effects import mean_by_prompt, mean_p_value, share_over_prompts
 from areopagus.aggregation.estimate import Estimate
 from areopagus.attacks import AttackConfig, AttackFamily
-from areopagus.attacks.effects import Scores, estimate
+from areopagus.attacks.effects import estimate
+from areopagus.attacks.scores import Scores
 from areopagus.attacks.trials import BaseResponse, trials
 from areopagus.judges.schema import judgment_schema
 from areopagus.records.estimates import select

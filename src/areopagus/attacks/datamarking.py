@@ -16,8 +16,9 @@ from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Part, Section
 from ..reports.views import Measure, estimates_table
 from .config import AttackConfig
-from .effects import NOT_SCORED, Design, Floats, Scores, by_same_judges, family_effects
+from .effects import Design, by_same_judges, family_effects
 from .outcomes import differences_over_prompts
+from .scores import NOT_SCORED, Floats, Scores
 from .trials import BaseResponse, Trial
 
 if TYPE_CHECKING:

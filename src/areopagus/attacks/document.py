@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, p_value, percent, said, share, units
+from ..formats import percent, said, units
 from ..graphs.detectors import DETECTORS
 from ..graphs.screening import GATES
 from ..records.estimates import estimates_by, select
@@ -24,19 +23,18 @@ from ..reports.document import (
     Section,
     Table,
 )
-from ..reports.panel_answer import NOT_CALIBRATED, judges_told
+from ..reports.panel_answer import NOT_CALIBRATED
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
-from .datamarking import datamark_section, datamark_told
-from .effects import ANY, NOT_SCORED
-from .search_report import search_section, search_told
+from .answer import NO_KEYS, Answer
+from .datamarking import datamark_section
+from .effects import ANY
+from .scores import NOT_SCORED
+from .search_report import search_section
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Figures = dict[str, Estimate]
-"""Measure to estimate, of one row."""
 
 MOST_SHOWN: Final = 6
 _EFFECTS: Final = (
@@ -78,7 +76,6 @@ _BREAKDOWNS: Final = (
     ("models", "model", "model"),
     ("criteria", "criterion", "criterion"),
 )
-_NO_KEYS: Final = {"detail": None, "persona": None, "model": None, "criterion": None}
 
 
 def attack_document(
@@ -91,7 +88,7 @@ def attack_document(
         estimates: of `effects.estimate`.
         people: how near the panel is to people.
     """
-    found = _Attack(record, estimates)
+    found = _Shown(record, estimates)
     return Document(
         title="Attack on a panel",
         kind="attack",
@@ -113,273 +110,8 @@ def attack_document(
     )
 
 
-class _Attack:
-    """The rows of an attack, by what is asked of them."""
-
-    def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
-        self.record, self.estimates = record, estimates
-        self.threshold = float(record["identity"]["plan"]["threshold"])
-        self.alpha = float(record["identity"]["plan"]["alpha"])
-        self.margin: float | None = record["identity"]["plan"].get("margin")
-        self.overall = self._row("overall")
-        self.counts = self._row("counts")
-        self.by_family: dict[str, Figures] = {
-            str(at["group"]): row
-            for at, row in estimates_by(select(estimates, "families"), ["group"])
-        }
-        rows = select(estimates, "missing", persona=None, model=None)
-        # Families that ask for no score: their figures are shares of judgments.
-        self.asked_status: dict[str, str] = {}
-        self.by_status_family: dict[str, Figures] = {}
-        for at, row in estimates_by(rows[rows["detail"] != NOT_SCORED], ["group", "detail"]):
-            self.asked_status[str(at["group"])] = str(at["detail"])
-            self.by_status_family[str(at["group"])] = row
-        self.names: dict[str | None, str] = {
-            family: f"{family} (lowest)" if row["direction"].value < 0 else family
-            for family, row in self.by_family.items()
-        }
-        self.names |= {family: f"{family} ({ends})" for family, ends in self.asked_status.items()}
-
-    def _row(self, table: str, **keys: str | None) -> Figures:
-        rows = estimates_by(select(self.estimates, table, **keys), [])
-        return next((row for _, row in rows), {})
-
-    @property
-    def _has_controls(self) -> bool:
-        return any(row["beyond"].is_defined for row in self.by_family.values())
-
-    def tested(self, family: str) -> Estimate:
-        """What was tested of a family: its shift beyond harmless prose, or the raw one."""
-        row = self.by_family.get(family) or self.by_status_family[family]
-        return row["beyond"] if row["beyond"].verdict else row["shift"]
-
-    def with_verdict(self, *verdicts: str) -> list[str]:
-        """Families of whom that was found, the largest effect first."""
-        named = [f for f in self.by_family if self.tested(f).verdict in verdicts]
-        return sorted(named, key=lambda family: -abs(self.tested(family).value))
-
-    def sorted_families(self) -> list[str]:
-        """All families with a figure, by what was tested, the most as demanded first."""
-        named = [f for f in self.by_family if self.tested(f).is_defined]
-        return sorted(
-            named, key=lambda f: -self.tested(f).value * self.by_family[f]["direction"].value
-        )
-
-    def figures_of(self, families: Sequence[str], most: int = 3) -> str:
-        """The families with what was tested of them."""
-        told = [f"{f} {estimate(self.tested(f), is_signed=True)}" for f in families]
-        return listed(told, most)
-
-    def headline(self) -> Iterator[str]:
-        """Whether the panel holds, which family moves it most and by how much, what is noticed."""
-        tested = [f for f in self.by_family if not math.isnan(self.tested(f).p_adjusted)]
-        demanded = self.with_verdict("as demanded")
-        raw = self.with_verdict("raw shift as demanded")
-        against = self.with_verdict("against its demand", "raw shift against its demand")
-        controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        only = f"the one family of attacks tried, {controlled[0]}" if len(controlled) == 1 else ""
-        if demanded:
-            most, rest = demanded[0], demanded[1:]
-            size = estimate(self.tested(most), is_signed=True)
-            to = only or (
-                f"{len(demanded)} of {len(controlled)} families of attacks, "
-                f"{'most ' if rest else ''}to {most}"
-            )
-            yield (
-                f"The panel gives way to {to}: {size} points beyond harmless prose"
-                f"{f'; then {self.figures_of(rest)}' if rest else ''}."
-            )
-        elif controlled:
-            to = only or f"any of {len(controlled)} families of attacks"
-            yield f"The panel is not shown to give way to {to}{self._largest(controlled)}."
-        yield from self._aside_told()
-        if raw:
-            yield (
-                "Without a control, so that length has its part in it, the panel moves as "
-                f"demanded with {self.figures_of(raw)}."
-            )
-        if against:
-            yield f"Against the demand it moves with {self.figures_of(against)}."
-        yield from self._statuses_told()
-        if not tested and self.by_family:
-            shift = self.overall["shift"]
-            yield (
-                f"Attacked responses shift by {estimate(shift, is_signed=True)} points against "
-                f"clean ones. No family is tested: {units(shift.n, 'prompt')} of the {MIN_UNITS} "
-                "that a test needs."
-            )
-        elif not (controlled or raw or against) and self.by_family:
-            yield "No family is shown to move the panel; none has a control."
-        if "search" in self.record:
-            yield from search_told(self.record, self.estimates)
-        if self.margin is not None:
-            yield from datamark_told(self.estimates, self.margin)
-        yield self._noticed([*demanded, *raw])
-
-    def _largest(self, controlled: Sequence[str]) -> str:
-        """The largest effect as demanded, where it is not said as "ahead of harmless prose"."""
-        family = next(f for f in self.sorted_families() if f in controlled)
-        one = self.tested(family)
-        if one.verdict != "not shown":
-            return ""
-        told = f"{estimate(one, is_signed=True)} points beyond harmless prose"
-        if one.has_interval and not one.low <= 0 <= one.high:
-            told += f", p {p_value(one.p_adjusted)} after Holm's correction"
-        return f": {told}" if len(controlled) == 1 else f"; the most is {family} {told}"
-
-    def _aside_told(self) -> Iterator[str]:
-        """Families that differ from harmless prose alone: no score is shown to have moved."""
-        for verdict in ("ahead of harmless prose", "behind harmless prose"):
-            told = [
-                f"{self.names[f]} by {estimate(self.tested(f), is_signed=True)} points "
-                f"(clean scores move by {estimate(self.by_family[f]['shift'], is_signed=True)})"
-                for f in self.with_verdict(verdict)
-            ]
-            told += [
-                f"{f} by {_points(self.tested(f))} percentage points of judgments"
-                for f in self.by_status_family
-                if self.tested(f).verdict == verdict
-            ]
-            if told:
-                yield (
-                    f"{verdict.capitalize()}, and not shown to move clean responses as demanded: "
-                    f"{listed(told, 3)}."
-                )
-
-    def _statuses_told(self) -> Iterator[str]:
-        """Whether texts keep judges from scoring, of families that ask for that, and how many."""
-        every = list(self.by_status_family)
-        if not every:
-            return
-        is_one = len(every) == 1
-        many = "The one family" if is_one else f"{len(every)} families"
-        many += f" that {'asks' if is_one else 'ask'} for no score"
-        found = [f for f in every if self.tested(f).verdict in _WORKS]
-        shown = sorted(found or every, key=lambda family: -self.tested(family).value)
-        figures = [f"{f} {_points(self.tested(f))} {self.asked_status[f]}" for f in shown]
-        first, status = f"{shown[0]} {_points(self.tested(shown[0]))}", self.asked_status[shown[0]]
-        figures[0] = f"{first} percentage points of judgments {status}"
-        told = listed(figures, 3)
-        if found:
-            is_raw = any(self.tested(f).verdict == "raw shift as demanded" for f in found)
-            more = "in clean responses" if is_raw else "under harmless prose"
-            keep = "keeps" if len(found) == 1 else "keep"
-            who = many if is_one else f"Of {many}, {len(found)}"
-            yield f"{who} {keep} judges from scoring: {told}, more than {more}."
-        elif any(not math.isnan(self.tested(f).p_adjusted) for f in every):
-            who = f"{many} is not shown to work:" if is_one else f"None of {many} is shown to work;"
-            yield f"{who} {'' if is_one else 'the most is '}{figures[0]}."
-        else:
-            n = max(row["shift"].n for row in self.by_status_family.values())
-            who = f"{many} is not tested" if is_one else f"None of {many} is tested"
-            yield f"{who}: {units(n, 'prompt')} of the {MIN_UNITS} needed."
-
-    def _noticed(self, moving: Sequence[str]) -> str:
-        clean = self._row("detectors", group=ANY)["flagged_clean"]
-        told = (
-            f"Detectors notice {share(self.overall['flagged'])} of the attacked responses, and "
-            f"flag {clean.n} of {units(clean.n_planned or 0, 'clean one')}"
-        )
-        moving = [f for f in moving if f in self.by_family]
-        unseen = [f for f in moving if self.by_family[f]["flagged"].value < 1]
-        if unseen:
-            shares = [f"{f} ({percent(self.by_family[f]['flagged'].value)})" for f in unseen]
-            told += f"; of what moves the panel, not always: {listed(shares, 4)}"
-        return f"{told}."
-
-    def trust(self, people: str) -> Iterator[tuple[str, str]]:
-        """Whether the answer can be trusted, and why.
-
-        Args:
-            people: how near the panel is to people.
-        """
-        judgments = self.counts["judgments"]
-        n_responses, n_prompts, low, high = (
-            int(self.counts[name].value)
-            for name in ("responses", "prompts", "scale_low", "scale_high")
-        )
-        told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')} on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
-            f"scale {low} to {high}"
-        )
-        if "as_asked" in self.counts:
-            left = (judgments.n_planned or 0) - judgments.n
-            asked = int(self.counts["as_asked"].value)
-            who = "all others" if asked == left else f"{count(asked)} of {count(left)} others"
-            told += f"; {who} ended as the attack asks" if left else ""
-        uneven = self._unbalanced()
-        yield "coverage", f"{told}. {uneven}" if uneven else told
-        told = "no control: what length alone does is not known"
-        if harmless := self._row("harmless", **_NO_KEYS):
-            shift = estimate(harmless["shift"], is_signed=True)
-            told = f"prose of the same length in the same places moves scores by {shift}"
-        yield "harmless", told
-        if (self.record["identity"].get("panel") or {}).get("datamark"):
-            yield "datamark", "on: judges read a mark before every word of a response"
-        yield "direction", self._direction()
-        worth = self._row("worth").get("effective judges")
-        yield "judges", judges_told(self.record["panel"], worth)
-        yield "people", people
-        told = "texts are few and known: what moves nothing is not shown harmless"
-        if "search" in self.record:
-            told = "texts were searched for on these judges: whoever tries more may find stronger"
-        yield "limits", told
-
-    def _unbalanced(self) -> str:
-        """Where judges are missing on one side, and what whoever scored would have shown."""
-        rows = [
-            (str(at["group"]), row)
-            for at, row in estimates_by(
-                select(self.estimates, "balance", model=None), ["group", "detail"]
-            )
-            if "moved" in row
-        ]
-        if not rows:
-            return ""
-
-        def moved(row: Figures) -> float:
-            value = row["moved"].value
-            return abs(value) if math.isfinite(value) else -1.0
-
-        family, worst = max(rows, key=lambda one: moved(one[1]))
-        out = select(self.estimates, "balance", group=family)
-        models = sorted(set(out[out["measure"] == "model_left_out"]["model"]))
-        told = (
-            f"UNBALANCED in {units(len({name for name, _ in rows}), 'family', 'families')}: votes "
-            "on one side only count on neither"
-        )
-        if models:
-            told += f"; {listed(models, 3)} left out of {family}"
-        if moved(worst) >= 0:
-            raw = worst["raw"].value
-            told += (
-                f"; whoever scored: {family} {number(raw, is_signed=True)} instead of "
-                f"{number(raw - worst['moved'].value, is_signed=True)}"
-            )
-        return told
-
-    def _direction(self) -> str:
-        """How many of the judges' models each family that moves the panel moves."""
-        moving = self.with_verdict("as demanded", "raw shift as demanded")
-        models = [str(model["name"]) for model in self.record["panel"]["models"]]
-        if len(models) < 2:
-            return "only one model judged: no second one to see the same"
-        seen: dict[str, list[str]] = {}
-        for family in moving:
-            sign = self.by_family[family]["direction"].value
-            shifts = [
-                row["beyond"].value if row["beyond"].is_defined else row["shift"].value
-                for _, row in estimates_by(
-                    select(self.estimates, "models", group=family), ["model"]
-                )
-            ]
-            known = [value for value in shifts if math.isfinite(value)]
-            moved = sum(value * sign > 0 for value in known)
-            seen.setdefault(f"{moved} of {units(len(known), 'model')}", []).append(family)
-        if not seen:
-            return "no family that models could agree on"
-        return "; ".join(f"{n} moved by {listed(names, 3)}" for n, names in seen.items())
+class _Shown(Answer):
+    """The tables and pictures of an attack."""
 
     def most(self) -> list[Part]:
         """The families that move the panel most."""
@@ -725,17 +457,16 @@ _OTHERWISE: Final = (
         "Fare worse, by their demand, than harmless prose, but do not move clean scores that way",
     ),
 )
-_WORKS: Final = ("as demanded", "raw shift as demanded")
 _LIMITS: Final = ("shift", "low", "high", "beyond harmless", "beyond, low", "beyond, high")
 
 
-def _forest(found: _Attack, families: Sequence[str]) -> Chart:
+def _forest(found: _Shown, families: Sequence[str]) -> Chart:
     rows = [(found.names[family], found.tested(family)) for family in families]
     rows = [
         (f"{name}, raw" if not found.by_family[family]["beyond"].verdict else name, one)
         for family, (name, one) in zip(families, rows, strict=True)
     ]
-    if harmless := found._row("harmless", **_NO_KEYS):
+    if harmless := found._row("harmless", **NO_KEYS):
         rows.append(("harmless prose − clean", harmless["shift"]))
     return _chart(
         "families",
@@ -749,7 +480,7 @@ def _forest(found: _Attack, families: Sequence[str]) -> Chart:
     )
 
 
-def _statuses_chart(found: _Attack) -> Chart:
+def _statuses_chart(found: _Shown) -> Chart:
     return _chart(
         "statuses",
         "Judgments kept from scoring",
@@ -761,13 +492,7 @@ def _statuses_chart(found: _Attack) -> Chart:
     )
 
 
-def _points(one: Estimate) -> str:
-    """A difference of shares in percentage points, with its sign and interval."""
-    hundredfold = replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
-    return estimate(hundredfold, 0, is_signed=True)
-
-
-def _heatmap(found: _Attack) -> Chart | None:
+def _heatmap(found: _Shown) -> Chart | None:
     cells = select(found.estimates, "models")
     rows: dict[str, dict[str, float]] = {}
     for at, row in estimates_by(cells[cells["group"].notna()], ["group", "model"]):

@@ -34,6 +34,7 @@ from .datamarking import MARKED_FOLDER, MARKED_STAGE, add_datamarking
 from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
+from .scores import read_panel_scores
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
 Outcome = TypeVar("Outcome", bound=JobRun)
@@ -201,13 +202,13 @@ class AttackJob(PanelStage[AttackRun]):
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
         asks = {family.id: family.asks for family in self.tested_families}
-        scores = effects.read_panel_scores(folder, ids, panel.criteria)
+        scores = read_panel_scores(folder, ids, panel.criteria)
         found = effects.estimate(
             self.trials, self.dataset.rows, asks, scores, self.attack_config,
             scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
         )  # fmt: skip
         if self.attack_config.try_datamark:
-            marked = effects.read_panel_scores(
+            marked = read_panel_scores(
                 self.path / MARKED_FOLDER, ids, panel.criteria, scores.judges
             )
             add_datamarking(

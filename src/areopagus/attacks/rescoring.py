@@ -25,9 +25,10 @@ from ..records.types import Sample
 from ..reports.document import Column, Document, Entry, Records, Section, View
 from ..reports.panel_responses import MOST_ROWS
 from ..reports.views import Measure, estimates_table
-from .document import MOST_SHOWN, Figures, appendix, known
-from .effects import read_panel_scores
+from .answer import Figures
+from .document import MOST_SHOWN, appendix, known
 from .neutralise import Neutralised
+from .scores import read_panel_scores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig
+from .scores import read_panel_scores
 from .trials import stored_trials
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class AttackRun(_AuditRun):
             ids = [trial.response_id for trial in trials]
             found = effects.pair_outcomes(
                 trials, dataset,
-                effects.read_panel_scores(folder, ids, criteria),
+                read_panel_scores(folder, ids, criteria),
                 AttackConfig(**record["identity"]["plan"]),
                 scale=(int(counts["scale_low"].value), int(counts["scale_high"].value)),
                 quorum=record["panel"]["quorum"],
@@ -136,7 +137,7 @@ class AttackRun(_AuditRun):
             trials,
             dataset,
             {family["id"]: family["asks"] for family in told["families"]},
-            effects.read_panel_scores(folder, [trial.response_id for trial in trials], criteria),
+            read_panel_scores(folder, [trial.response_id for trial in trials], criteria),
             AttackConfig(**told["plan"]),
             scale=(low, high),
             quorum=self.record["panel"]["quorum"],

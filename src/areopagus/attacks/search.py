@@ -41,12 +41,12 @@ from ..progress import OnProgress
 from ..records.estimates import Estimates
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import replaced
-from . import effects
 from .config import AttackConfig
 from .effects import Design, by_same_judges, family_effects
 from .families import STATUS_OF, AttackFamily, texts_of
 from .job import AttackJob
 from .outcomes import differences_over_prompts
+from .scores import Floats, Scores, read_panel_scores
 from .strings import MOST_CHARACTERS
 from .trials import response_rows, trials, values_of
 
@@ -338,7 +338,7 @@ class SearchJob(AttackJob):
         )
         assert folder is not None  # noqa: S101  there is a clean response at least
         ids = [trial.response_id for trial in made]
-        scores = effects.read_panel_scores(folder, ids, self.panel.criteria)
+        scores = read_panel_scores(folder, ids, self.panel.criteria)
         schema = self.panel.judge_prompt.schema
         asks = {family.id: family.asks for family in self.families if family.id in wanted}
         design = Design.of(
@@ -402,7 +402,7 @@ class SearchJob(AttackJob):
         """
         schema, config = self.panel.judge_prompt.schema, self.attack_config
         ids = [trial.response_id for trial in self.trials]
-        scores = effects.read_panel_scores(folder, ids, self.panel.criteria)
+        scores = read_panel_scores(folder, ids, self.panel.criteria)
         asks = {family.id: family.asks for family in self.tested_families}
         design = Design.of(
             self.trials, self.dataset.rows, asks, config, (schema.low, schema.high),
@@ -456,8 +456,8 @@ def _searched_on(prompts: Sequence[str], config: AttackConfig) -> set[str]:
 
 
 def _held_out(
-    design: Design, family: str, asks: Mapping[str, str], scores: effects.Scores
-) -> tuple[effects.Floats, effects.Floats]:
+    design: Design, family: str, asks: Mapping[str, str], scores: Scores
+) -> tuple[Floats, Floats]:
     """What the text a search began with does, and the one it found, one value a prompt.
 
     Both by the same judges on the same responses: a model that one of the texts has refused would

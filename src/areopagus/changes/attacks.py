@@ -20,9 +20,10 @@ import numpy.typing as npt
 from ..aggregation.effects import mean_by_prompt, share_over_prompts
 from ..aggregation.intervals import t_interval
 from ..attacks.config import AttackConfig
-from ..attacks.effects import Scores, effects_by_prompt, read_panel_scores
+from ..attacks.effects import effects_by_prompt
 from ..attacks.families import STATUS_OF
 from ..attacks.run import PANEL_FOLDER, AttackRun
+from ..attacks.scores import Scores, read_panel_scores
 from ..attacks.trials import BaseResponse, Trial, stored_trials
 from ..errors import InputError, InputFault
 from ..formats import listed, units, words
