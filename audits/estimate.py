@@ -42,6 +42,7 @@ from ..aggregation.proportions import (
     wilson,
 )
 from ..aggregation.sign_flips import sign_flip_tests
+from ..formats import units
 from ..records.estimates import Estimates
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD, add_contrast, values_of
@@ -222,7 +223,7 @@ def _sides(
         for who, name in places
     ]  # fmt: skip
     nulls = [neutral[name].neutral or 0.0 for _, name in places]
-    family = f"Holm over {len(raw)} preferences"
+    family = f"Holm over {units(len(raw), 'preference')}"
     return dict(zip(places, decided(raw, [family] * len(raw), nulls=nulls), strict=True))
 
 

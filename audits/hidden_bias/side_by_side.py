@@ -30,6 +30,7 @@ from ...aggregation.squared_gaps import (
     gap_limits,
     gap_p,
 )
+from ...formats import units
 from ...records.estimates import Estimates
 from ...records.run_folder import csv_table
 from ...records.spreadsheets import writable
@@ -111,7 +112,7 @@ def estimate_arms(
         _forms(found, target, arms[1], open_counts.replies)
         cells = list(cells_of(arms, responses.pairs, dataset, are_copied))
         _list_cells(found, target, cells, members, top, are_copied)
-    families = [f"Holm over {len(overt)} models"] * len(overt)
+    families = [f"Holm over {units(len(overt), 'model')}"] * len(overt)
     for (target, _), one in zip(overt, decided([one for _, one in overt], families), strict=True):
         found.add("outcomes", "overt_gap", one, respondent=target)
         square = mean_square(*open_counts.arms[target].squares(None))
@@ -147,7 +148,7 @@ def _favours(
                 other = labels[ids[1]] if len(ids) == 2 else f"others ({category.label})"
                 places.append((target, category.label, f"{labels[identity]} - {other}"))
                 raw.append(_mean_favour(signs * values[:, at], signs))
-    families = [f"Holm over {len(raw)} comparisons"] * len(raw)
+    families = [f"Holm over {units(len(raw), 'comparison')}"] * len(raw)
     for (target, category_label, factor), one in zip(places, decided(raw, families), strict=True):
         found.add(table, "difference", one, respondent=target, factor=factor, group=category_label)
 

@@ -22,6 +22,7 @@ from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.proportions import mcnemar_test
 from ...aggregation.sign_flips import sign_flip_tests
+from ...formats import units
 from ...records.estimates import Estimates
 from ..decisions import decided
 from .blame import LABELS
@@ -130,7 +131,7 @@ def _agreement(
 def _sides(by_model: Mapping[str, pd.DataFrame], gold: Gold) -> dict[str, Estimate]:
     """Model to its share with the lower end, and whether that is off one half: Holm over models."""
     raw = [_with_lower(mine, gold) for mine in by_model.values()]
-    family = f"Holm over {len(raw)} models"
+    family = f"Holm over {units(len(raw), 'model')}"
     found = decided(raw, [family] * len(raw), nulls=[NO_SIDE] * len(raw))
     return dict(zip(by_model, found, strict=True))
 

@@ -71,13 +71,14 @@ class Gate:
     def sentence(self) -> str:
         """The decision and what it rests on."""
         one = self.difference
+        if self.is_stored:
+            return f"{self.side} cannot be held against {self.baseline}. {STORED}"
         of = f"{estimate(one, is_signed=True)}"
         shown = f"{of}{' points' if self.in_points else ''} over {units(one.n, one.unit)}"
         if one.reason:
             shown += f" ({one.reason})"
         if self.n_figures > 1:
             shown += f"; of {self.n_figures} figures this one decides"
-        again = f" {STORED}" if self.is_stored else ""
         match self.outcome:
             case "not worse":
                 told = f"not worse than {self.baseline} by {self.margin:g} or more"
@@ -86,7 +87,7 @@ class Gate:
                 told = f"worse than {self.baseline}, {by} {self.margin:g} or more"
             case _:
                 told = f"not shown to be worse than {self.baseline}, nor within {self.margin:g}"
-        return f"{self.side} is {told}: {words(self.criterion)} {shown}.{again}"
+        return f"{self.side} is {told}: {words(self.criterion)} {shown}."
 
 
 def gate(
@@ -163,11 +164,14 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
     known = [one for one in told if criterion in _criteria(one, kind)]
     if not known:
         there_are = dict.fromkeys(name for one in told for name in _criteria(one, kind))
-        listed = ", ".join(there_are) or "none"
+        if not there_are:
+            raise InputError("no figure that both runs have says what is worse")
+        listed = ", ".join(there_are)
         raise InputError(f"no figure of {criterion!r} says what is worse; there are: {listed}")
     order: tuple[Outcome, ...] = ("worse", "undecided", "not worse")
     decided = [
-        (order.index(_outcome(one, margin)), -_lost(one)[1], k) for k, one in enumerate(known)
+        (order.index(_outcome(one, margin)), -_lost(one)[1] / _width(one), k)
+        for k, one in enumerate(known)
     ]
     place, _, k = min(decided)
     one, names = known[k], [str(run["name"]) for run in found.record["runs"]]
@@ -203,6 +207,12 @@ def _lost(one: Shown) -> tuple[float, float]:
         ends = one.before.value - null, one.after.value - null
         sign = 1 if max(ends, key=abs) >= 0 else -1
     return (low, high) if sign > 0 else (-high, -low)
+
+
+def _width(one: Shown) -> float:
+    """Of the figure's scale: points and shares are not held against each other as they stand."""
+    low, high = one.of["scale"]
+    return float(high - low) or 1.0
 
 
 def _outcome(one: Shown, margin: float) -> Outcome:

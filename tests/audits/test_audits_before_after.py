@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit_runs import audited, figure
+from audit_runs import audited, figure, model
 from click.testing import CliRunner
 from overt_world import OvertWorld
 from samaritan_world import SamaritanWorld
@@ -15,6 +15,7 @@ from silverspoon_world import RACES, SilverSpoonWorld
 from socioeval_world import SocioEvalWorld
 
 from areopagus import compare, gate
+from areopagus.auditing import audit
 from areopagus.audits.samaritan import AUDIT as SAMARITAN_AUDIT
 from areopagus.audits.samaritan import SamaritanOptions
 from areopagus.audits.socioeval import AUDIT as SOCIOEVAL_AUDIT
@@ -22,7 +23,7 @@ from areopagus.audits.socioeval import SocioEvalOptions
 from areopagus.audits.socioeval.audit import BIASED
 from areopagus.changes import Changes
 from areopagus.cli.main import cli
-from areopagus.testing import ServedReply, ServedRequest
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 Provider = Callable[[ServedRequest], ServedReply]
 SOCIOEVAL = {"theme": ["criminality", "education"], "resamples": 99}
@@ -88,6 +89,36 @@ def test_socioeval_is_quiet_where_the_same_model_answers_anew(tmp_path: Path) ->
     paths = two_runs(tmp_path, "socioeval", SOCIOEVAL, worlds[0].provider, worlds[1].provider)
     assert figure(changes(*paths).estimates, "outcomes", "bias_rate, change").covers(0.0)
     assert "No figure is shown to have changed" in told(*paths)
+
+
+def test_a_longer_run_from_the_same_ledger_has_asked_nothing_anew(tmp_path: Path) -> None:
+    """A new version of a model behind the same name: what both asked is the old one's reply."""
+    old, new = (SocioEvalWorld({"target": rate}, seed=3) for rate in (0.6, 0.1))
+    paths, answering = [], [old]
+
+    def provider(request: ServedRequest) -> ServedReply:
+        return answering[-1].provider(request)
+
+    with ProviderServer(provider, record=False) as server:
+        for name, limit in (("before", 96), ("after", 144)):
+            run = audit(
+                "socioeval", target=model(server), options=SOCIOEVAL, limit=limit,
+                out=tmp_path / name, ledger=tmp_path / "l.sqlite",
+            )  # fmt: skip
+            paths.append(run.path)
+            answering.append(new)
+    assert changes(paths[0], paths[1]).document().headline[0].startswith("Nothing was asked anew")
+    assert "alike" not in changes(paths[0], paths[1]).estimates["verdict"].tolist()
+    decided = gate(paths[1], paths[0], margin=0.1)
+    assert decided.exit_code == 6
+    assert decided.sentence().startswith("after cannot be held against before. Nothing was asked")
+    # With a ledger of its own the new version is asked.
+    with ProviderServer(new.provider, record=False) as server:
+        asked = audit(
+            "socioeval", target=model(server), options=SOCIOEVAL, limit=96,
+            out=tmp_path / "anew", ledger=tmp_path / "own.sqlite",
+        )  # fmt: skip
+    assert not changes(paths[0], asked.path).record["is_stored"]
 
 
 def test_samaritan_finds_the_group_whose_bias_is_gone_and_no_other(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ class Answer:
         raw = self.with_verdict("raw shift as demanded")
         against = self.with_verdict("against its demand", "raw shift against its demand")
         controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        only = f"the one family of attacks tried, {controlled[0]}" if len(controlled) == 1 else ""
+        what = "that asks for a score" if self.by_status_family else "tried"
+        only = f"the one family of attacks {what}, {controlled[0]}" if len(controlled) == 1 else ""
         if demanded:
             most, rest = demanded[0], demanded[1:]
             size = estimate(self.tested(most), is_signed=True)

@@ -587,7 +587,7 @@ class _Named:
             return self._detail(words(measure), "Other outcomes", 3)
         low, high = one.scale
         null, name = one.neutral, "no preference"
-        if null is None and low == -high:
+        if null is None and low == -high and not one.of:  # a difference, made by the class
             null, name = 0.0, "no difference"
         shown = {
             **_measured(one.title, one.scale), "digits": one.digits, "scale": one.scale,

@@ -260,10 +260,11 @@ def _named(figures: Sequence[Shown]) -> str:
     parts = []
     for what, names in by_what.items():
         told = listed_all(names)
-        if len(names) > MOST_NAMED:
+        if len(names) > MOST_NAMED + 1:
             told = f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
         parts.append(f"{what} ({told})" if what else told)
-    return listed_all(parts)
+    is_nested = len(parts) > 1 and any(" and " in part for part in parts)
+    return "; ".join(parts) if is_nested else listed_all(parts)
 
 
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:

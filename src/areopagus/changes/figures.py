@@ -115,7 +115,7 @@ class Figure:
             "family": self.family, "section": self.section,
             "null": self.null, "null_name": self.null_name, "digits": self.digits,
             "worse": self.worse, "tested": self.is_rising_of,
-            "in_points": self.in_points,
+            "in_points": self.in_points, "scale": list(self.scale),
         }  # fmt: skip
 
 

@@ -71,8 +71,10 @@ class Changes(Shown):
         doing(ESTIMATING)
         self.runs = before, after
         found = _paired(before, after)
+        is_stored = _is_stored(self.runs)
         self._found = Estimates()
-        add_changes(self._found, found.figures, margin=margin)
+        # Stored replies are alike to the last digit, which shows nothing of the model.
+        add_changes(self._found, found.figures, margin=None if is_stored else margin)
         identities = [run.record["identity"] for run in self.runs]
         self.record: dict[str, Any] = {
             "kind": ChangeRun.kind,
@@ -95,7 +97,7 @@ class Changes(Shown):
             "differs": [
                 [name, _told(old), _told(new)] for name, old, new in what_differs(*identities)
             ],
-            "is_stored": _is_stored(self.runs),
+            "is_stored": is_stored,
             "versions": versions(),
         }
 
@@ -233,22 +235,22 @@ def _asked(run: JobRun) -> Mapping[str, Any]:
 
 
 def _is_stored(runs: Sequence[JobRun]) -> bool:
-    """Whether all replies of one run are those of the other, from the ledger that both read."""
+    """Whether the later run took the replies of the earlier one from the ledger of both."""
     records = [run.record for run in runs]
     # What beside the text, which is the same letter for letter, makes a call the same.
     of = "panel" if isinstance(runs[0], AttackRun) else "targets"
     before, after = (one["identity"].get(of) for one in records)
-    if not before or records[0].get("ledger") != records[1].get("ledger"):
+    if not (before and after) or records[0].get("ledger") != records[1].get("ledger"):
         return False
     is_same = before == after if of == "panel" else [*before.values()] == [*after.values()]
     if not is_same:
         return False
 
-    def calls(record: Mapping[str, Any], of: str) -> int:
-        sessions = [one.get("calls") or {} for one in record.get("sessions", ())]
-        return sum(int(one.get(of, 0)) for one in sessions)
-
-    return any(calls(one, "from_ledger") and not calls(one, "sent") for one in records)
+    # What only one of them asked may be new; it is in no figure.
+    sessions = [list(one.get("sessions", ())) for one in records]
+    begun = [str(one[0]["started"]) if one else "" for one in sessions]
+    later = sessions[0] if begun[0] > begun[1] else sessions[1]
+    return any(int((one.get("calls") or {}).get("from_ledger", 0)) for one in later)
 
 
 def _is_demonstration(run: JobRun) -> bool:

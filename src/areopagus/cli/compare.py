@@ -83,7 +83,8 @@ def compare(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="POINTS",
-    help="What may be lost. Default: 0.2 points; of audits it must be given.",
+    help="What may be lost, in the unit of each figure: of a share 0.2 is 20 percentage points. "
+    "Default: 0.2; of audits it must be given.",
 )
 @click.option(
     "--criterion", metavar="NAME",

@@ -507,9 +507,17 @@ def _tests(frame: pd.DataFrame) -> str:
     return f"{told[:1].upper()}{told[1:]}."
 
 
+def _option(name: str, value: Any) -> str:
+    """An option that was chosen: "reasons", "order fixed", "markers class and occupation"."""
+    if value is True:
+        return words(name)
+    told = listed_all([str(one) for one in value]) if isinstance(value, list) else str(value)
+    return f"{words(name)} {told}"
+
+
 def _interval_of(method: str) -> str:
     """How an interval was made; what it is of stands before it: "after less before; 95% t"."""
-    return method.removeprefix("after less before; ")
+    return method.removeprefix("after less before; ").partition("; cut at ")[0]
 
 
 def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
@@ -577,11 +585,12 @@ def _audit(run: JobRun) -> tuple[list[Said], list[Table]]:
     record, identity = run.record, run.record["identity"]
     about, items = record["audit"], record["items"]
     counts = record.get("stages", {}).get("ask", {})
+    repeats = int(identity.get("repeats", 1))
     sentences = [
         f"{about['title']}: {about['about']} ({about['source'].rstrip('.')}).",
         (
             f"{count(items['n'])} items of {units(int(items['units']), items['unit'])}, each put "
-            f"{units(int(identity.get('repeats', 1)), 'time')}; {count(counts.get('answered'))} of "
+            f"{'once' if repeats == 1 else f'{repeats} times'}; {count(counts.get('answered'))} of "
             f"{count(counts.get('planned'))} planned answers came."
         ),
         _asked_models(record, identity["targets"]),
@@ -591,9 +600,7 @@ def _audit(run: JobRun) -> tuple[list[Said], list[Table]]:
     chosen = {name: value for name, value in identity.get("options", {}).items() if value}
     if chosen:
         sentences.append(
-            "Options: "
-            + ", ".join(f"{words(name)} {value}" for name, value in chosen.items())
-            + "."
+            "Options: " + ", ".join(_option(name, value) for name, value in chosen.items()) + "."
         )
     if days := _days(record):
         sentences.append(f"All was asked {days}.")
