@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stress_world import StressTrial, StressWorld, read_csv, write_csv
@@ -14,6 +15,7 @@ import areopagus
 from areopagus import InputError, StressRun, gate
 from areopagus.any_report import run_of
 from areopagus.changes import Changes
+from areopagus.changes.run import _is_stored
 from areopagus.records.estimates import estimate_at
 from areopagus.testing import ProviderServer
 
@@ -127,3 +129,14 @@ def test_a_gate_stops_at_a_model_that_gives_way_more_and_lets_a_better_one_pass(
     assert (undecided.outcome, undecided.exit_code) == ("undecided", 6)
     with pytest.raises(InputError, match="says what is worse"):
         gate(weak, better, criterion="beauty")
+
+
+def test_a_run_of_supplied_responses_has_asked_nobody_and_is_no_stored_one() -> None:
+    session = {"started": "2026-01-01T00:00:00", "calls": {"from_ledger": 3}}
+    asked, supplied = (
+        SimpleNamespace(record={"identity": given, "ledger": "l.sqlite", "sessions": [session]})
+        for given in ({"targets": {"a": {"model": "openai/a"}}}, {"targets": None})
+    )
+    assert _is_stored([asked, asked])  # type: ignore[list-item]
+    for runs in ([asked, supplied], [supplied, asked]):
+        assert not _is_stored(runs)  # type: ignore[arg-type]
