@@ -329,7 +329,9 @@ class _Number:
         """Divides the mass of a sampled beginning by what could have followed it."""
         step = self._steps[index]
         if self._is_enforced:
-            possible = sum(chance for token, chance in step.alternatives if self._goes_on(token))
+            possible = sum(
+                chance for token, chance in step.alternatives if self._may_follow(digits, token)
+            )
             mass = mass / possible if possible else 0.0
         self._leave(step, mass)
         for token, chance in step.alternatives:
@@ -340,8 +342,14 @@ class _Number:
             elif self._ends_number(token):
                 self._settle(digits, mass * chance)
 
-    def _goes_on(self, token: bytes) -> bool:
-        return bool(_DIGITS.match(token)) or self._ends_number(token)
+    def _may_follow(self, digits: bytes, token: bytes) -> bool:
+        """Whether a number begun as `digits` can go on with `token` and be on the scale."""
+        more = _DIGITS.match(token)
+        number = digits + more[0] if more else digits
+        tail = token[more.end() :] if more else token
+        if more and not tail:
+            return self._is_value(number) or bool(self._lengths_of_longer_values(number))
+        return self._ends_number(tail) and self._is_value(number)
 
     def _leave(self, step: _Step, mass: float) -> None:
         chances = [chance for _, chance in step.alternatives]
@@ -349,17 +357,22 @@ class _Number:
         self._least = max(self._least, mass * min(chances))
 
     def _ends_number(self, tail: bytes) -> bool:
-        if self._schema.is_single_integer and (not tail or tail[:1] in b"<`"):
-            return True  # a bare integer is followed by an end token, "" or "<|…|>", or a fence
-        return tail[:1] in (b",", b"}", b" ", b"\t", b"\r", b"\n")
+        if not tail:
+            return self._schema.is_single_integer  # an end token
+        after = tail.lstrip(_SPACE)[:1]
+        # A bare integer may be followed by "<|…|>" or a fence, one in an object by what JSON has.
+        return after in b",}" or (self._schema.is_single_integer and after in b"<`")
 
     def _settle(self, digits: bytes, mass: float) -> None:
+        if self._is_value(digits):
+            value = int(digits)
+            self.mass[value] = self.mass.get(value, 0.0) + mass
+
+    def _is_value(self, digits: bytes) -> bool:
         has_leading_zero = len(digits) > 1 and digits.startswith(b"0")
         if has_leading_zero or len(digits) > len(str(self._schema.high)):
-            return
-        value = int(digits)
-        if self._schema.low <= value <= self._schema.high:
-            self.mass[value] = self.mass.get(value, 0.0) + mass
+            return False
+        return self._schema.low <= int(digits) <= self._schema.high
 
     def _lengths_of_longer_values(self, digits: bytes) -> frozenset[int]:
         """Lengths of the scale's values that begin with `digits` and go on."""

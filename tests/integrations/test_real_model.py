@@ -11,22 +11,27 @@ that AREOPAGUS_LLAMA_PYTHON names; elsewhere it skips.
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
 import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from areopagus import Panel, calibrate, stress
 from areopagus.judges.models.backend import BackendSpec
+from areopagus.records.ledger import Ledger
+from areopagus.records.types import Reply
 from areopagus.run import Run
 from areopagus.testing import reserved_port
 
@@ -221,10 +226,49 @@ def test_expected_scores_rest_on_its_own_log_probabilities(examples: Path, tmp_p
     assert (means % 1 != 0).all(), "a mean over its probabilities is no integer"
     n_scored = len(means)
     print(f"\nexpected scores: {n_scored} of {len(one_digit)} scored, the others abstained")
-    # Its tokens are single digits: a 1 may become a 10, and no number is made of that.
-    assert set(two_digits["status"]) <= {"abstained", "unreadable"}
-    assert set(two_digits["reason"].dropna()) <= {"two_token_values", "mass"}
-    assert two_digits["reasons"].isna().all()
+    # Its tokens are single digits. A 1 may become a 10, which the next token tells where the 1 was
+    # written; where it was not, no number is made of it.
+    with Ledger.open(tmp_path / "l.sqlite", read_only=True) as ledger:
+        replies = ledger.lookup(list(two_digits["ledger_key"]))
+    for _, judgment in two_digits.iterrows():
+        wanted = mean_to_ten(replies[judgment["ledger_key"]])
+        if judgment["status"] == "scored":
+            assert judgment["reasons"] == pytest.approx(wanted)
+        else:
+            assert judgment["status"] == "abstained" or judgment["reason"] in {
+                "two_token_values",
+                "mass",
+            }
+            assert np.isnan(judgment["reasons"])
+            assert judgment["status"] == "abstained" or wanted is None
+    print(f"on a scale to 10: {two_digits['status'].value_counts().to_dict()}")
+
+
+def mean_to_ten(reply: Reply) -> float | None:
+    """The mean over 1 to 10 of what it could write, of a model whose tokens are single digits and
+    whose grammar lets nothing else pass; None where 1 is likely and another number was written."""
+    steps = []
+    for step in reply.logprobs or ():
+        listed: Counter[str] = Counter()
+        for other in step["top_logprobs"]:
+            listed[other["token"].strip()] += math.exp(other["logprob"])
+        steps.append(listed)
+    written = [step["token"].strip() for step in reply.logprobs or ()]
+    place = next(place for place, token in enumerate(written) if token.isdigit())
+    weights = {
+        int(token): chance for token, chance in steps[place].items() if token in set("123456789")
+    }
+    if written[place] != "1":
+        return None if weights.get(1, 0.0) > 0.01 * sum(weights.values()) else mean(weights)
+    zero = steps[place + 1].get("0", 0.0)
+    end = sum(chance for token, chance in steps[place + 1].items() if token[:1] in ("", ",", "}"))
+    return mean(
+        weights | {1: weights[1] * end / (end + zero), 10: weights[1] * zero / (end + zero)}
+    )
+
+
+def mean(weights: dict[int, float]) -> float:
+    return sum(value * weight for value, weight in weights.items()) / sum(weights.values())
 
 
 def test_a_model_under_pressure_is_asked_and_judged(

@@ -425,6 +425,12 @@ def test_where_nothing_but_the_scale_can_be_written_a_one_goes_on_as_it_can() ->
     first = ("1", {"1": 0.5, "9": 0.5})
     answer = overall(first, ("0", {"0": 0.4, "}": 0.1, ".": 0.5}))
     assert value_of(weighted_scores(answer, BARE, is_enforced=True)) == pytest.approx(8.6)
+    # No 15 either: a digit that leads off the scale is masked as the point is.
+    answer = overall(first, ("0", {"0": 0.4, "}": 0.1, "5": 0.3, "5}": 0.2}))
+    assert value_of(weighted_scores(answer, BARE, is_enforced=True)) == pytest.approx(8.6)
+    # Nor text behind the number.
+    answer = overall(first, ("0", {"0": 0.4, "\n": 0.04, " }": 0.06, " (": 0.3, " times": 0.2}))
+    assert value_of(weighted_scores(answer, BARE, is_enforced=True)) == pytest.approx(8.6)
     # Half of the 0.002 of the scale is on a 1 that was not sampled.
     unsettled = overall(("9", {"9": 0.001, "1": 0.001, "x": 0.998}))
     assert weighted_scores(unsettled, BARE, is_enforced=True).problem == "two_token_values"
