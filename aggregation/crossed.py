@@ -166,7 +166,9 @@ def _spread(values: npt.ArrayLike, ways: Sequence[Way], unit: str) -> _Spread:
         links.append(linked)
     fewest = min(counted)
     if fewest < MIN_UNITS:
-        reason = f"an interval needs {MIN_UNITS} of each kind of cluster, there are {fewest}"
+        of = f"{unit}s" if counted[0] < MIN_UNITS else f"of what {unit}s share"
+        there = counted[0] if counted[0] < MIN_UNITS else fewest
+        reason = f"an interval needs {MIN_UNITS} {of}, there are {there}"
         return _Spread(value, nan, nan, y.size, counted[0], reason)
     whole = links[0]
     for other in links[1:]:

@@ -16,7 +16,7 @@ import pandas as pd
 from ..aggregation.paired_change import Term
 from .contrasts import cells_of, less_reference, over_wordings, prepare, values_of
 from .definition import Change, Contrast, Definition, Outcome
-from .estimate import CROSS, tells_apart
+from .estimate import CROSS, lean_gaps, tells_apart
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[str, str, frozenset[tuple[str, str]]]
@@ -49,6 +49,8 @@ def by_unit(
             found[place_of("parts", name, **keys)] = _mean(outcome, mine, code, len(units))
     for name, change in definition.changes.items():
         found[place_of("outcomes", name)] = _changed(change, answers, at)
+        if change.lean:
+            found[place_of("outcomes", f"{name}_lean")] = _leaning(change, answers, at)
     for name, shares in definition.shares.items():
         column = answers[shares.of]
         for level in shares.levels:
@@ -112,6 +114,15 @@ def _changed(change: Change, answers: pd.DataFrame, at: Mapping[str, int]) -> tu
     whole = whole[(whole["size"] == 2) & (whole["count"] == 2)]
     is_other = np.asarray((whole["nunique"] == 2).to_numpy(), dtype=np.float64)
     return _ratio(is_other, _codes(whole["unit"], at), len(at))
+
+
+def _leaning(change: Change, answers: pd.DataFrame, at: Mapping[str, int]) -> tuple[Term, ...]:
+    """The gaps of which `estimate.lean` is the mean."""
+    first = answers[answers["repeat"] == 0]
+    gaps = lean_gaps(change, first) if tells_apart(change, first) else None
+    if gaps is None:
+        gaps = pd.Series([], index=pd.Index([], dtype=object), dtype=np.float64)
+    return _ratio(gaps.to_numpy(dtype=np.float64), _codes(gaps.index.to_series(), at), len(at))
 
 
 def _contrast(

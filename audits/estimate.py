@@ -267,6 +267,25 @@ def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estim
     answers = rows[rows["repeat"] == 0]
     if not tells_apart(change, answers):
         return undefined(_alike(change), unit=unit, method="difference of shares")
+    found = lean_gaps(change, answers)
+    if found is None:
+        reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
+        return undefined(reason, unit=unit, method="difference of shares")
+    told = unit_difference(found.to_numpy(dtype=np.float64), list(found.index), unit, resamples)
+    # In this order a limit that is nan stays so.
+    return replace(told, low=max(told.low, -1.0), high=min(told.high, 1.0))
+
+
+def lean_gaps(change: Change, answers: pd.DataFrame) -> pd.Series | None:
+    """Question by question, 1 where only the asking at `first` leans, -1 where only the other does.
+
+    Args:
+        change: with `lean`.
+        answers: of one asking, `_unit` among the columns.
+
+    Returns:
+        By unit; nan for a question without an answer in both. None where all were asked one way.
+    """
     known = answers[answers[change.of].notna()]
     wide = known.assign(_is=known[change.of].astype("string").isin(change.lean).astype(float))
     wide = wide.pivot_table(
@@ -274,11 +293,9 @@ def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estim
     )
     others = [column for column in wide if column != change.first]
     if change.first not in wide or len(others) != 1:
-        reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
-        return undefined(reason, unit=unit, method="difference of shares")
-    gaps = (wide[change.first] - wide[others[0]]).to_numpy(dtype=np.float64)
-    found = unit_difference(gaps, wide.index.get_level_values("_unit").tolist(), unit, resamples)
-    return replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
+        return None
+    gaps: pd.Series = (wide[change.first] - wide[others[0]]).droplevel([*change.within])
+    return gaps
 
 
 def tells_apart(change: Change, answers: pd.DataFrame) -> bool:

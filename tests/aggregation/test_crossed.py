@@ -79,8 +79,10 @@ def test_coverage_where_templates_and_markers_differ() -> None:
 
 def test_where_nothing_can_be_said_the_reason_is() -> None:
     few = crossed_mean([1.0, 2, 3, 4, 5], [[[1, 2, 3, 4, 5]]])
-    assert "needs 6" in str(few.reason)
+    assert few.reason == "an interval needs 6 prompts, there are 5"
     assert math.isnan(few.low)
+    shared = crossed_mean(np.arange(8.0), [[list(range(8))], [["x", "y"] * 4]], unit="template")
+    assert shared.reason == "an interval needs 6 of what templates share, there are 2"
     assert crossed_mean([np.nan], [[[1]]]).reason == "nothing measured"
     same = crossed_mean(np.ones(8), [[list(range(8))]], unit="template")
     assert same.reason == "the values do not vary over templates"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,9 @@ def run_of(tmp_path: Path, out: str, shuts: Any, *, cases: int = 12, refuses: An
 def changed(before: Path, after: Path, **more: Any) -> Changes:
     found = compare(before, after, **more)
     assert isinstance(found, Changes)
+    # No two figures under one heading have one name.
+    named = Counter((one["section"], one["label"]) for one in found.record["figures"])
+    assert [name for name, n in named.items() if n > 1] == []
     return found
 
 
@@ -344,6 +348,34 @@ def test_an_answer_that_settles_on_nobody_counts_in_no_share_of_those_that_settl
     assert figure(found, "outcomes", "supports, change").value == 0.0
     assert figure(found, "agreement", "acc, change", criterion="lower end").value == 0.0
     assert figure(found, "outcomes", "neither, change").value == pytest.approx(14 / 60)
+
+
+def test_which_way_the_order_turns_answers_is_tested_too(tmp_path: Path) -> None:
+    """After, in every other case whoever is named first is held to be wrong."""
+    asked = find_audit("silverspoon-judgement")
+    options = {"order": "both"}
+    items = list(asked.items(asked.options_model.model_validate(options)))
+    cases = list(dict.fromkeys(item.unit for item in items))
+
+    def text(item: Any, *, leans: bool) -> str:
+        at = cases.index(item.unit)
+        is_first = item.fields["order"] == "other_first"
+        return "Other" if (is_first if leans and at % 2 else at % 4 < 2) else "P1"
+
+    before, after = (
+        supplied("silverspoon-judgement", tmp_path / str(leans), items, options=options,
+                 text=lambda _, item, leans=leans: text(item, leans=leans))
+        for leans in (False, True)
+    )  # fmt: skip
+    found = changed(before, after)
+    assert figure(found, "outcomes", "order_changes_lean, before").value == 0.0
+    rise = figure(found, "outcomes", "order_changes_lean, change")
+    of_all = [cases.index(item.unit) % 2 for item in items]
+    assert rise.value == pytest.approx(sum(of_all) / len(of_all))
+    assert (rise.verdict, rise.n) == ("changed", len(cases))
+    whole = estimate_at(AuditRun(after).estimates, "outcomes", "order_changes_lean")
+    assert whole is not None
+    assert figure(found, "outcomes", "order_changes_lean, after").value == whole.value
 
 
 def test_of_repeats_those_count_that_have_a_value_in_both(tmp_path: Path) -> None:

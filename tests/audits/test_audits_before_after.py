@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,14 @@ def two_runs(
 def changes(before: Path, after: Path) -> Changes:
     found = compare(before, after)
     assert isinstance(found, Changes)
+    assert_told_apart(found)
     return found
+
+
+def assert_told_apart(found: Changes) -> None:
+    """No two figures under one heading have one name."""
+    named = Counter((one["section"], one["label"]) for one in found.record["figures"])
+    assert [name for name, n in named.items() if n > 1] == []
 
 
 def told(before: Path, after: Path) -> str:

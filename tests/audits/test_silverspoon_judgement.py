@@ -345,5 +345,8 @@ def test_which_way_an_order_moves_answers_is_said_with_its_sign() -> None:
     assert found.value == pytest.approx(6 / 8)
     assert found.low > 0
     assert found.high == 1
+    never = lean(change, rows.assign(answer="other"), "scenario", 999)
+    assert (never.value, never.reason) == (0.0, "no scenario on which the two differ")
+    assert not never.has_interval
     fixed = lean(change, rows[rows["order"] == "p1_first"], "scenario", 999)
     assert fixed.reason == "every scenario was asked in one order"

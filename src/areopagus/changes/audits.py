@@ -29,7 +29,7 @@ from ..auditing.run import AuditRun, estimated_by_definition
 from ..audits.answers_table import ANSWERS_FILE, HeldAnswers
 from ..audits.by_unit import Place, by_unit, place_of
 from ..audits.contrasts import values_of
-from ..audits.definition import Contrast, Definition, Outcome
+from ..audits.definition import Contrast, Definition, Outcome, TableView
 from ..audits.estimate import CROSS, columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
@@ -64,6 +64,7 @@ _OWN_CODE: Final = "made by the audit's own code, which is not run to read resul
 _SQUARE: Final = "_square"
 """Ends the name of a mean over units of which another figure is the root: a change of that one is
 tested on it, since a root cannot fall below 0."""
+_LEAN: Final = "_lean"
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
     "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
@@ -537,7 +538,6 @@ class _Named:
             for table in self.definition.table_views for one in table.measures
             if one.field in ("estimate", "value")
         }  # fmt: skip
-        self.tables = {one.table: one for one in reversed(self.definition.table_views)}
 
     def shown(self, place: Place) -> dict[str, Any] | None:
         """The fields of a `Figure` on how it is read; None for what is no figure to compare."""
@@ -572,16 +572,29 @@ class _Named:
             shares = found.shares[keys["factor"]]
             level = shares.levels[keys["group"]]
             return self._detail(level, shares.title, 3, (0.0, 1.0))
-        view = self.tables.get(table)
+        view = self._table_of(table, measure, keys)
         told = [key for key in (view.keys if view else KEYS) if key in keys]
         values = [self.every.get(keys[key], keys[key]) for key in told]
         label = ", ".join([self.titles.get((table, measure), words(measure)), *values])
         return self._detail(label, words(table) if view is None else view.section, 3)
 
+    def _table_of(self, table: str, measure: str, keys: Mapping[str, str]) -> TableView | None:
+        """The table of the report in which the figure stands, whose keys tell it from others."""
+        holds = [
+            one for one in self.definition.table_views
+            if one.table == table and one.keys
+            and all(keys.get(key) == value for key, value in one.where.items())
+        ]  # fmt: skip
+        shows = [one for one in holds if any(column.name == measure for column in one.measures)]
+        return next(iter(shows or holds), None)
+
     def _outcome(self, measure: str) -> dict[str, Any]:
         change = self.definition.changes.get(measure)
         if change is not None:
             return {**_measured(change.title), "bounds": (0.0, 1.0), "digits": 3}
+        change = self.definition.changes.get(measure.removesuffix(_LEAN))
+        if change is not None and change.lean:
+            return self._detail(change.lean_title, change.title, 3, (-1.0, 1.0))
         one = self.definition.outcomes.get(measure)
         if one is None:  # not among those that these options show
             return self._detail(words(measure), "Other outcomes", 3)

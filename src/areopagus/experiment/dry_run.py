@@ -205,7 +205,7 @@ class CallCounter:
 
 SCORING_ASSUMPTION = (
     "likely: usual replies, nothing cached; at most: every call at its full max_tokens, with a "
-    "repair. Prices are those of the installed litellm."
+    "repair. Prices are yours where you gave them, else those of the installed libraries."
 )
 
 
