@@ -120,6 +120,24 @@ def test_a_framing_that_moves_one_criterion_is_not_called_held() -> None:
     assert "holds its ground under begged; under pressed only conceptual clarity (+1.0" in answer
 
 
+def test_where_the_prompts_are_too_few_for_any_verdict_that_is_the_answer() -> None:
+    # Two means tested by flips of 5 signs: Holm's least p is 2 × 2/2^5.
+    frame, shown = study(lost=2.0, texts=5)
+    (answer,) = shown.headline
+    needed = of(frame, "prompts_needed", criterion="composite")["value"].max()
+    assert answer.startswith(
+        "m: no change could be shown: with 5 prompts no p by Holm can be below 0.1250. The largest "
+        "is that under pressed, +1.0"
+    )
+    assert answer.endswith(f"; {needed:.0f} prompts would decide every framing.")
+    _, shown = study(lost=2.0, texts=3)
+    assert "with 3 prompts no p by Holm can be below 0.5000" in shown.headline[0]
+    assert "(3 prompts: an interval needs at least 6)" in shown.headline[0]
+    # With 7 prompts a p of .03 can be reached, and is.
+    _, shown = study(lost=2.0, texts=7)
+    assert "degrades under pressed" in shown.headline[0]
+
+
 def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> None:
     _, shown = study(lost=2.0, targets=tuple("abcde"))
     assert len(shown.headline) == 4

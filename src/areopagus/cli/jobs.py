@@ -123,11 +123,8 @@ def announce(job: Job[Any], name_with: str) -> None:
     """What a person should know before anything is spent."""
     command = click.get_current_context().command
     show_notices([in_options(one, command) for one in job.notices], width=WIDTH)
-    if not job.is_demonstration:
-        return
     models = sorted({b.spec.model for b in job.backends if b.spec.is_offline})
-    if not models:
-        click.echo("Embedded stand-ins took part in what is read, no language model.", err=True)
+    if not (job.is_demonstration and models):  # of those in what is read the result says it
         return
     are = "is embedded and no" if len(models) == 1 else "are embedded, none a"
     click.echo(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..aggregation.estimate import Estimate
-from ..formats import count, estimate, listed, listed_all, number, units, words
+from ..formats import count, estimate, listed, listed_all, number, p_value, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from ..reports.panel_answer import judges_told
 from .estimates import COMPOSITE
@@ -134,6 +134,8 @@ class Answer:
         ]
         if not known:
             return f"{target}: there is no figure under any {self.noun}."
+        if len(doubtful) == len(deltas) and (too_few := self._too_few_prompts(target, known)):
+            return f"{target}: {too_few}"
         if len(doubtful) == len(deltas) > 1:
             return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
         if doubtful:
@@ -142,6 +144,35 @@ class Answer:
             rest.append(f"under {self.spoken(unknown)} there is no figure")
         told = "; ".join([*([", and ".join(parts)] if parts else []), *rest])
         return f"{target} {told}." if parts else f"{target}: {told}."
+
+    def _too_few_prompts(self, target: str, deltas: Mapping[str, Estimate]) -> str:
+        """That none of these changes could be shown, whatever they are; empty where one could."""
+        of = ({"respondent": target}, {"respondent": None})  # tested alone, or with other targets
+        least = next(
+            found.value
+            for keys in of
+            if (
+                found := estimate_at(
+                    self.frame, "family", "smallest_p_adjusted", detail="means", **keys
+                )
+            )
+        )
+        if not least > self.plan["alpha"]:
+            return ""
+        most, delta = max(deltas.items(), key=lambda item: abs(item[1].value))
+        floor = f"no p by Holm can be below {p_value(least)}" if least < 1 else "nothing is tested"
+        told = (
+            f"no change could be shown: with {units(delta.n, 'prompt')} {floor}. The largest is "
+            f"that under {self.spoken([most])}, {_size(delta)} points "
+            f"{'worse' if delta.value > 0 else 'better'}"
+        )
+        if not delta.has_interval:
+            told += f" ({said(delta.reason)})"
+        needed = [self.cells[target, name, COMPOSITE].get("prompts_needed") for name in deltas]
+        known = [one.value for one in needed if one is not None and one.is_defined]
+        if len(known) < len(deltas):
+            return f"{told}."
+        return f"{told}; {count(int(max(known)))} prompts would decide every {self.noun}."
 
     def _is_small(self, target: str, framing: str) -> bool:
         """Whether the change is shown to be inside the margin."""
