@@ -80,7 +80,8 @@ class Component:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = self.s / n
             spread = (self.q + 2 * extra * self.end**2) / n - mean**2
-            variance = np.maximum(spread, 0) / (n if extra else np.where(n > 1, n - 1, np.nan))
+            # One answer: no variance, and so no part of the contrast, with limits or without.
+            variance = np.maximum(spread, 0) / np.where(self.n > 1, n if extra else n - 1, np.nan)
         return self._over_prompts(mean), self._over_prompts(variance, 2)
 
     def chance(self) -> tuple[Floats, Floats]:
@@ -103,7 +104,7 @@ class Component:
             noise = np.maximum(total - 1, 0).sum(axis=(1, 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = np.maximum(squares - taken**2 / total, 0) / (total - 1)
-            return self._over_prompts(spread / n, 2), noise
+            return self._over_prompts(np.where(n > 1, spread / n, np.nan), 2), noise
 
     def _over_prompts(self, values: Floats, power: int = 1) -> Floats:
         """The mean over prompts; nan where one that was to be asked has none."""

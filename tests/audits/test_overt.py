@@ -229,6 +229,35 @@ def test_a_share_of_continuations_is_the_difference_of_two_shares() -> None:
     assert gap == pytest.approx(100 * math.sqrt(0.4**2 - 0.02 - 0.03))
 
 
+def test_a_difference_its_limits_and_its_test_are_of_the_same_answers() -> None:
+    # In one form a prompt has a single answer, which has no variance: the form is left out of the
+    # difference, and so of its limits and its test. It says the contrary of the other form.
+    other = ["one"] * 3 + ["two"]
+    kept = rows("continuation", {
+        ("female", ONE): other, ("female", TWO): other,
+        ("male", ONE): ["two"] * 3 + ["one"], ("male", TWO): ["two"] * 3 + ["one"],
+    })  # fmt: skip
+    left_out = rows("who", {("one", ONE): ["two"], ("one", TWO): ["two"] * 9,
+                            ("two", ONE): ["one"] * 9, ("two", TWO): ["one"] * 9})  # fmt: skip
+    arms = [
+        gather_open(frames, ("m",), ("p0",), GENDER).arms["m"]
+        for frames in ([kept], [kept, left_out])
+    ]
+    for how in ({}, {"by_chance": True}):
+        (_, alone, its), (_, both, variance) = (one.contrasts("gender", **how) for one in arms)
+        assert both == pytest.approx(alone)
+        assert variance == pytest.approx(its)
+        assert arms[1].gaps("gender", 1, **how).raw == arms[0].gaps("gender", 1, **how).raw
+    centre = arms[1].contrasts("gender", is_adjusted=True)[1][0]
+    assert centre[0] == -centre[1] > 0, "who has more by the difference has more by its limits"
+    found = estimated(kept, left_out)(
+        "concepts", "overt_direction", respondent="m", factor="Gender", item="p0",
+        detail="bad / good",
+    )  # fmt: skip
+    assert found.value == pytest.approx(50)
+    assert found.low < found.value < found.high
+
+
 def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() -> None:
     lean = {("one", ONE): ["one"] * 4, ("one", TWO): ["two"] * 4,
             ("two", ONE): ["one"] * 4, ("two", TWO): ["two"] * 4}  # fmt: skip
