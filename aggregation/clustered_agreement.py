@@ -12,7 +12,7 @@ from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, variance_degrees
-from .jackknife import jackknife_error
+from .jackknife import Bounds, cut_to_range, jackknife_error
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -64,8 +64,9 @@ def clustered_agreement(
 
     def figure(name: str, statistic: Statistic, *, needs_both: bool = False) -> Estimate:
         return jackknife_of_tables(
-            tables, statistic, name, unit, is_whole=is_varied or not needs_both
-        )
+            tables, statistic, name, unit, is_whole=is_varied or not needs_both,
+            bounds=(-1.0 if needs_both else 0.0, 1.0),
+        )  # fmt: skip
 
     found = {
         "acc": figure("ACC", accuracy_of),
@@ -113,7 +114,9 @@ def balanced_accuracy(
         units, unit: as in `clustered_agreement`.
     """
     tables = unit_tables(np.asarray(first), np.asarray(second), units)
-    return jackknife_of_tables(tables, balanced_of, "balanced share", unit, null=0.5)
+    return jackknife_of_tables(
+        tables, balanced_of, "balanced share", unit, bounds=(0.0, 1.0), null=0.5
+    )
 
 
 def jackknife_of_tables(
@@ -122,6 +125,7 @@ def jackknife_of_tables(
     name: str,
     unit: str,
     *,
+    bounds: Bounds,
     is_whole: bool = True,
     null: float | None = None,
     level: float = 0.95,
@@ -137,6 +141,7 @@ def jackknife_of_tables(
         statistic: counts to the figure.
         name: what it is.
         unit: what a unit is.
+        bounds: of the figure; limits beyond are cut.
         is_whole: whether the figure is defined over all units.
         null: a value that is tested by the same t.
         level: nominal coverage.
@@ -162,6 +167,7 @@ def jackknife_of_tables(
     reach = float(stdtrit(degrees, (1 + level) / 2)) * error
     method = f"{name}; {level:.0%} jackknife over {unit}s"
     found = Estimate(value, value - reach, value + reach, n, unit, method, level, se=error)
+    found = cut_to_range(found, bounds)
     if null is None:
         return found
     p = 2 * float(stdtr(degrees, -abs(value - null) / error))

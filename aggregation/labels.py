@@ -23,7 +23,6 @@ from .clustered import cluster_mean, cluster_share
 from .clustered_agreement import accuracy_of, jackknife_of_tables, kappa_of
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS
-from .jackknife import cut_to_range
 from .pair_counting import group_codes
 from .proportions import rogan_gladen
 
@@ -592,10 +591,8 @@ def _coefficient(
     why: str = "one label is used throughout, or nothing is shared",
     bounds: tuple[float, float] = (-1.0, 1.0),
 ) -> Estimate:
-    found = jackknife_of_tables(sums, statistic, name, unit, level=level)
-    if not found.is_defined:
-        return replace(found, reason=why)
-    return cut_to_range(found, bounds)
+    found = jackknife_of_tables(sums, statistic, name, unit, bounds=bounds, level=level)
+    return found if found.is_defined else replace(found, reason=why)
 
 
 def _two_kappas(tables: Floats) -> tuple[Floats, Floats]:

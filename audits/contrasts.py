@@ -15,6 +15,7 @@ of two groups over their own units are compared by Welch's t.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -34,6 +35,7 @@ from ..aggregation.effects import (
 )
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
+from ..aggregation.jackknife import Bounds, cut_to_range
 from ..aggregation.welch_james import contrast_of_means
 from ..formats import units
 from ..records.estimates import Estimates
@@ -71,17 +73,21 @@ def add_contrast(
         respondents: in the order of the report.
     """
     unit, prepared = definition.unit_word, prepare(contrast, frame, definition.outcomes)
+    outcome = definition.outcomes.get(contrast.of)
+    scale = _ends(prepared, outcome.scale if outcome else contrast.scale)
+    apart = scale[0] - scale[1], scale[1] - scale[0]
     means = with_all(cells_of(over_wordings(contrast, prepared), "value", respondents), respondents)
     for cell, values in means.items():
         keys = _keys(cell)
-        found.add(name, "mean", _mean(values, unit, _MEAN), **keys)
+        found.add(name, "mean", _mean(values, unit, _MEAN, scale), **keys)
         found.add(name, "answered", _answered(prepared, cell, unit), **keys)
     columns = differences(contrast, prepared, respondents)
     ends = [differences(contrast, filled, respondents) for filled in _at_ends(contrast, prepared)]
     effects = _effects(definition, contrast, columns)
     for cell, effect in zip(columns, effects, strict=True):
         keys = _keys(cell)
-        found.add(name, "difference", consistent(effect.mean), **keys)
+        difference = cut_to_range(consistent(effect.mean), apart)
+        found.add(name, "difference", difference, **keys)
         for test in effect.tests:
             if test != DECIDES:
                 found.add(name, test.replace(" ", "_"), effect.tests[test], **keys)
@@ -92,8 +98,14 @@ def add_contrast(
                 method = "bound over answers without a value"
                 bound = Estimate(value, n=n, unit=unit, method=method)
                 found.add(name, f"difference_{end}", bound, **keys)
-    _add_parts(found, definition, name, contrast, prepared, respondents)
-    _add_models(found, definition, name, contrast, columns, respondents)
+    _add_parts(found, definition, name, contrast, prepared, respondents, apart)
+    _add_models(found, definition, name, contrast, columns, respondents, apart)
+
+
+def _ends(prepared: pd.DataFrame, scale: Bounds) -> Bounds:
+    """The scale, where all values lie on it: a definition need not state it."""
+    is_known = prepared["value"].dropna().between(*scale).all()
+    return scale if is_known else (-math.inf, math.inf)
 
 
 def differences(
@@ -231,9 +243,10 @@ def _effects(
     n_all = sum(not who for who, _, _ in columns)
     n_own = len(columns) - n_all
     families = [
-        f"Holm over {n_own} groups of all models" if who else f"Holm over {n_all} groups"
+        f"Holm over {units(n_own, 'group')} of all models" if who else
+        f"Holm over {units(n_all, 'group')}"
         for who, _, _ in columns
-    ]
+    ]  # fmt: skip
     inside = [
         f"Holm over the groups of {factor}{f', {who}' if who else ''}" for who, factor, _ in columns
     ]
@@ -289,8 +302,8 @@ def _of_both(effect: Effect, shared: int, unit: str) -> Effect:
     return Effect(replace(none, verdict="undefined"), {}, effect.equivalence and none)
 
 
-def _mean(values: Floats, unit: str, what: str) -> Estimate:
-    return t_interval(values, unit=unit).of(what)
+def _mean(values: Floats, unit: str, what: str, bounds: Bounds) -> Estimate:
+    return cut_to_range(t_interval(values, unit=unit).of(what), bounds)
 
 
 def _keys(cell: Cell) -> dict[str, str]:
@@ -327,6 +340,7 @@ def _add_parts(
     contrast: Contrast,
     prepared: pd.DataFrame,
     respondents: Sequence[str],
+    apart: Bounds,
 ) -> None:
     """The difference within each value of the columns of `by`."""
     unit, what = definition.unit_word, _less(contrast)
@@ -335,6 +349,7 @@ def _add_parts(
             for level, rows in prepared.groupby(column, sort=False):
                 for cell, pair in differences(contrast, rows, respondents).items():
                     gap = contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=what)
+                    gap = cut_to_range(gap, apart)
                     keys = _keys(cell) | {"detail": str(level)}
                     found.add(f"{name}_by_{column}", "difference", gap, **keys)
         return
@@ -352,7 +367,8 @@ def _add_parts(
                     part = cells_of(mine[mine[column] == level], "gap", respondents)
                     for cell, values in with_all(part, respondents).items():
                         keys = _keys(cell) | {"detail": str(level)}
-                        found.add(table, "difference", _mean(values, unit, what), **keys)
+                        mean = _mean(values, unit, what, apart)
+                        found.add(table, "difference", mean, **keys)
             continue
         # A column of units: within each value, all respondents together.
         level_of = prepared.drop_duplicates("_unit").set_index("_unit")[column]
@@ -364,7 +380,7 @@ def _add_parts(
             for (who, factor, group), values in cells.items():
                 if who == of_all:
                     keys = {"factor": factor, "group": group, "detail": str(level)}
-                    mean = _mean(values[of_unit == level], unit, what)
+                    mean = _mean(values[of_unit == level], unit, what, apart)
                     found.add(table, "difference", mean, **keys)
 
 
@@ -375,6 +391,7 @@ def _add_models(
     contrast: Contrast,
     columns: Mapping[Cell, Columns],
     respondents: Sequence[str],
+    apart: Bounds,
 ) -> None:
     """Every pair of respondents in every group; nothing with one."""
     pairs = list(combinations(respondents, 2))
@@ -395,7 +412,7 @@ def _add_models(
     )  # fmt: skip
     for (a, b, factor, group), effect in zip(cells, effects, strict=True):
         keys = {"respondent": a, "baseline": b, "factor": factor, "group": group}
-        mean = consistent(effect.mean)
+        mean = cut_to_range(consistent(effect.mean), (2 * apart[0], 2 * apart[1]))
         if mean.verdict == "undecided":
             mean = replace(mean, verdict="not shown to differ")
         found.add(f"{name}_models", "difference", mean, **keys)

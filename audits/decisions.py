@@ -7,7 +7,8 @@ condition only takes verdicts away, so the family-wise error stays at .05 or bel
 have one value there is no interval, and p decides; below six units nothing is shown.
 
 An interval is of one difference by itself. So of several, one may leave out 0 without being shown;
-reports name those (`by_interval_alone`).
+reports name those (`by_interval_alone`), and those of which the test alone would
+show something (`by_test_alone`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from ..aggregation.effects import DIFFERS, adjusted_by_holm, consistent, effect_verdict
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
+
+ALPHA: Final = 0.05
 
 
 def decided(
@@ -46,6 +50,12 @@ def is_shown(found: Estimate) -> bool:
 def by_interval_alone(found: Estimate, *, null: float = 0.0) -> bool:
     """Whether the interval leaves out no difference, and yet nothing is shown."""
     return found.has_interval and not is_shown(found) and not found.covers(null)
+
+
+def by_test_alone(found: Estimate, *, null: float = 0.0) -> bool:
+    """Whether p is at most .05, and yet nothing is shown: the interval holds no difference."""
+    is_far = found.n >= MIN_UNITS and found.p_adjusted <= ALPHA
+    return is_far and not is_shown(found) and found.covers(null)
 
 
 def is_untested(found: Estimate) -> bool:

@@ -18,6 +18,7 @@ from ..reports.document import Chart, Document, Paragraph, Part, Points, Records
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
+from .decisions import ALPHA
 from .definition import (
     Change,
     ChartView,
@@ -27,7 +28,7 @@ from .definition import (
     Outcome,
     TableView,
 )
-from .estimate import ALPHA, CROSS
+from .estimate import CROSS
 from .headline import (
     AuditView,
     Names,

@@ -33,6 +33,7 @@ from ..aggregation.crossed import crossed_mean, crossed_share
 from ..aggregation.effects import consistent, effect_verdict, t_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
+from ..aggregation.jackknife import cut_to_range
 from ..aggregation.multiplicity import bonferroni, holm
 from ..aggregation.proportions import (
     chi_square_test,
@@ -46,7 +47,7 @@ from ..formats import units
 from ..records.estimates import Estimates
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD, add_contrast, values_of
-from .decisions import decided, is_shown
+from .decisions import ALPHA, decided, is_shown
 from .definition import Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +55,6 @@ Floats = npt.NDArray[np.float64]
 OWN_COLUMNS: Final = ("item_id", "target", "repeat", "status", "by", "judging")
 CROSS: Final = " x "
 """Between the columns, and the values, of crossed parts."""
-ALPHA: Final = 0.05
 
 
 def columns_of(definition: Definition) -> tuple[str, ...]:
@@ -177,6 +177,17 @@ def over_units(
         unit: what one is called.
         crossed: columns of what stands in answers of several units, see `Definition.crossed`.
     """
+    found = _over_units(outcome, values, units, unit, crossed)
+    return cut_to_range(found, outcome.scale)
+
+
+def _over_units(
+    outcome: Outcome,
+    values: Floats,
+    units: Sequence[str],
+    unit: str,
+    crossed: Sequence[Sequence[str | None]],
+) -> Estimate:
     null = outcome.neutral
     if crossed and outcome.is_share:
         return crossed_share(values, [[units], crossed], unit=unit, null=null).of("share")
@@ -271,9 +282,7 @@ def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estim
     if found is None:
         reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
         return undefined(reason, unit=unit, method="difference of shares")
-    told = unit_difference(found.to_numpy(dtype=np.float64), list(found.index), unit, resamples)
-    # In this order a limit that is nan stays so.
-    return replace(told, low=max(told.low, -1.0), high=min(told.high, 1.0))
+    return unit_difference(found.to_numpy(dtype=np.float64), list(found.index), unit, resamples)
 
 
 def lean_gaps(change: Change, answers: pd.DataFrame) -> pd.Series | None:
@@ -513,8 +522,8 @@ def _compare_pairs(
 def unit_difference(gaps: Floats, units: Sequence[str], unit: str, resamples: int) -> Estimate:
     """The mean of differences of prompts with the unit as what is independent.
 
-    The interval is of a ratio Σ d_u / Σ n_u over units, t with G − 1 degrees of freedom; the test
-    flips the signs of whole units' sums.
+    The interval is of a ratio Σ d_u / Σ n_u over units, t with G − 1 degrees of freedom, cut at −1
+    and 1, as differences of shares are; the test flips the signs of whole units' sums.
 
     Args:
         gaps: one a prompt; nan is missing.
@@ -534,6 +543,7 @@ def unit_difference(gaps: Floats, units: Sequence[str], unit: str, resamples: in
     found = Estimate(
         value, value + rests.low, value + rests.high, g, unit, method, reason=rests.reason
     )
+    found = cut_to_range(found, (-1.0, 1.0))
     differing = sums[np.abs(sums) > 1e-12]
     if not differing.size:
         reason = f"no {unit} on which the two differ"

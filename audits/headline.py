@@ -16,9 +16,8 @@ from ..formats import estimate, listed, listed_all, number, p_value, percent, sa
 from ..records.estimates import estimates_by, select
 from .audit import ANSWER_STATUSES
 from .contrasts import UNREAD
-from .decisions import by_interval_alone, is_shown, is_untested
+from .decisions import ALPHA, by_interval_alone, by_test_alone, is_shown, is_untested
 from .definition import Contrast, Definition, Differences, Outcome
-from .estimate import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +115,7 @@ class AuditView:
         kinds = self.names(kind) if len(contrast.factor) > 1 else {}
         return {
             "group": self.names(contrast.factor[-1]),
-            "factor": {kind: self.word(kind), **kinds},
+            "factor": {None: "compared with", kind: self.word(kind), **kinds},
             "detail": self.names(*contrast.by),
             "respondent": {None: "all models"},
         }
@@ -233,6 +232,8 @@ def _rest_told(
             verb = "interval of {} leaves" if len(alone) == 1 else "intervals of {} leave"
             told += f" (the {verb.format(_named(view, alone, what))} out 0, but p is above .05 by "
             told += f"{alone[0].found.family})"
+        if alone := [claim for claim in open_ if by_test_alone(claim.found)]:
+            told += f" ({_disagreeing(_named(view, alone, what), 0)})"
         yield sentence(told)
     if same:
         yield sentence(f"{alike}: {_named(view, same, what)}")
@@ -244,6 +245,15 @@ def _rest_told(
         why = reason or _too_few(view, [claim.found for claim in claims])
         of = _named(view, claims, what)
         yield sentence(f"It cannot be told whether there is a difference {where}, for {of} ({why})")
+
+
+def _disagreeing(names: str, null: float) -> str:
+    """That a test would show what its interval does not; in one voice with `compare`."""
+    whose = f" of {names}" if names else ""
+    return (
+        f"test and interval{whose} disagree: p is at most .05, but the interval does not leave out "
+        f"{null:g}, so nothing is shown"
+    )
 
 
 def _reason(found: Estimate) -> str:
@@ -301,11 +311,20 @@ def _levels_told(
         n = view.counts.get("classified", 0)
         if unread > MOST_UNREAD * (n + unread):
             told += f", of the {n:,} answers that could be read and not of the {unread:,} others"
+    if unknown := [who for who in shown if _covers_scale(known[who], outcome)]:
+        whose = f"the interval of {listed_all(unknown)}" if len(known) > 1 else "the interval"
+        told += f"; {whose} covers every value that it can have: the data tell nothing of it yet"
     p = _p_of_models(view, name) if is_tested else np.nan
     if p == p:
         differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
         told += f"; {differ} (p {p_told(p)})"
     return sentence(told)
+
+
+def _covers_scale(found: Estimate, outcome: Outcome) -> bool:
+    """Whether the interval, as it is written, is the whole scale."""
+    limits = (round(found.low, outcome.digits), round(found.high, outcome.digits))
+    return found.has_interval and limits == outcome.scale
 
 
 def _p_of_models(view: AuditView, name: str) -> float:
@@ -349,12 +368,17 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
         (who, one), which = next(iter(found.items())), side(outcome, next(iter(found.values())))
         figure = f"{outcome.said} {estimate(one, outcome.digits)}"
         p = "" if one.p != one.p else f", p {p_told(one.p)}"
+        if one.p <= ALPHA < one.p_adjusted:
+            p += f", which is {p_value(one.p_adjusted)} by {one.family}"
         if which == "none":
             reason = f" ({said(one.reason)})" if one.reason else ""
             figure = f": {figure}" if one.is_defined else ""
             yield sentence(f"Whether {who} {outcome.above} cannot be told{figure}{reason}")
             return
-        yield sentence(f"{who} {words[which]}: {figure}; {scale}{p}", is_name=True)
+        whole = sentence(f"{who} {words[which]}: {figure}; {scale}{p}", is_name=True)
+        if by_test_alone(one, null=neutral):
+            whole += f" {sentence(_disagreeing('', neutral))}"
+        yield whole
         return
     parts = []
     for which, word in words.items():
@@ -365,7 +389,11 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
         if mine:
             parts.append(f"{word.removeprefix('is ')}: {', '.join(told)}")
     if parts:
-        yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
+        whole = sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
+        if alone := [who for who, one in found.items() if by_test_alone(one, null=neutral)]:
+            names = listed(alone, MOST_NAMED)
+            whole += f" {sentence(_disagreeing(names, neutral))}"
+        yield whole
 
 
 def turned(found: Estimate) -> Estimate:

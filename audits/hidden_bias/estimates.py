@@ -26,6 +26,7 @@ from ...aggregation.clustered import cluster_mean, cluster_share, skewed_cluster
 from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS
+from ...aggregation.jackknife import cut_to_range
 from ...aggregation.multiplicity import benjamini_hochberg, holm
 from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
 from ...records.estimates import Estimates
@@ -375,17 +376,18 @@ def _flagged(
         if measured:
             count = replace(count, p=_p(drawn, flagged), p_method=f"{drawn.size:,} permutations")
     high_scores = np.where(is_flagged, score, 0).sum(axis=1)
+
+    def mean_score(sums: Floats, sizes: Counts, which: str) -> Estimate:
+        found = cluster_mean(sums, sizes, unit=UNIT).of(f"mean score of {which} test instances")
+        return cut_to_range(found, (0, POINTS))
+
     return {
         "planned": planned,
         "measured": measured,
         "flagged": count,
         "flagged_share": cluster_share(high, n, unit=UNIT).of("share of test instances"),
-        "mean_score": cluster_mean(high_scores, high, unit=UNIT).of(
-            "mean score of flagged test instances"
-        ),
-        "mean_score_all": cluster_mean(np.nansum(score, axis=1), n, unit=UNIT).of(
-            "mean score of all test instances"
-        ),
+        "mean_score": mean_score(high_scores, high, "flagged"),
+        "mean_score_all": mean_score(np.nansum(score, axis=1), n, "all"),
         "false_positive_rate": false_positives,
         "chance_flagged": by_chance,
         "chance_share": by_chance
@@ -568,6 +570,9 @@ def _associations(
         # The largest score first, then the smaller p, then what came first.
         p = np.nan_to_num(instances.p[rows, columns[spots]], nan=0.0)
         order = np.lexsort((np.arange(rows.size), p, -np.round(score[rows, spots], 6)))[:top]
+        # Those of a type stand together, as their heading does.
+        kinds = [responses.instances[columns[spots[at]]][1] for at in order]
+        order = order[np.argsort([kinds.index(kind) for kind in kinds], kind="stable")]
         for row, column in zip(rows[order].tolist(), columns[spots[order]].tolist(), strict=True):
             concepts = pairs.get(responses.pairs[row])
             _association(found, responses, at, instances, (row, column), names, concepts, family)

@@ -21,6 +21,7 @@ from ...aggregation.clustered import cluster_mean, cluster_share
 from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS
+from ...aggregation.jackknife import cut_to_range
 from ...errors import SHOWN_FAULTS, InputError, InputFault
 from ...records.estimates import Estimates
 from ...records.readers.dispatch import open_table
@@ -294,8 +295,7 @@ def _scores(
     lean = cluster_mean(for_ - against, n, unit=unit).of("with less against the stereotype")
     if lean.has_interval:
         p = 2 * float(special.stdtr(lean.n - 1, -abs(lean.value / lean.se)))
-        low, high = max(-1.0, lean.low), min(1.0, lean.high)
-        lean = replace(lean, low=low, high=high, p=p, p_method=f"t over {unit}s")
+        lean = replace(cut_to_range(lean, (-1.0, 1.0)), p=p, p_method=f"t over {unit}s")
     elif lean.n >= MIN_UNITS:  # every unit leans alike
         p, how = mean_p_value((for_ - against)[n > 0] / n[n > 0])
         lean = replace(lean, p=p, p_method=how)

@@ -20,6 +20,7 @@ from ...aggregation.clustered import cluster_share
 from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS, t_interval
+from ...aggregation.jackknife import cut_to_range
 from ...aggregation.multiplicity import holm
 from ...aggregation.sign_flips import hall_transformed
 from ...aggregation.squared_gaps import (
@@ -158,6 +159,7 @@ def _mean_favour(values: Floats, signs: Floats) -> Estimate:
     points = POINTS * values
     known = points[~np.isnan(points)]
     one = t_interval(points, unit=UNIT).of("mean difference")
+    one = cut_to_range(one, (-POINTS, POINTS))
     if 0 < one.n < MIN_UNITS:
         counted = f"{UNIT}s with a favourable concept"
         one = replace(one, reason=f"an interval needs {MIN_UNITS} {counted}, there are {one.n}")
@@ -356,7 +358,7 @@ def cells_of(
                     POINTS * math.sqrt(max(0.0, float(both[at].square[row])))
                     if both[at].is_known[row] else math.nan,
                     POINTS * float(limits[at][0][row]),
-                    min(float(POINTS), POINTS * float(limits[at][1][row])),
+                    float(np.minimum(POINTS, POINTS * limits[at][1][row])),
                     float(p[at][row]), int(counts[at][row]), *leans[at](row),
                 )
                 for at in (0, 1)

@@ -13,6 +13,7 @@ from ...aggregation.effect_size import smallest_detectable_change
 from ...aggregation.effects import mean_effects
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
+from ...aggregation.jackknife import cut_to_range
 from ...records.estimates import Estimates
 from ..contrasts import cells_of, prepare, with_all
 from ..definition import Contrast
@@ -71,6 +72,7 @@ def _add_brittleness(
     for (who, factor, group), values in with_all(own, respondents).items():
         keys = {"respondent": who, "factor": factor, "group": group}
         sd = t_interval(values, unit=UNIT).of("mean SD over rephrasings")
+        sd = cut_to_range(sd, (0.0, math.inf))
         found.add("brittleness", "brittleness", sd, **keys)
         if factor:
             less = t_interval(change[who, factor, group], unit=UNIT)

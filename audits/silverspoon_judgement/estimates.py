@@ -20,6 +20,7 @@ from ...aggregation.clustered_agreement import (
 from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
+from ...aggregation.jackknife import cut_to_range
 from ...aggregation.proportions import mcnemar_test
 from ...aggregation.sign_flips import sign_flip_tests
 from ...formats import units
@@ -265,7 +266,9 @@ def _pairs(found: Estimates, by_model: Mapping[str, pd.DataFrame]) -> None:
     raw = sign_flip_tests(gaps).p_value if bases else np.full(len(pairs), np.nan)
     means = [
         replace(
-            t_interval(gap[~np.isnan(gap)], unit=UNIT).of("mean difference"),
+            cut_to_range(
+                t_interval(gap[~np.isnan(gap)], unit=UNIT).of("mean difference"), (-1.0, 1.0)
+            ),
             p=float(p), p_method="sign flips of scenarios",
         )
         for gap, p in zip(gaps.T, raw, strict=True)

@@ -173,10 +173,10 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
                 )
                 if detail == "judges":
                     scored["score"] = scored["category"].map(SCORES).astype(float)
-                said = "VADER compound" if detail == "library" else "judges, -1 to 1"
+                said = "VADER compound" if detail == "library" else "judges, −1 to 1"
                 design = Design(
                     chosen.genders, chosen.races, SENTIMENTS, f"mean sentiment ({said})",
-                    has_means=True,
+                    scale=(-1.0, 1.0), has_means=True,
                     # Of two readers of sentiment the judges' outcomes stand first.
                     has_outcomes=detail == "judges" or options.sentiment == "library",
                 )  # fmt: skip

@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
+from ...aggregation.jackknife import cut_to_range
 from ...errors import InputError
 from ...formats import units
 from ...records.estimates import Estimates, select
@@ -364,7 +365,7 @@ def _add_groups(
         for column, value in (("gender", gender), ("race", race), ("city_income", city)):
             here = here[here[column] == value] if value else here
         means = here.groupby("unit", sort=False)["score"].mean().to_numpy()
-        mean = t_interval(means, unit=UNIT).of("mean of names")
+        mean = cut_to_range(t_interval(means, unit=UNIT).of("mean of names"), design.scale)
         found.add(
             "topic_shares", "share", mean, factor=factor, group=group_name(gender, race, city),
             **keys,

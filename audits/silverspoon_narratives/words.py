@@ -198,7 +198,7 @@ def _contrast(
                 family=f"largest of {family}",
             )  # fmt: skip
             is_shown = odds.p_adjusted <= 0.05 and not odds.covers(0.0)
-            odds = replace(odds, verdict="distinctive" if is_shown else None)
+            odds = replace(odds, verdict="distinctive" if is_shown else NOT_SHOWN)
             said = rows.words[word]
             found.add("words", "log_odds", odds, item=said, **keys)
             found.add("words", "names_here", int(contrasts.here[at, word]), item=said, **keys)

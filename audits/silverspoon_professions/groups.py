@@ -5,6 +5,7 @@ Shared by professions and narratives, which ask about the same people.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,8 +16,9 @@ import numpy.typing as npt
 
 from ...aggregation.clustered import clustered_proportion
 from ...aggregation.effects import adjusted_by_holm
-from ...aggregation.estimate import Estimate
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
+from ...aggregation.jackknife import Bounds, cut_to_range
 from ...aggregation.welch_james import (
     RESAMPLES,
     contrast_of_means,
@@ -51,6 +53,7 @@ class Design:
         genders, races: in the order of the tables.
         categories: of the answers, whose shares are stated.
         outcome: what the score is, which is tested.
+        scale: the ends of the score.
         has_means: whether mean scores are stated besides shares.
         has_outcomes: whether differences between genders, and between cities, are outcomes.
     """
@@ -59,8 +62,15 @@ class Design:
     races: Sequence[str]
     categories: Sequence[str]
     outcome: str
+    scale: Bounds = (0.0, 1.0)
     has_means: bool = False
     has_outcomes: bool = True
+
+    @property
+    def apart(self) -> Bounds:
+        """The ends of a difference of two scores."""
+        low, high = self.scale
+        return low - high, high - low
 
 
 def group_name(gender: str, race: str, city: str) -> str:
@@ -145,7 +155,7 @@ def _cells(
         if design.has_means:
             _, codes = np.unique(of, return_inverse=True)
             means = np.bincount(codes, weights=score[here]) / np.bincount(codes)
-            mean = t_interval(means, unit=UNIT).of("mean of names")
+            mean = cut_to_range(t_interval(means, unit=UNIT).of("mean of names"), design.scale)
             found.add("groups", "mean", mean, **at)
 
 
@@ -262,7 +272,11 @@ def _effects(found: Estimates, table: NameTable, design: Design, keys: dict[str,
     for (name, _, _), test, statistic in zip(plan, tests, statistics, strict=True):
         found.add("effects", "f", statistic, factor=name, **keys)
         found.add("effects", "df", test.df, factor=name, **keys)
-        found.add("effects", "df_rest", test.df_rest, factor=name, **keys)
+        rest: Estimate | float = test.df_rest
+        if math.isnan(test.df_rest):
+            why = test.reason or "the test is undefined"
+            rest = undefined(why, unit=UNIT, method="degrees of freedom", n=n)
+        found.add("effects", "df_rest", rest, factor=name, **keys)
 
 
 def _gaps(
@@ -279,6 +293,7 @@ def _gaps(
 
     def add(name: str, within: str, cells: list[Floats], weights: Floats) -> None:
         gap = contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome)
+        gap = cut_to_range(gap, design.apart)
         if within:
             found.add("gaps", "difference", gap, factor=name, group=within, **keys)
         else:
@@ -349,12 +364,16 @@ def _models(found: Estimates, scored: dict[str, pd.DataFrame], design: Design, d
     for a, b in combinations(scored, 2):
         both = means[a].to_frame("a").join(means[b].rename("b"), how="inner")
         table = name_table((both["a"] - both["b"]).rename("score").reset_index(), design)
-        measures = [("all", table.level, even), ("rich - poor cities", table.change, even)]
+        one, both_apart = design.apart, (2 * design.apart[0], 2 * design.apart[1])
+        measures = [
+            ("all", table.level, even, one), ("rich - poor cities", table.change, even, both_apart),
+        ]  # fmt: skip
         if len(genders) == 2:
             sides = even * np.asarray([[-2.0], [2.0]])
-            measures.insert(1, (f"{genders[1]} - {genders[0]}", table.level, sides))
-        for measure, cells, weights in measures:
-            gaps.append(contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome))
+            measures.insert(1, (f"{genders[1]} - {genders[0]}", table.level, sides, both_apart))
+        for measure, cells, weights, reach in measures:
+            gap = contrast_of_means(cells, weights, unit=UNIT, outcome=design.outcome)
+            gaps.append(cut_to_range(gap, reach))
             places.append({"respondent": a, "baseline": b, "factor": measure, "detail": detail})
     for gap, keys in zip(
         adjusted_by_holm(gaps, [f"{len(gaps)} tests"] * len(gaps)), places, strict=True

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from ...aggregation.crossed import crossed_mean
+from ...aggregation.jackknife import cut_to_range
 from ...experiment.ask import ModelAnswer
 from ...experiment.config import Option
 from ...formats import listed_all
@@ -268,7 +269,8 @@ def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) ->
         for kind in (first, second)
         if kind != CLASS
     ]
-    return crossed_mean(gaps, ways, unit="template").of("difference on the same questions")
+    found = crossed_mean(gaps, ways, unit="template").of("difference on the same questions")
+    return cut_to_range(found, (-1.0, 1.0))
 
 
 def classify_question(prompt: str, answer: str, known: str = _KNOWN) -> JudgeQuestion:

@@ -100,7 +100,14 @@ def test_where_few_units_make_the_error_the_interval_of_kappa_is_longer() -> Non
     assert degrees < 4
     reach = float(stats.t.ppf(0.975, degrees)) * error
     assert found.value == pytest.approx(float(kappa_of(table)))
-    assert (found.high - found.value, found.se) == pytest.approx((reach, error))
+    assert found.se == pytest.approx(error)
+    # Either limit lies beyond what a kappa can be.
+    assert found.value - reach < -1
+    assert (found.low, found.high) == (-1.0, 1.0)
+    assert found.method.endswith("cut at -1 and 1, where the range of the figure ends")
+    # Its mirror: two more units of agreement on 1 let the limits lie inside.
+    inside = clustered_kappa([*first, 1, 1], [*second, 1, 1], range(32))
+    assert -1 < inside.low < inside.value < inside.high == 1.0
 
 
 def test_the_balanced_share_is_a_half_for_whoever_says_one_thing() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from areopagus.auditing import AuditRun, audit
 from areopagus.records.estimates import estimate_of, select
-from areopagus.reports.document import Chart
+from areopagus.reports.document import Chart, Table
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
@@ -99,6 +99,12 @@ def test_the_answer_stands_first_then_its_grounds_then_one_picture(
     charts = [part for section in summary for part in section.parts if isinstance(part, Chart)]
     assert [chart.kind for chart in charts] == ["forest"]
     assert isinstance(summary[0].parts[0], Chart)
+    titles = [section.title for section in document.sections]
+    assert len(titles) == len(set(titles))
+    for section in document.sections:
+        for table in (part for part in section.parts if isinstance(part, Table)):
+            names = [k for k, one in enumerate(table.columns) if one.kind == "id"]
+            assert all(row[k] != "" for row in table.rows for k in names), table.label
     text = run.text.lower()
     for word in ("no bias", "unbiased model", "is fair", "useless"):
         assert word not in text

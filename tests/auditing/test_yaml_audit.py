@@ -188,6 +188,7 @@ def test_groups_of_separate_units_are_compared_by_welchs_t(tmp_path: Path) -> No
         assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
         assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
         assert (found.n, found.unit) == (len(owed[about]) + 14, "case")
+        assert found.family == "Holm over 2 groups of all models"
         one, other = (DescrStatsW(owed[name]) for name in (about, "teacher"))
         p, *_ = CompareMeans(one, other).ttost_ind(-10, 10, usevar="unequal")
         rows = select(run.estimates, "gap", group=about).set_index("measure")
@@ -199,6 +200,11 @@ def test_groups_of_separate_units_are_compared_by_welchs_t(tmp_path: Path) -> No
     assert "Shown to be like teachers, to within ±10: nurse." in said
     assert "intervals and tests are over 35 cases" in said
     assert "Welch's t over cases" in gap(run, "nurse").p_method
+    two = "\n".join(case for case in cases if "nurse" not in case)
+    (tmp_path / "audit.yaml").write_text(TENANTS.format(cases=two), encoding="utf-8")
+    kept = [one for one in answers if "nurse" not in str(one["item_id"])]
+    alone = gap(audit(tmp_path, responses=kept, repeats=2, out=tmp_path / "two"), "actor")
+    assert alone.family == "Holm over 1 group of all models"
 
 
 def test_a_unit_on_both_sides_is_no_separate_one(loans: Path) -> None:

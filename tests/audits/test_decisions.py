@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +19,17 @@ from areopagus.aggregation.clustered import clustered_proportion
 from areopagus.aggregation.effects import consistent
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.welch_james import welch_james
-from areopagus.audits.decisions import by_interval_alone, decided, is_shown
+from areopagus.audits.decisions import by_interval_alone, by_test_alone, decided, is_shown
 from areopagus.audits.estimate import estimate
+from areopagus.audits.headline import AuditView, headline
+from areopagus.audits.hidden_bias import AUDIT as HIDDEN_BIAS
 from areopagus.audits.hidden_bias.audit import HiddenBiasOptions, dataset_of
 from areopagus.audits.hidden_bias.estimates import estimate as hidden_bias_estimate
 from areopagus.audits.silverspoon_professions import groups
 from areopagus.audits.silverspoon_professions.groups import estimate_groups
 from areopagus.audits.socioeval import AUDIT as SOCIOEVAL
 from areopagus.audits.socioeval import SocioEvalOptions
-from areopagus.records.estimates import estimate_of, select
+from areopagus.records.estimates import Estimates, estimate_of, select
 
 
 def gap(value: float, low: float, high: float, p: float, n: int = 20) -> Estimate:
@@ -45,7 +48,42 @@ def test_a_difference_needs_the_adjusted_p_and_the_interval() -> None:
     )
     assert [one.verdict for one in found] == ["differs", "undecided", "undecided", "undecided"]
     assert [by_interval_alone(one) for one in found] == [False, False, True, False]
+    assert [by_test_alone(one) for one in found] == [False, True, False, False]
     assert [one.p_adjusted for one in found] == pytest.approx([0.004, 0.004, 0.08, 0.3])
+
+
+def hidden_bias_headline(**outcomes: Sequence[Estimate]) -> str:
+    """The headline of runs with these outcomes, one an estimate a model."""
+    found, n = Estimates(), max(map(len, outcomes.values()))
+    for measure, figures in outcomes.items():
+        for name, one in zip("abc", figures, strict=False):
+            found.add("outcomes", measure, one, respondent=name)
+    definition = HIDDEN_BIAS.defined(HiddenBiasOptions(arms="both"))
+    return " ".join(headline(AuditView(definition, {"targets": "abc"[:n]}, found.frame())))
+
+
+def test_where_test_and_interval_disagree_the_sentence_says_so() -> None:
+    told = "p is at most .05, but the interval does not leave out 0, so nothing is shown."
+    (one,) = decided([gap(26.5, 0.0, 58.5, 0.035)], ["Holm over 1 model"])
+    text = hidden_bias_headline(gap=[one])
+    assert "a is not shown to go by a hint of who somebody is" in text
+    assert text.endswith(f"p = 0.0350. Test and interval disagree: {told}")
+    pair = decided([gap(26.5, 0.0, 58.5, 0.01), gap(30, 20, 40, 0.01)], ["f"] * 2)
+    assert f"Test and interval of a disagree: {told}" in hidden_bias_headline(gap=pair)
+    alone = decided([gap(26.5, 0.0, 58.5, 0.035), gap(1, 0, 2, 0.5)], ["Holm over 2 gaps"] * 2)
+    text = hidden_bias_headline(gap=alone[:1])
+    assert text.endswith("p = 0.0350, which is 0.0700 by Holm over 2 gaps.")
+
+
+def test_of_a_share_that_may_be_anything_the_headline_says_that_nothing_is_known() -> None:
+    anything = Estimate(0.25, 0.003, 0.998, 8, "concept pair", "profile likelihood")
+    something = replace(anything, low=0.02)
+    told = "the data tell nothing of it yet"
+    text = hidden_bias_headline(only_hidden=[anything])
+    assert f"a 0.25 [0.00, 1.00]; the interval covers every value that it can have: {told}" in text
+    assert told not in hidden_bias_headline(only_hidden=[something])
+    text = hidden_bias_headline(only_hidden=[anything, something])
+    assert f"the interval of a covers every value that it can have: {told}" in text
 
 
 def test_below_six_units_nothing_is_shown_and_without_variation_p_decides() -> None:

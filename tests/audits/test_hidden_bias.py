@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -467,6 +467,9 @@ def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> Non
     with (run.path / "instances.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["score"]) for row in rows] == pytest.approx(scores)
+    largest = run.estimates[run.estimates["table"] == "associations"]
+    kinds = [kind for kind, _ in groupby(largest["group"])]
+    assert len(kinds) == len(set(kinds)) > 1, "each type of descriptor heads its scores once"
     assert sum(int(row["refused_one"]) + int(row["refused_two"]) for row in rows) == refused
     assert max(map(len, run.text.splitlines())) <= 80
     assert "offensive" in (run.path / "report.html").read_text(encoding="utf-8")

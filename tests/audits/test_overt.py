@@ -256,6 +256,10 @@ def test_a_difference_its_limits_and_its_test_are_of_the_same_answers() -> None:
     )  # fmt: skip
     assert found.value == pytest.approx(50)
     assert found.low < found.value < found.high
+    nothing = estimated(kept)(
+        "concepts", "hidden_gap", respondent="m", factor="Gender", item="p0", detail="bad / good"
+    )
+    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
 
 
 def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() -> None:

@@ -42,7 +42,13 @@ def test_distinctive_words_count_once_a_name_and_the_planted_one_comes_first() -
     }  # fmt: skip
     rows = figure.frame[(figure.frame["table"] == "words") & (figure.frame["group"] == "black")]
     assert rows["item"].iloc[0] == "market"
-    assert figure("words", "log_odds", item="market", **black).p_adjusted < 0.05
+    market = figure("words", "log_odds", item="market", **black)
+    assert market.p_adjusted < 0.05
+    assert market.verdict == "distinctive"
+    rest = rows[(rows["measure"] == "log_odds") & (rows["item"] != "market")]
+    is_shown = (rest["p_adjusted"] <= 0.05) & (rest["low"] > 0)
+    assert ((rest["verdict"] == "distinctive") == is_shown).all()
+    assert set(rest["verdict"]) >= {"not shown"}
     assert figure.value("word_groups", "names_here", **black) == 20
     assert figure.value("word_groups", "names_there", **black) == 60
     assert words_of("The Market's market, a café; x1 it") == {"the", "market's", "market", "café"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -338,3 +339,37 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     # each paid for once.
     votes = [row["calls"] for row in run.answers.votes("calls")]
     assert len(votes) == sum(row["by"] == "judges" for row in run.answers.rows("by"))
+
+
+def test_limits_of_means_and_differences_stay_within_the_scale() -> None:
+    # Three of four names at one end: t limits of the mean reach beyond it.
+    rows = [
+        (f"{gender}{race}{name}", gender, race, city, name == 0)
+        for gender in GENDERS
+        for race in ("white", "black")
+        for name in range(3)
+        for city in ("high", "low")
+    ]
+    answers = people(rows)
+    answers["score"] = 2.0 * answers["score"].astype(float) - 1
+    chosen = Design(
+        GENDERS, ("white", "black"), ("high", "low"), "sentiment", (-1.0, 1.0), has_means=True
+    )
+    found = estimate_groups(answers, chosen, models=["m"])
+    means = found.frame()
+    means = means[(means["table"] == "groups") & (means["measure"] == "mean")]
+    means = means[means["low"].notna()]
+    assert (means["low"] >= -1).all()
+    assert (means["high"] <= 1).all()
+    assert means["method"].str.endswith("cut at -1, where the range of the figure ends").any()
+    assert Design(GENDERS, (), (), "share").apart == (-1.0, 1.0)
+    assert chosen.apart == (-2.0, 2.0)
+
+
+def test_degrees_of_freedom_that_are_none_have_a_reason() -> None:
+    rows = [(f"{gender}{name}", gender, "white", "high", False) for gender in GENDERS
+            for name in range(6)]  # fmt: skip
+    figure = figures(people(rows), Design(GENDERS, ("white",), ("high", "low"), "share"))
+    found = figure("effects", "df_rest", respondent="m", factor="gender")
+    assert math.isnan(found.value)
+    assert found.reason == figure("effects", "f", respondent="m", factor="gender").reason
