@@ -157,6 +157,12 @@ class Outcome(_Part):
         """Whether it is a share of answers."""
         return self.scale == (0.0, 1.0)
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether it is a difference that the audit's class makes, which has a sign."""
+        low, high = self.scale
+        return low == -high and not self.of
+
 
 class Shares(_Part):
     """The shares of the values of a column."""

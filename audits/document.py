@@ -182,7 +182,7 @@ class _Sections:
         """What the headline speaks of; a drawing of models where there is none of groups."""
         outcomes = self.definition.outcomes
         first = [
-            Measure(name, one.title, digits=one.digits)
+            Measure(name, one.title, digits=one.digits, is_signed=one.is_difference)
             for place, (name, one) in enumerate(outcomes.items())
             if not place or one.summary or one.neutral is not None
         ]
@@ -208,9 +208,12 @@ class _Sections:
         """All outcomes with how they are read, then those of papers and their bounds."""
         named: dict[str, Outcome | Change] = {**self.definition.outcomes, **self.definition.changes}
         measures = [
-            Measure(name, one.title, digits=one.digits if isinstance(one, Outcome) else 2)
+            Measure(
+                name, one.title, digits=one.digits if isinstance(one, Outcome) else 2,
+                is_signed=isinstance(one, Outcome) and one.is_difference,
+            )
             for name, one in named.items()
-        ]
+        ]  # fmt: skip
         measures += [
             Measure(f"{name}_lean", one.lean_title, digits=2, is_signed=True)
             for name, one in self.definition.changes.items()

@@ -479,7 +479,7 @@ def _compare_pairs(
         unit_difference(means[a] - means[b], units, unit, definition.resamples) for a, b in pairs
     ]
     independent = np.asarray([chi_square_test(counts[[a, b]], resamples=0).p for a, b in pairs])
-    family = f"{len(pairs)} pairs"
+    family = f"{len(pairs)} pair{'s' * (len(pairs) > 1)}"
     mid_holm, mid_bonferroni = holm(mid), bonferroni(mid)
     gaps_holm = holm([gap.p for gap in gaps])
     independent_bonferroni = bonferroni(independent)

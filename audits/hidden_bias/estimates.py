@@ -29,6 +29,7 @@ from ...aggregation.intervals import MIN_UNITS
 from ...aggregation.jackknife import cut_to_range
 from ...aggregation.multiplicity import benjamini_hochberg, holm
 from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
+from ...formats import units
 from ...records.estimates import Estimates
 from ..decisions import decided
 from .responses import Counts, Floats, Responses
@@ -328,11 +329,11 @@ def _cells(
 
 def _add_cells(found: Estimates, cells: list[_CellFigures]) -> None:
     """Adds them; Holm over targets, and over targets and types."""
-    for level, family in (("all", "{} models"), ("type", "{} types of all models")):
+    for level, family in (("all", "model"), ("type", "type")):
         places = [at for at, cell in enumerate(cells) if cell.level == level]
         gaps = [cells[at].figures["gap"] for at in places]
         given = [gap for gap in gaps if isinstance(gap, Estimate)]
-        name = f"Holm over {family.format(len(given))}"
+        name = f"Holm over {units(len(given), family)}{' of all models' * (level == 'type')}"
         for at, gap in zip(places, decided(given, [name] * len(given)), strict=True):
             cells[at].figures["gap"] = gap
     for who, level, label, figures in cells:
@@ -649,6 +650,6 @@ def compare_gaps(
     differences: list[Estimate] = []
     for a, b in pairs:
         differences.append(difference_of_squares(means[a], means[b]))
-    adjusted = decided(differences, [f"{len(pairs)} pairs of models"] * len(pairs))
+    adjusted = decided(differences, [f"{units(len(pairs), 'pair')} of models"] * len(pairs))
     for (a, b), one in zip(pairs, adjusted, strict=True):
         found.add("pairs", measure, one, respondent=targets[a], baseline=targets[b])

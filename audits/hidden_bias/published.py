@@ -23,6 +23,7 @@ from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS
 from ...aggregation.jackknife import cut_to_range
 from ...errors import SHOWN_FAULTS, InputError, InputFault
+from ...formats import units
 from ...records.estimates import Estimates
 from ...records.readers.dispatch import open_table
 from ..answer_forms import lettered, one_of, option_texts, read_option
@@ -267,7 +268,7 @@ def estimate_published(frames: Iterable[pd.DataFrame], targets: Sequence[str]) -
                 if lean is not None:
                     places.append(place)
                     leans.append(lean)
-    families = [f"Holm over {len(leans)} scores"] * len(leans)
+    families = [f"Holm over {units(len(leans), 'score')}"] * len(leans)
     for place, one in zip(places, decided(leans, families), strict=True):
         found.add("published", "lean", one, **place)
     return found

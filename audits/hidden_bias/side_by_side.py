@@ -451,7 +451,7 @@ def _list_cells(
                 one.gap, one.low, one.high, one.n, "answer",
                 "root of the unbiased squared gap; noncentral chi-square", reason=reason,
                 p=one.p, p_adjusted=float(adjusted[which][at]), p_method="chi-square",
-                family=f"Holm over {len(cells)} concepts",
+                family=f"Holm over {units(len(cells), 'concept')}",
                 verdict=_verdict(float(adjusted[which][at]), one.low > 0),
             )  # fmt: skip
             found.add("concepts", f"{arm}_gap", gap, **keys)
@@ -461,7 +461,7 @@ def _list_cells(
                 one.difference, one.difference_low, one.difference_high, one.n, "answer",
                 f"{one.more} less {one.less}, of {cell.concepts[0]!r}; Price and Bonett",
                 reason=reason, p=one.difference_p, p_adjusted=p, p_method="t",
-                family=f"Holm over {len(cells)} concepts", verdict=_verdict(p, is_apart),
+                family=f"Holm over {units(len(cells), 'concept')}", verdict=_verdict(p, is_apart),
             )  # fmt: skip
             if one.difference > 0:
                 told = {

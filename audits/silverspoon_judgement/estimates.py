@@ -273,7 +273,7 @@ def _pairs(found: Estimates, by_model: Mapping[str, pd.DataFrame]) -> None:
         )
         for gap, p in zip(gaps.T, raw, strict=True)
     ]  # fmt: skip
-    tested = adjusted_by_holm(means, [f"{len(pairs)} pairs of models"] * len(pairs))
+    tested = adjusted_by_holm(means, [f"{units(len(pairs), 'pair')} of models"] * len(pairs))
     for (a, b), difference, mid in zip(pairs, tested, mids, strict=True):
         found.add("pairs", "difference", difference, respondent=a, baseline=b)
         found.add("pairs", "mcnemar_mid_p", mid, respondent=a, baseline=b)

@@ -346,7 +346,7 @@ def add_shares(
             for factor, gap in gaps_over_all(name_table(mine, design), design):
                 places.append({"respondent": model, "item": label, "factor": factor})
                 gaps.append(gap)
-    family = f"Holm over {len(gaps)} differences of topics"
+    family = f"Holm over {units(len(gaps), 'difference')} of topics"
     for keys, gap in zip(places, decided(gaps, [family] * len(gaps)), strict=True):
         detail = SHOWN if is_shown(gap) else "not shown"
         found.add("topic_gaps", "difference", gap, detail=detail, **keys)

@@ -26,6 +26,7 @@ from ...aggregation.welch_james import (
     permuted_welch_james,
     welch_james,
 )
+from ...formats import units
 from ...records.estimates import Estimates
 from ..decisions import decided
 
@@ -268,7 +269,7 @@ def _effects(found: Estimates, table: NameTable, design: Design, keys: dict[str,
         )
         for (name, _, _), test in zip(plan, tests, strict=True)
     ]  # fmt: skip
-    statistics = adjusted_by_holm(statistics, [f"{len(plan)} effects"] * len(plan))
+    statistics = adjusted_by_holm(statistics, [units(len(plan), "effect")] * len(plan))
     for (name, _, _), test, statistic in zip(plan, tests, statistics, strict=True):
         found.add("effects", "f", statistic, factor=name, **keys)
         found.add("effects", "df", test.df, factor=name, **keys)
@@ -330,7 +331,7 @@ def _add_main(
     found: Estimates, main: Sequence[tuple[dict[str, str], Estimate]], design: Design
 ) -> None:
     """Adds the differences over all groups, with Holm over those of all models."""
-    family = f"Holm over {len(main)} differences"
+    family = f"Holm over {units(len(main), 'difference')}"
     gaps = decided([gap for _, gap in main], [family] * len(main))
     for (keys, _), gap in zip(main, gaps, strict=True):
         found.add("gaps", "difference", gap, group="all", **keys)
@@ -376,7 +377,7 @@ def _models(found: Estimates, scored: dict[str, pd.DataFrame], design: Design, d
             gaps.append(cut_to_range(gap, reach))
             places.append({"respondent": a, "baseline": b, "factor": measure, "detail": detail})
     for gap, keys in zip(
-        adjusted_by_holm(gaps, [f"{len(gaps)} tests"] * len(gaps)), places, strict=True
+        adjusted_by_holm(gaps, [units(len(gaps), "test")] * len(gaps)), places, strict=True
     ):
         found.add("pairs", "difference", gap, **keys)
 

@@ -13,7 +13,7 @@ from ...aggregation.crossed import crossed_mean
 from ...aggregation.jackknife import cut_to_range
 from ...experiment.ask import ModelAnswer
 from ...experiment.config import Option
-from ...formats import listed_all
+from ...formats import listed_all, units
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
 from ..answers_table import AnswersTable
@@ -207,7 +207,7 @@ class SocioEval(Audit[SocioEvalOptions]):
                 for first, second in combinations(reversed(kinds), 2):
                     places.append((who, measure, f"{first} - {second}"))
                     gaps.append(kinds_compared(mine, measure, first, second))
-        family = f"Holm over {len(gaps)} differences between kinds of markers"
+        family = f"Holm over {units(len(gaps), 'difference')} between kinds of markers"
         found = Estimates()
         for (who, measure, factor), gap in zip(
             places, decided(gaps, [family] * len(gaps)), strict=True

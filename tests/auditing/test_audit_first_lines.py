@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,9 @@ def test_the_answer_stands_first_then_its_grounds_then_one_picture(
     charts = [part for section in summary for part in section.parts if isinstance(part, Chart)]
     assert [chart.kind for chart in charts] == ["forest"]
     assert isinstance(summary[0].parts[0], Chart)
+    for family in run.estimates["family"].dropna().unique():
+        assert not re.search(r"(?<![\d,.])1 \w+s\b", family)
+    assert not re.search(r"(?<![\w.–-])-\.?\d", " ".join(lines))
     titles = [section.title for section in document.sections]
     assert len(titles) == len(set(titles))
     for section in document.sections:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -335,6 +336,8 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     assert " ".join(run.text.split()).startswith(
         "Taken for well paid more often: men than women +0.3"
     )
+    whole = " ".join(" ".join(render_text(run.document(), full=True)).split())
+    assert re.search(r"men − women \+0\.3\d+ \[\+0", whole), "a difference has its sign"
     # Answers that rules cannot read are the same for whoever is meant: a handful of questions,
     # each paid for once.
     votes = [row["calls"] for row in run.answers.votes("calls")]
@@ -342,7 +345,7 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
 
 
 def test_limits_of_means_and_differences_stay_within_the_scale() -> None:
-    # Three of four names at one end: t limits of the mean reach beyond it.
+    # Of three names one is at the upper end: t limits of the mean reach beyond it.
     rows = [
         (f"{gender}{race}{name}", gender, race, city, name == 0)
         for gender in GENDERS
