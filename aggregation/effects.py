@@ -109,9 +109,12 @@ def mean_effects(
     for test in tests:
         p, names = _tested(table, test, unit, draws, seed)
         bare = [
-            Estimate(one.value, n=one.n, unit=unit, method=of, se=one.se, p=at, p_method=name)
+            Estimate(
+                one.value, n=one.n, unit=unit, method=of, se=one.se, p=at, p_method=name,
+                reason=None if one.is_defined else one.reason,
+            )
             for one, at, name in zip(means, p, names, strict=True)
-        ]
+        ]  # fmt: skip
         found[test] = adjusted_by_holm(bare, family)
     decided = found[tests[-1]]
     same: list[Estimate] | list[None] = [None] * n_cells

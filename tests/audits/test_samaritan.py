@@ -393,6 +393,7 @@ def test_nothing_rated_is_undefined_and_never_zero() -> None:
     others = rows[~rows["measure"].isin(["answered"])]
     assert others["value"].isna().all()
     assert others["p"].isna().all()
+    assert others["reason"].notna().all(), "what has no value says why"
 
 
 def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order() -> None:
