@@ -95,10 +95,30 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
 def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_path: Path) -> None:
     before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     assert list(changed(before, after).document().headline) == [
-        "No figure is shown to have changed: share opened and gap (Bo)."
+        "No figure of the answer is shown to have changed: share opened and gap (Bo)."
     ]
     alike = changed(before, after, margin=0.2).document()
     assert alike.headline[0].startswith("Shown to be alike, to within ±0.2: share opened")
+
+
+def test_what_changed_in_the_details_alone_is_counted_where_the_answer_says_none(
+    tmp_path: Path,
+) -> None:
+    """Eight of twelve cases are refused of Bo after, and what is answered is as before."""
+    paths = [
+        run_of(tmp_path, out, lambda k, who: k % 3 == 0, refuses=refuses)
+        for out, refuses in (("before", None), ("after", lambda k, who: who == "b" and k >= 4))
+    ]
+    document = changed(*paths).document()
+    assert document.headline[0] == (
+        "No figure of the answer is shown to have changed: share opened."
+    )
+    assert document.headline[1].startswith("In the details 2 of 3 changes tested are shown: ")
+    assert document.headline[1].endswith("answers with a value and refusals.")
+    # The mean of Bo has four cases: it is no test.
+    assert dict(document.trust)["tests"].endswith(
+        "and an interval that agrees; 3 more in the details"
+    )
 
 
 def test_other_audits_kinds_and_options_are_refused_with_what_differs(tmp_path: Path) -> None:
@@ -127,12 +147,14 @@ def test_report_of_two_audits_writes_the_page_of_compare(tmp_path: Path) -> None
         cli, ["report", str(before), str(after), "--no-figures", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
-    assert "No figure is shown to have changed" in result.output
+    assert "No figure of the answer is shown to have changed" in result.output
     assert "before and after" in out.read_text(encoding="utf-8")
     kept = tmp_path / "kept"
     result = CliRunner().invoke(cli, ["compare", str(before), str(after), "--out", str(kept)])
     assert result.exit_code == 0, result.output
-    assert "No figure is shown to have changed" in (kept / "report.txt").read_text("utf-8")
+    assert "No figure of the answer is shown to have changed" in (kept / "report.txt").read_text(
+        "utf-8"
+    )
 
 
 def test_an_item_that_was_refused_once_counts_on_neither_side(tmp_path: Path) -> None:
@@ -162,7 +184,8 @@ def test_where_nothing_was_read_in_both_what_became_of_the_answers_is_still_comp
     assert set(found.estimates["table"]) == {"replies"}
     assert figure(found, "replies", "refused, change").value == 1.0
     assert found.document().headline == [
-        "Nothing can be told: the two runs have no figure in common."
+        "Nothing can be told of the answer: the two runs have no figure of it in common.",
+        "In the details 2 of 2 changes tested are shown: answers with a value and refusals.",
     ]
 
 
@@ -262,7 +285,8 @@ def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_ch
     after = run_of(tmp_path, "after", lambda k, who: who == "b" or k == 1, cases=6)
     first, second = changed(before, after).document().headline
     assert first == (
-        "No change could be shown: with 6 cases and Holm over 2 changes no p can be below 0.0625."
+        "No change of the answer could be shown: with 6 cases and Holm over 2 changes no p can be "
+        "below 0.0625."
     )
     assert second == (
         "The largest change is that of gap of Bo: −0.83 [−1.26, −0.40], from 0.00 to −0.83."
@@ -273,7 +297,7 @@ def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_ch
     assert figure(few, "outcomes", "opens, change").verdict == "undefined"
     document = few.document()
     assert document.headline[0].endswith("a test needs 6 cases, there are 5.")
-    assert dict(document.trust)["tests"].startswith("no change of the answer is tested")
+    assert dict(document.trust)["tests"] == "no change is tested", "its 5 cases are too few for any"
 
 
 def supplied(audit_name: str, out: Path, items: Any, text: Any, **more: Any) -> Path:

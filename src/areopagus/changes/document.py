@@ -138,7 +138,9 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
     return Document(
         title=record["title"],
         kind="comparison",
-        headline=list(_headline(answer, record)),
+        headline=list(
+            _headline(answer, [one for mine in details.values() for one in mine], record)
+        ),
         trust=[
             *((a, b) for a, b in record["trust"]),
             ("settings", settings(record)),
@@ -154,7 +156,9 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
 # The answer
 
 
-def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
+def _headline(
+    answer: Sequence[Shown], details: Sequence[Shown], record: Mapping[str, Any]
+) -> Iterator[str]:
     """What changed, the largest first within each way; then what is not shown to have."""
     if record.get("is_stored"):
         yield STORED  # alike to the last digit, which says nothing of the model
@@ -182,15 +186,16 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     if open_ and least > ALPHA:
         one = max(open_, key=_weight)
         yield sentence(
-            f"No change could be shown: with {units(one.change.n, one.change.unit)} and "
-            f"{one.change.family} no p can be below {p_value(least)}"
+            "No change of the answer could be shown: with "
+            f"{units(one.change.n, one.change.unit)} and {one.change.family} no p can be below "
+            f"{p_value(least)}"
         )
         yield sentence(
             f"The largest change is that of {one.label}: "
             f"{estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, {one.ends()}"
         )
     elif open_:
-        head = "not" if changed or alike else "no figure is"
+        head = "not" if changed or alike else "no figure of the answer is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
     if alone and least <= ALPHA:
@@ -205,8 +210,14 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
         yield sentence(f"Whether it changed cannot be told for {_named(mine)}: {reason}")
     if not answer:
         reasons = dict.fromkeys(reason for _, reason in record["untested"])
-        why = next(iter(reasons), "the two runs have no figure in common")
-        yield sentence(f"Nothing can be told: {said(why)}")
+        why = next(iter(reasons), "the two runs have no figure of it in common")
+        yield sentence(f"Nothing can be told of the answer: {said(why)}")
+    elsewhere = [one for one in details if one.is_changed]
+    if elsewhere and not changed:
+        yield sentence(
+            f"In the details {len(elsewhere)} of {units(sum(map(_is_tested, details)), 'change')} "
+            f"tested {'is' if len(elsewhere) == 1 else 'are'} shown: {_named(elsewhere)}"
+        )
 
 
 def _least_p(answer: Sequence[Shown]) -> float:
@@ -214,7 +225,7 @@ def _least_p(answer: Sequence[Shown]) -> float:
 
     Of n units there are 2^n vectors of signs, of which two are the furthest from 0.
     """
-    tested = [one.change for one in answer if not math.isnan(one.change.p_adjusted)]
+    tested = [one.change for one in answer if _is_tested(one)]
     if not all((one.p_method or "").startswith("sign flips") for one in tested):
         return 0.0
     return min((min(1.0, len(tested) * 2.0 ** (1 - one.n)) for one in tested), default=0.0)
@@ -267,20 +278,23 @@ def _named(figures: Sequence[Shown]) -> str:
     return "; ".join(parts) if is_nested else listed_all(parts)
 
 
+def _is_tested(one: Shown) -> bool:
+    return not math.isnan(one.change.p_adjusted)
+
+
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
-    tested = [one for one in answer if not math.isnan(one.change.p_adjusted)]
+    tested = [one for one in answer if _is_tested(one)]
     n = max((one.change.n for one in tested), default=0)
     n_tested = len(tested)
     unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
     planned = max((one.change.n_planned or 0 for one in answer), default=0)
     of = f" of {planned:,} planned" if planned > n else ""
-    more = (
-        f"; {len(figures) - len(answer):,} more in the details"
-        if len(figures) > len(answer)
-        else ""
-    )
+    n_more = sum(map(_is_tested, figures)) - n_tested
+    if not (tested or n_more):
+        return "no change is tested"
     if not tested:
-        return f"no change of the answer is tested{more}"
+        return f"no change of the answer is tested; {n_more:,} in the details"
+    more = f"; {n_more:,} more in the details" if n_more else ""
     return (
         f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
         f"p ≤ .05 by Holm and an interval that agrees{more}"
