@@ -128,7 +128,7 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         Section("changes", "What has changed", list(_summary(answer)), "summary"),
         Section("all-changes", "Every figure of the answer", list(_tables(answer))),
         *(
-            Section(f"details-{k}", heading, list(_tables(mine)))
+            Section(f"details-{k}", capital(heading), list(_tables(mine)))
             for k, (heading, mine) in enumerate(details.items())
         ),
         Section("not-compared", "What is not compared", list(_untested(record))),
@@ -350,9 +350,13 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
         is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
         test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
         tests = f" p: {test}, {family}." if family else ""
-        yield Table(
+        has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
+        head = (
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
-            f"both have{of}.{tests}", "Changes", columns,
+            f"both have{of}"
+        )
+        yield Table(
+            f"{head if has_value else 'Without a value in both runs'}.{tests}", "Changes", columns,
             rows, notes=[one for one in reasons if one],
         )  # fmt: skip
 
@@ -377,7 +381,7 @@ def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Sca
 
 
 def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
-    given = [(name, f"{reason}.") for name, reason in record["untested"]]
+    given = [(f"{capital(name)}:", f"{said(reason)}.") for name, reason in record["untested"]]
     if given:
         yield Points(given)
     if record["of"] == "audit":
