@@ -103,7 +103,8 @@ def of(frame: pd.DataFrame, measure: str, **keys: str) -> pd.DataFrame:
 def test_the_answer_stands_first_with_its_grounds() -> None:
     _, shown = study(lost=2.0)
     (answer,) = shown.headline
-    assert answer.startswith("m holds its ground under begged, and degrades under pressed: ")
+    assert answer.startswith("m holds its ground under begged, and degrades under pressed: +1.0")
+    assert " [+" in answer, "signed as in the tables"
     assert answer.endswith(" points worse.")
     trust = dict(shown.trust)
     assert trust["most in"] == "conceptual clarity (+2.02 under pressed)"
@@ -273,7 +274,9 @@ def test_prompts_of_the_same_text_are_counted_once() -> None:
 
 def test_supplied_conditions_are_not_called_framings() -> None:
     said = text_of(study(is_supplied=True)[1])
-    assert "framing" not in said.lower().replace("framings and targets compared", "")
+    assert "framing" not in said.lower()
+    two = study(is_supplied=True, targets=("a", "b"))[1]
+    assert "Conditions and targets compared" in [one.title for one in two.sections]
     assert "baseline minus condition" in said
     assert "baseline minus framing" in text_of(study()[1])
 

@@ -27,7 +27,7 @@ _MOST_SIZES = 2
 
 def _size(found: Estimate) -> str:
     """A change with its interval; the words around it say in which direction."""
-    return f"{'+' if found.value > 0 else ''}{estimate(upright(found))}"
+    return estimate(upright(found), is_signed=found.value > 0)
 
 
 class Answer:

@@ -58,7 +58,9 @@ def document(
         Section("cells", f"By {shown.noun} and criterion", list(shown.cell_parts())),
         Section("by-model", "By judge model", list(shown.by_model())),
         Section("levels", "Scores under each condition", list(shown.levels())),
-        Section("contrasts", "Framings and targets compared", list(shown.contrasts())),
+        Section(
+            "contrasts", f"{capital(shown.noun)}s and targets compared", list(shown.contrasts())
+        ),
         Section("noise", "Noise floor", list(shown.noise())),
         Section("counts", "What became of the responses", list(shown.counts())),
         Section(
