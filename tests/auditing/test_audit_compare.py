@@ -21,10 +21,11 @@ from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.changes import Changes, compare
 from areopagus.changes.audits import _once
-from areopagus.changes.document import _weight, shown_figures
+from areopagus.changes.document import _tables, _weight, shown_figures
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.cli.main import cli
 from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.reports.document import Table
 
 CASES = "\n".join(f"  - {{id: c{k}, text: 'Question {k} for {{who}}.'}}" for k in range(12))
 TEXT = f"""name: doors
@@ -569,3 +570,30 @@ def test_a_root_without_limits_before_has_a_change_without_limits_and_is_not_the
     assert not gap.change.has_interval
     assert gap.change.reason == f"no interval before: {reason}"
     assert _weight(share) > _weight(gap)
+
+
+def test_where_p_and_interval_disagree_the_table_says_why_nothing_is_shown() -> None:
+    shown: dict[str, Any] = {"n": 40, "n_planned": 40, "unit": "concept pair"}
+    squares = 900.0 + 100 * np.random.default_rng(0).normal(size=30)
+    ends = Estimate(20.0, 0.0, 40.0, n=40), Estimate(30.0, 10.0, 50.0, n=40)
+    # The root's limits are those of two separate roots; its square is tested.
+    root = Figure(
+        "outcomes",
+        "gap",
+        {},
+        "gap",
+        *ends,
+        squares,
+        is_rising_of="square",
+        correlation=0.0,
+        **shown,
+    )
+    estimates = Estimates()
+    add_changes(estimates, [root])
+    record = {"figures": [root.shown()], "margin": None}
+    (gap,) = shown_figures(record, estimates.frame())
+    assert gap.change.p_adjusted < 0.05
+    assert (gap.change.covers(0), gap.change.verdict) == (True, "not shown")
+    (table,) = _tables([gap])
+    assert isinstance(table, Table)
+    assert table.notes == ["not shown in spite of p ≤ .05: the interval does not leave out 0"]

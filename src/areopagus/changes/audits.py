@@ -33,7 +33,7 @@ from ..audits.definition import Contrast, Definition, Outcome, TableView
 from ..audits.estimate import CROSS, columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
-from ..formats import words
+from ..formats import listed_all, words
 from ..records.estimates import KEYS, estimates_of
 from .figures import ANSWER, Figure, Paired, models_paired
 
@@ -399,12 +399,16 @@ class Pair:
 
 
 def _told(untested: Untested) -> Iterator[tuple[str, str]]:
-    """Names and reason, those of one heading and one reason together."""
+    """Names and reason: those of one reason under one heading, and such headings, together."""
     together: dict[tuple[str, str], list[str]] = {}
     for (heading, name), reason in untested.items():
         together.setdefault((heading, reason), []).append(name)
+    headings: dict[tuple[str, str], list[str]] = {}
     for (heading, reason), names in together.items():
-        yield f"{'; '.join(names)}{f', in “{heading}”' if heading else ''}", reason
+        headings.setdefault(("; ".join(names), reason), []).append(heading)
+    for (told, reason), under in headings.items():
+        where = listed_all([f"“{heading}”" for heading in under if heading])
+        yield f"{told}{', in ' if where else ''}{where}", reason
 
 
 def _texts(held: HeldAnswers) -> dict[str, str]:

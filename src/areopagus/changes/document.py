@@ -42,6 +42,7 @@ STORED: Final = (
     "other. Run the later one again with a ledger of its own (--ledger FILE)."
 )
 ALPHA: Final = 0.05
+DISAGREE: Final = "not shown in spite of p ≤ .05: the interval does not leave out 0"
 _LONG: Final = 80
 _SHORT: Final = 50
 _ROUNDING: Final = 1e-9
@@ -337,6 +338,8 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
     for (what, digits), mine in by_what.items():
         has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
+        if any(map(_disagrees, mine)):
+            reasons[DISAGREE] = None
         family = next((one.change.family for one in mine if one.change.family), "")
         of = f", the surest {len(figures)} of {n_all}" if n_all > len(figures) else ""
         whole = Column("before", "estimate", digits), Column("after", "estimate", digits)
@@ -359,6 +362,12 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
             f"{head if has_value else 'Without a value in both runs'}.{tests}", "Changes", columns,
             rows, notes=[one for one in reasons if one],
         )  # fmt: skip
+
+
+def _disagrees(one: Shown) -> bool:
+    """Whether its p shows a change and its interval does not."""
+    change = one.change
+    return not one.is_changed and change.p_adjusted <= ALPHA and change.covers(0)
 
 
 def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
