@@ -424,7 +424,8 @@ def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustE
     if outside:
         reasons.append(f"{len(outside)} of {len(mine)} cells are not shown to be inside the margin")
     if undefined:
-        reasons.append(f"{len(undefined)} undefined ({undefined[0].equivalence.reason})")
+        why = undefined[0].equivalence.reason
+        reasons.append(f"{len(undefined)} of {len(mine)} cells have no test ({why})")
         verdict = False if outside else None
     p_value = math.nan if undefined else max(p_values)
     return RobustEverywhere(

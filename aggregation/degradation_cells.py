@@ -171,8 +171,8 @@ class DegradationCell:
 def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) -> Estimate:
     """Returns the test against the margin; undefined below six prompts, as every interval is.
 
-    Where every prompt moves by the same, as judges without chance may have it, there is no t: the
-    interval is that value, and the test is whether it is inside.
+    Where every prompt moves by the same, as judges without chance may have it, there is no t, and
+    no interval: the test is whether that value is inside.
     """
     level = 2 * (1 - alpha) - 1
     if mean.n < MIN_UNITS:
@@ -182,7 +182,8 @@ def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) ->
         return found
     is_inside = abs(mean.value) < margin
     return replace(
-        found, low=mean.value, high=mean.value, p=float(not is_inside), reason=None,
+        found, low=math.nan, high=math.nan, p=float(not is_inside),
+        reason="every prompt moves by the same, which itself is held against the margin",
         verdict="inside" if is_inside else "not shown",
         method=f"{METHOD}; the same value for every prompt",
     )  # fmt: skip

@@ -158,9 +158,12 @@ def test_the_command_prints_the_answer_and_gates(tmp_path: Path) -> None:
     assert found["headline"][0].startswith("alder scores higher")
     assert {row["table"] for row in found["estimates"]} >= {"comparison", "comparison by model"}
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(cli, ["compare", str(before), str(after), "--out", str(page)])
+    done = CliRunner().invoke(
+        cli, ["compare", str(before), str(after), "--full", "--out", str(page)]
+    )
     assert done.exit_code == 0, done.output
     assert page.exists()
+    assert "rows in the page that --out writes" in done.output
     done = CliRunner().invoke(
         cli, ["gate", str(after), "--baseline", str(before)], standalone_mode=False
     )

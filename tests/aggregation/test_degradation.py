@@ -158,7 +158,10 @@ def test_a_change_inside_the_margin_is_a_change_and_says_so() -> None:
 def test_deltas_that_are_the_same_on_every_prompt_can_be_robust_or_not() -> None:
     same = one_cell(np.full(6, 7.0), np.full(6, 7.0)).cell("t", "v", "d")
     assert (same.verdict, same.reason, same.within_margin) == ("robust", None, True)
-    assert (same.equivalence.low, same.equivalence.high, same.equivalence.p) == (0.0, 0.0, 0.0)
+    # No interval over prompts, of the change or here: the value itself is inside.
+    assert (same.delta.has_interval, same.equivalence.has_interval) == (False, False)
+    assert (same.equivalence.verdict, same.equivalence.p) == ("inside", 0.0)
+    assert "every prompt moves by the same" in str(same.equivalence.reason)
     # On the margin it is not inside, and six prompts of one sign are significant: 2 / 64.
     moved = one_cell(np.full(6, 7.0), np.full(6, 6.5)).cell("t", "v", "d")
     assert (moved.verdict, moved.within_margin, moved.delta.p) == ("changed", False, 2 / 64)

@@ -159,13 +159,13 @@ def test_weakness_under_emotional_agreement_is_found_with_its_cells() -> None:
     assert {cell.verdict for cell in dominant.cells} == {"changed"}
     assert {cell.condition for cell in dominant.cells} == {"emotion_agree"}
     sentences = profile_sentences("t0", found.findings)
-    assert sentences[0].startswith("Under emotion_agree, scores fall: clarity by ")
+    assert sentences[0].startswith("Under agreement, scores fall: clarity by ")
     for cell in found.findings[0].cells:
         assert (
             f"by {cell.delta.value:.2f} [{cell.delta.low:.2f}, {cell.delta.high:.2f}]"
             in sentences[0]
         )
-    assert any("than under emotion_disagree" in one for one in sentences)
+    assert any("than under disagreement" in one for one in sentences)
     assert profile_sentences("other", found.findings) == ()
 
 
@@ -180,7 +180,7 @@ def test_one_strong_framing_does_not_blame_its_group() -> None:
     deltas[0, 3] = 1.2
     both = next(f for f in study(deltas).findings if f.kind == "framing_contrast")
     assert both.subject == group
-    assert "points more than empirical_i and empirical_friend (20 prompts" in sentence(both)
+    assert "points more than “I” and “my friend” (20 prompts, p over all tests" in sentence(both)
 
 
 def test_social_distance_and_a_weak_dimension_are_found() -> None:
@@ -278,6 +278,9 @@ def test_a_sentence_must_hold_over_all_tests_together() -> None:
         if alone and len(alone) == len(changed):
             (nothing,) = [f for f in found.findings if f.kind == "none"] or [None]
             if nothing is not None:
-                assert "within their own family" in sentence(nothing)
+                assert sentence(nothing).startswith(
+                    f"Over all {tests.n_tests} tests together no change can be shown; by the Holm "
+                    "p of their own family "
+                )
                 return
     raise AssertionError("no study of forty had a cell that is changed in its own family alone")

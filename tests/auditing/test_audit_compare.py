@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from areopagus.auditing import AuditRun, audit
 from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.changes import Changes, compare
-from areopagus.changes.document import _weight, shown_figures
-from areopagus.changes.figures import Figure, add_changes
+from areopagus.changes.audits import _once
+from areopagus.changes.document import _tables, _weight, shown_figures
+from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.cli.main import cli
 from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.reports.document import Table
 
 CASES = "\n".join(f"  - {{id: c{k}, text: 'Question {k} for {{who}}.'}}" for k in range(12))
 TEXT = f"""name: doors
@@ -62,6 +65,7 @@ def changed(before: Path, after: Path, **more: Any) -> Changes:
     # No two figures under one heading have one name.
     named = Counter((one["section"], one["label"]) for one in found.record["figures"])
     assert [name for name, n in named.items() if n > 1] == []
+    assert all(one.title[:1].isupper() for one in found.document().sections)
     return found
 
 
@@ -95,10 +99,31 @@ def test_a_change_is_found_with_its_interval_and_direction(tmp_path: Path) -> No
 def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_path: Path) -> None:
     before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     assert list(changed(before, after).document().headline) == [
-        "No figure is shown to have changed: share opened and gap (Bo)."
+        "No figure of the answer is shown to have changed: share opened and gap (Bo)."
     ]
     alike = changed(before, after, margin=0.2).document()
     assert alike.headline[0].startswith("Shown to be alike, to within ±0.2: share opened")
+
+
+def test_what_changed_in_the_details_alone_is_counted_where_the_answer_says_none(
+    tmp_path: Path,
+) -> None:
+    """Eight of twelve cases are refused of Bo after, and what is answered is as before."""
+    paths = [
+        run_of(tmp_path, out, lambda k, who: k % 3 == 0, refuses=refuses)
+        for out, refuses in (("before", None), ("after", lambda k, who: who == "b" and k >= 4))
+    ]
+    document = changed(*paths).document()
+    assert document.headline[0] == (
+        "No figure of the answer is shown to have changed: share opened."
+    )
+    assert document.headline[-1] == (
+        "In the details 2 of 3 changes tested are shown: answers with a value and refusals."
+    )
+    # The mean of Bo has four cases: it is no test.
+    assert dict(document.trust)["tests"].endswith(
+        "and an interval that agrees; 3 more in the details"
+    )
 
 
 def test_other_audits_kinds_and_options_are_refused_with_what_differs(tmp_path: Path) -> None:
@@ -127,12 +152,14 @@ def test_report_of_two_audits_writes_the_page_of_compare(tmp_path: Path) -> None
         cli, ["report", str(before), str(after), "--no-figures", "--out", str(out)]
     )
     assert result.exit_code == 0, result.output
-    assert "No figure is shown to have changed" in result.output
+    assert "No figure of the answer is shown to have changed" in result.output
     assert "before and after" in out.read_text(encoding="utf-8")
     kept = tmp_path / "kept"
     result = CliRunner().invoke(cli, ["compare", str(before), str(after), "--out", str(kept)])
     assert result.exit_code == 0, result.output
-    assert "No figure is shown to have changed" in (kept / "report.txt").read_text("utf-8")
+    assert "No figure of the answer is shown to have changed" in (kept / "report.txt").read_text(
+        "utf-8"
+    )
 
 
 def test_an_item_that_was_refused_once_counts_on_neither_side(tmp_path: Path) -> None:
@@ -162,7 +189,8 @@ def test_where_nothing_was_read_in_both_what_became_of_the_answers_is_still_comp
     assert set(found.estimates["table"]) == {"replies"}
     assert figure(found, "replies", "refused, change").value == 1.0
     assert found.document().headline == [
-        "Nothing can be told: the two runs have no figure in common."
+        "Nothing can be told of the answer: the two runs have no figure of it in common.",
+        "In the details 2 of 2 changes tested are shown: answers with a value and refusals.",
     ]
 
 
@@ -205,6 +233,68 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
     assert any(
         "Share of “high income” rose by 0.100 [0." in text for text in found.document().headline
     )
+    # What is not called well paid is called badly paid: one of the two is tested, and that is said.
+    assert not found.estimates["measure"].str.startswith("low").any()
+    assert (
+        "low income, in “By gender, race and city, in full”",
+        "one less a figure that is compared: its change is that one's, the other way",
+    ) in [tuple(one) for one in found.record["untested"]]
+    labels = [one["label"] for one in found.record["figures"]]
+    assert "difference, rich − poor cities, male" in labels
+    assert not any(label.startswith("by, ") for label in labels)
+
+
+def test_the_change_of_a_share_in_a_table_of_the_audits_own_ends_at_one(tmp_path: Path) -> None:
+    options = {"names_per_group": 3}
+    drawn = list(find_audit("silverspoon-professions").items(
+        SilverSpoonProfessionsOptions.model_validate(options)
+    ))  # fmt: skip
+    white = list(dict.fromkeys(i.fields["name"] for i in drawn if i.fields["race"] == "white"))
+    paths = [
+        supplied(
+            "silverspoon-professions", tmp_path / out, drawn,
+            lambda _, item, named=named: "Surgeon" if item.fields["name"] in named else "Cashier",
+            options=options,
+        )
+        for out, named in (("one", white[1:]), ("two", white[:1]))
+    ]  # fmt: skip
+    found = changed(*paths)
+    change = figure(found, "groups", "high, change", factor="race", group="white")
+    # Five of six names changed by -1, one by 1: -2/3 with a reach of 2.57 x .816 / sqrt(6) = .857.
+    assert change.value == pytest.approx(-2 / 3)
+    assert (change.low, change.high) == (-1.0, pytest.approx(-2 / 3 + 2.570582 * 2 / 6))
+
+
+def test_of_two_levels_that_make_one_together_the_second_is_not_tested() -> None:
+    shown: dict[str, Any] = {"n": 8, "n_planned": 8, "unit": "case", "section": "Parts"}
+    ends = Estimate(0.25, 0.1, 0.4, n=8), Estimate(0.5, 0.3, 0.7, n=8)
+    rests = Estimate(0.75, 0.6, 0.9, n=8), Estimate(0.5, 0.3, 0.7, n=8)
+    column = np.array([1.0, 0.0, 1.0, -1.0, np.nan, 0.5, 0.0, 0.25])
+
+    def one(measure: str, group: str, values: Any, by_unit: Any, family: str = "Parts") -> Figure:
+        return Figure(
+            "parts", measure, {"group": group}, f"{measure}, {group}", *values, by_unit,
+            family=family, **shown,
+        )  # fmt: skip
+
+    figures = [
+        one("yes", "men", ends, column),
+        one("no", "men", rests, -column),
+        # Of another group, or of values that make no whole: each is its own.
+        one("no", "women", rests, -column),
+        one("maybe", "men", (rests[0], ends[0]), -column),
+        # What has not changed is a mirror too, of its own group.
+        one("yes", "boys", ends, 0 * column),
+        one("no", "boys", rests, 0 * column),
+        one("no", "girls", rests, 0 * column),
+    ]
+    mirrors: list[Figure] = []
+    kept = list(_once(figures, mirrors))
+    assert [one.label for one in mirrors] == ["no, men", "no, boys"]
+    assert kept == [one for one in figures if one not in mirrors]
+    # A figure of the answer is asked for, and kept; its mirror in a table of details is not.
+    answers = [replace(one, family=ANSWER) for one in figures[:2]]
+    assert list(_once([*answers, one("no", "everybody", rests, -column)], [])) == answers
 
 
 def test_figures_of_an_audits_own_code_have_no_test_and_the_reason(tmp_path: Path) -> None:
@@ -262,7 +352,8 @@ def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_ch
     after = run_of(tmp_path, "after", lambda k, who: who == "b" or k == 1, cases=6)
     first, second = changed(before, after).document().headline
     assert first == (
-        "No change could be shown: with 6 cases and Holm over 2 changes no p can be below 0.0625."
+        "No change of the answer could be shown: with 6 cases and Holm over 2 changes no p can be "
+        "below 0.0625."
     )
     assert second == (
         "The largest change is that of gap of Bo: −0.83 [−1.26, −0.40], from 0.00 to −0.83."
@@ -273,7 +364,7 @@ def test_where_no_p_can_be_low_enough_the_first_line_says_so_with_the_largest_ch
     assert figure(few, "outcomes", "opens, change").verdict == "undefined"
     document = few.document()
     assert document.headline[0].endswith("a test needs 6 cases, there are 5.")
-    assert dict(document.trust)["tests"].startswith("no change of the answer is tested")
+    assert dict(document.trust)["tests"] == "no change is tested", "its 5 cases are too few for any"
 
 
 def supplied(audit_name: str, out: Path, items: Any, text: Any, **more: Any) -> Path:
@@ -348,6 +439,11 @@ def test_an_answer_that_settles_on_nobody_counts_in_no_share_of_those_that_settl
     assert figure(found, "outcomes", "supports, change").value == 0.0
     assert figure(found, "agreement", "acc, change", criterion="lower end").value == 0.0
     assert figure(found, "outcomes", "neither, change").value == pytest.approx(14 / 60)
+    # Asked in one order, it has no share of answers that the order changes, and none is named.
+    assert not any("order changes" in one["label"] for one in found.record["figures"])
+    names = [name for name, _ in found.record["untested"]]
+    assert "Siding with P1, in “By topic”".lower() in [name.lower() for name in names]
+    assert not any("_" in name or "(topics)" in name for name in names)
 
 
 def test_which_way_the_order_turns_answers_is_tested_too(tmp_path: Path) -> None:
@@ -474,3 +570,30 @@ def test_a_root_without_limits_before_has_a_change_without_limits_and_is_not_the
     assert not gap.change.has_interval
     assert gap.change.reason == f"no interval before: {reason}"
     assert _weight(share) > _weight(gap)
+
+
+def test_where_p_and_interval_disagree_the_table_says_why_nothing_is_shown() -> None:
+    shown: dict[str, Any] = {"n": 40, "n_planned": 40, "unit": "concept pair"}
+    squares = 900.0 + 100 * np.random.default_rng(0).normal(size=30)
+    ends = Estimate(20.0, 0.0, 40.0, n=40), Estimate(30.0, 10.0, 50.0, n=40)
+    # The root's limits are those of two separate roots; its square is tested.
+    root = Figure(
+        "outcomes",
+        "gap",
+        {},
+        "gap",
+        *ends,
+        squares,
+        is_rising_of="square",
+        correlation=0.0,
+        **shown,
+    )
+    estimates = Estimates()
+    add_changes(estimates, [root])
+    record = {"figures": [root.shown()], "margin": None}
+    (gap,) = shown_figures(record, estimates.frame())
+    assert gap.change.p_adjusted < 0.05
+    assert (gap.change.covers(0), gap.change.verdict) == (True, "not shown")
+    (table,) = _tables([gap])
+    assert isinstance(table, Table)
+    assert table.notes == ["not shown in spite of p ≤ .05: the interval does not leave out 0"]

@@ -96,7 +96,7 @@ def test_socioeval_is_quiet_where_the_same_model_answers_anew(tmp_path: Path) ->
     worlds = [SocioEvalWorld({"target": 0.3}, judge_error=0.1, seed=seed) for seed in (3, 4)]
     paths = two_runs(tmp_path, "socioeval", SOCIOEVAL, worlds[0].provider, worlds[1].provider)
     assert figure(changes(*paths).estimates, "outcomes", "bias_rate, change").covers(0.0)
-    assert "No figure is shown to have changed" in told(*paths)
+    assert "No figure of the answer is shown to have changed" in told(*paths)
 
 
 def test_a_longer_run_from_the_same_ledger_has_asked_nothing_anew(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def study(
     models: tuple[str, ...] = ("judge",),
     missing: Any = None,
     texts: int = 20,
+    conditions: tuple[str, str, str] = CONDITIONS,
     **of_responses: Any,
 ) -> tuple[pd.DataFrame, Document]:
     """Targets that lose so much clarity when pressed, and gain so much grounding."""
@@ -45,7 +46,7 @@ def study(
     if missing is not None:
         judged[missing] = np.nan
     found = StressScores(
-        targets, CONDITIONS, tuple(f"p{k}" for k in range(20)), CRITERIA, models,
+        targets, conditions, tuple(f"p{k}" for k in range(20)), CRITERIA, models,
         scores=judged,
         units=tuple(f"text {k % texts}" for k in range(20)),
         abstained=np.zeros(scores.shape[:3]),
@@ -54,7 +55,7 @@ def study(
         counts={
             (target, name): ConditionCounts(planned=20, answered=20, scored=20, **of_responses)
             for target in targets
-            for name in CONDITIONS
+            for name in conditions
         },
         scale=(1, 10),
         quorum=2 / 3,
@@ -67,7 +68,7 @@ def study(
         "state": "complete",
         "demonstration": False,
         "targets": list(targets),
-        "conditions": list(CONDITIONS),
+        "conditions": list(conditions),
         "identity": {
             "plan": config.plan,
             "panel": {"criteria": list(CRITERIA), "scale": [1, 10]},
@@ -102,7 +103,8 @@ def of(frame: pd.DataFrame, measure: str, **keys: str) -> pd.DataFrame:
 def test_the_answer_stands_first_with_its_grounds() -> None:
     _, shown = study(lost=2.0)
     (answer,) = shown.headline
-    assert answer.startswith("m holds its ground under begged, and degrades under pressed: ")
+    assert answer.startswith("m holds its ground under begged, and degrades under pressed: +1.0")
+    assert " [+" in answer, "signed as in the tables"
     assert answer.endswith(" points worse.")
     trust = dict(shown.trust)
     assert trust["most in"] == "conceptual clarity (+2.02 under pressed)"
@@ -185,6 +187,49 @@ def test_robust_is_reached_by_judges_that_repeat_themselves_word_for_word() -> N
     assert set(of(frame, "degradation")["verdict"].dropna()) == {"robust"}
     said = text_of(shown, full=False)
     assert said.count("does not vary") == 1, "the reason is said once"
+    assert not of(frame, "equivalence")["low"].notna().any(), "nor has the test of it an interval"
+    assert "[" not in text_of(shown).split("the test of equivalence", 1)[1].split("Contrasts")[0]
+    # What has no value says why.
+    assert frame["reason"][frame["value"].isna()].notna().all()
+
+
+def test_framings_and_criteria_are_called_what_the_first_lines_call_them() -> None:
+    _, shown = study(lost=2.0, conditions=("baseline", "empirical_friend", "long_night_shift"))
+    said = text_of(shown)
+    assert "Under “my friend”, scores fall: " in said
+    assert "“my friend” long night shift +1.0" in said, "contrasts too"
+    for name in ("empirical_friend", "long_night_shift", *CRITERIA):
+        assert name not in said
+    four = study(lost=2.0, targets=("a", "b"), conditions=("baseline", "empirical_i", "x_y"))[1]
+    (table,) = [part for part in four.sections[0].parts if isinstance(part, Table)]
+    assert [column.title for column in table.columns] == ["target", "“I”", "x y"]
+
+
+def test_a_p_over_all_tests_is_not_called_holms_of_the_family() -> None:
+    said = text_of(study(lost=2.0)[1])
+    assert "its “p over all tests” is at most 0.05" in said
+    assert "(20 prompts, p over all tests " in said
+    assert "(20 prompts, Holm p" not in said
+
+
+def test_undecided_cells_are_counted_with_the_composites_that_are_among_them() -> None:
+    for found, told in (
+        (study(sd=0.95), "3 cells."),
+        (study(sd=1.2), "5 cells, 1 composite among them."),
+        (study(top=0.35, sd=1.5), "6 cells, 2 composites among them."),
+    ):
+        frame, shown = found
+        needed = of(frame, "prompts_needed")["criterion"]
+        assert told.startswith(f"{len(needed)} cells")
+        assert ("composite" in told) == needed.eq("composite").any()
+        assert f"Undecided: {told}" in text_of(shown)
+
+
+def test_the_claim_for_all_cells_says_once_why_it_is_undefined() -> None:
+    assert (
+        "Robust in all cells: undefined, since 4 of 4 cells have no test (3 prompts: an interval "
+        "needs at least 6)"
+    ) in text_of(study(lost=2.0, texts=3)[1])
 
 
 def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_taken_for() -> None:
@@ -207,6 +252,8 @@ def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_ta
     )
     assert (moved["value"], moved["verdict"]) == (raw - delta, "unbalanced")
     assert "Models left out of a comparison" in text_of(shown)
+    assert "Unbalanced by: how far" in text_of(shown)
+    assert "Unbalanced by" not in text_of(study()[1]), "where there is no such column"
     assert of(frame, "moved", framing="begged").empty
 
 
@@ -227,7 +274,9 @@ def test_prompts_of_the_same_text_are_counted_once() -> None:
 
 def test_supplied_conditions_are_not_called_framings() -> None:
     said = text_of(study(is_supplied=True)[1])
-    assert "framing" not in said.lower().replace("framings and targets compared", "")
+    assert "framing" not in said.lower()
+    two = study(is_supplied=True, targets=("a", "b"))[1]
+    assert "Conditions and targets compared" in [one.title for one in two.sections]
     assert "baseline minus condition" in said
     assert "baseline minus framing" in text_of(study()[1])
 

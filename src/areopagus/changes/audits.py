@@ -33,7 +33,7 @@ from ..audits.definition import Contrast, Definition, Outcome, TableView
 from ..audits.estimate import CROSS, columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
-from ..formats import words
+from ..formats import listed_all, words
 from ..records.estimates import KEYS, estimates_of
 from .figures import ANSWER, Figure, Paired, models_paired
 
@@ -44,6 +44,9 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Values = dict[Place, tuple[float, int]]
 """Value and n of figures."""
+
+Untested = dict[tuple[str, str], str]
+"""(heading, what figures are called) to why no change of theirs is tested."""
 
 BLOCKS: Final = 30
 """Blocks of units without which the figures of an audit's class are computed."""
@@ -65,6 +68,18 @@ _SQUARE: Final = "_square"
 """Ends the name of a mean over units of which another figure is the root: a change of that one is
 tested on it, since a root cannot fall below 0."""
 _LEAN: Final = "_lean"
+_MIRROR: Final = "one less a figure that is compared: its change is that one's, the other way"
+_ROUNDING: Final = 1e-9
+_WILSON: Final = "clustered wilson"
+"""In the method of a share, whose ends are 0 and 1."""
+_SAYS_LITTLE: Final = "by"
+"""Title of a column that only the heads beside it make sense of."""
+_TITLES: Final = {
+    ("instances", "mean_score"): "mean score of flagged instances",
+    ("instances", "mean_score_all"): "mean score of all instances",
+    ("arms", "difference"): "hidden less open, squared points",
+}
+"""What figures are called that no table shows, or under a head that needs its caption."""
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
     "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
@@ -95,20 +110,22 @@ def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
         raise InputError([InputFault(str(after.path), fault)])
     pairs = models_paired([(str(run.path), run.targets) for run in runs])
     figures: list[Figure] = []
-    untested: dict[str, str] = {}
+    untested: Untested = {}
+    mirrored: Untested = {}
     trust: list[tuple[str, str]] = []
     for names in pairs:
         pair = Pair.read_from(runs, definition, names)
         pair.whose = f", {names[1]}" if len(pairs) > 1 else ""
         figures += pair.figures()
         untested |= pair.untested
+        mirrored |= pair.mirrored
         trust.append(pair.trust())
     notices = [f"Compared are {name}, before, and {other}, after."
                for name, other in pairs if name != other]  # fmt: skip
     if len(pairs) < max(len(run.targets) for run in runs):
         notices.append("Models of one run alone are left out.")
     title = f"{definition.title}: before and after"
-    return Paired(title, figures, notices, trust, list(untested.items()))
+    return Paired(title, figures, notices, trust, [*_told(untested), *_told(mirrored)])
 
 
 @dataclass(eq=False)
@@ -125,6 +142,7 @@ class Pair:
         n_planned: units planned in either run.
         n_items: prompts in either run, the same in both, with a reply in both, read in both.
         whose: what stands behind the name of a figure, where there are several models.
+        made: figures that have a value in either run as it is, over all that it asked.
     """
 
     definition: Definition
@@ -135,7 +153,9 @@ class Pair:
     n_planned: int
     n_items: tuple[int, int, int, int] = (0, 0, 0, 0)
     whose: str = ""
-    untested: dict[str, str] = field(default_factory=dict)
+    made: frozenset[Place] = frozenset()
+    untested: Untested = field(default_factory=dict)
+    mirrored: Untested = field(default_factory=dict)
     matched: Definition = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +165,7 @@ class Pair:
             given = {"resamples": 0} if hasattr(options, "resamples") else {}
             if getattr(options, "topics", None) is True:
                 given["topics"] = False
-                self.untested["topics"] = _TOPICS
+                self.untested["", "topics"] = _TOPICS
             self.known = audit, options.model_copy(update=given)
         self.matched, self.read = _matched(self.definition, self.read)
 
@@ -175,6 +195,10 @@ class Pair:
             AuditView(definition, runs[1].record, runs[1].estimates), replied, read,
             n_planned=len(units[0] | units[1]),
             n_items=(len(texts[0].keys() | texts[1].keys()), len(common), n_replied, n_read),
+            made=frozenset(
+                place for run, name in zip(runs, names, strict=True)
+                for place, one in _figures_of(run.estimates, name).items() if one.is_defined
+            ),
         )  # fmt: skip
 
     @property
@@ -220,14 +244,18 @@ class Pair:
                 continue
             shown |= {n: f"{shown[n]}{self.whose}" for n in ("label", "short") if n in shown}
             if place[:2] in _AMONG_SIDES:
-                self.untested[f"{words(place[1])} ({words(place[0])})"] = _OF_SIDES
+                self.untested[view.named(place, shown)] = _OF_SIDES
                 continue
             if before is None or after is None or "item" in dict(place[2]):
-                self._leave_out(place, before or after)
+                self._leave_out(place, before or after, view.named(place, shown))
                 continue
             if not (place in terms[0] or before.has_interval or after.has_interval):
-                self._leave_out(place, after)
+                self._leave_out(place, after, view.named(place, shown))
                 continue
+            if not (before.is_defined or after.is_defined or place in self.made):
+                continue  # the options of these runs make no such figure
+            if _WILSON in before.method and _WILSON in after.method:
+                shown["bounds"] = shown.get("bounds") or (0.0, 1.0)
             table, measure, keys = place
             column, n, more = self._column(place, sides, terms, blocks)
             of = self.definition.unit_word
@@ -241,10 +269,15 @@ class Pair:
                 )
             )  # fmt: skip
         if self.known is None:
-            own = {one.section: _OWN_CODE for one in self.definition.table_views}
+            own = {("", one.section): _OWN_CODE for one in self.definition.table_views}
             self.untested |= own
         found.sort(key=lambda one: one.family != ANSWER)
-        return [*_once(found), *self._replies()]
+        mirrors: list[Figure] = []
+        kept = list(_once(found, mirrors))
+        for one in mirrors:
+            place = place_of(one.table, one.measure, **one.keys)
+            self.mirrored[view.named(place, one.shown())] = _MIRROR
+        return [*kept, *self._replies()]
 
     def _column(
         self,
@@ -323,15 +356,17 @@ class Pair:
             found.append((sides[0], sides[1]))
         return found
 
-    def _leave_out(self, place: Place, one: Estimate | None) -> None:
-        """Says of what no change is tested, but for counts and test statistics."""
-        table, measure, keys = place
-        is_listed = "item" in dict(keys)
-        if one is None or one.method == "count" or not one.n:
+    def _leave_out(self, place: Place, one: Estimate | None, name: tuple[str, str]) -> None:
+        """Says of what no change is tested, but for counts, test statistics and what has no name.
+
+        Figures without a name are in no table of a report.
+        """
+        is_listed = "item" in dict(place[2])
+        if one is None or one.method == "count" or not (one.n and any(name)):
             return
         if is_listed or math.isnan(one.p):
-            reason = _LISTED if is_listed else one.reason or "no interval in a run"
-            self.untested[f"{words(measure)} ({words(table)})"] = reason
+            reason = _LISTED if is_listed else one.reason or "it has no interval in a run"
+            self.untested[name] = reason
 
     def _replies(self) -> Iterator[Figure]:
         """What became of what was asked, over the askings that both runs got a reply to."""
@@ -361,6 +396,19 @@ class Pair:
                 section="What became of the answers",
                 bounds=(0.0, 1.0), digits=3,
             )  # fmt: skip
+
+
+def _told(untested: Untested) -> Iterator[tuple[str, str]]:
+    """Names and reason: those of one reason under one heading, and such headings, together."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for (heading, name), reason in untested.items():
+        together.setdefault((heading, reason), []).append(name)
+    headings: dict[tuple[str, str], list[str]] = {}
+    for (heading, reason), names in together.items():
+        headings.setdefault(("; ".join(names), reason), []).append(heading)
+    for (told, reason), under in headings.items():
+        where = listed_all([f"“{heading}”" for heading in under if heading])
+        yield f"{told}{', in ' if where else ''}{where}", reason
 
 
 def _texts(held: HeldAnswers) -> dict[str, str]:
@@ -516,15 +564,46 @@ def _of_blocks(
     return column, correlation
 
 
-def _once(figures: Sequence[Figure]) -> Iterator[Figure]:
-    """Each figure once: the same stands in several tables of an audit, with the same limits."""
+def _once(figures: Sequence[Figure], mirrors: list[Figure]) -> Iterator[Figure]:
+    """Each figure once: the same stands in several tables of an audit, with the same limits.
+
+    Of the two levels of a share, of which each is one less the other, one is tested.
+
+    Args:
+        figures: those of the answer first; these are all kept.
+        mirrors: takes the second of two such levels.
+    """
     seen: dict[tuple[float, ...], str] = {}
+    columns: dict[tuple[float, ...], list[Figure]] = {}
     for one in figures:
         ends = tuple(x for e in (one.before, one.after) for x in (e.value, e.low, e.high, e.n))
         varies = one.before.low < one.before.high and 0 not in (one.before.value, one.after.value)
         if varies and seen.setdefault(ends, one.table) != one.table:
             continue
+        if one.by_unit is not None:
+            # Rounded, and without its sign: among these a mirror is to be found.
+            alike = columns.setdefault(tuple(np.nan_to_num(np.abs(one.by_unit)).round(9)), [])
+            if one.family != ANSWER and any(_is_mirror(one, other) for other in alike):
+                mirrors.append(one)
+                continue
+            alike.append(one)
         yield one
+
+
+def _is_mirror(one: Figure, other: Figure) -> bool:
+    """Whether they are two levels of one share that make 1 together, before, after and by unit."""
+    levels = one.table == "shares" and one.keys.get("factor") == other.keys.get("factor")
+    is_of_one = one.table == other.table and (levels or one.keys == other.keys)
+    if one.by_unit is None or other.by_unit is None:
+        return False
+    if not (is_of_one or (other.family == ANSWER and np.nan_to_num(one.by_unit).any())):
+        return False
+    ends = zip((one.before, one.after), (other.before, other.after), strict=True)
+    return (
+        np.array_equal(np.isnan(one.by_unit), np.isnan(other.by_unit))
+        and np.allclose(np.nan_to_num(one.by_unit + other.by_unit), 0.0, atol=_ROUNDING)
+        and all(abs(a.value + b.value - 1) < _ROUNDING for a, b in ends)
+    )
 
 
 class _Named:
@@ -536,8 +615,29 @@ class _Named:
         self.titles = {
             (table.table, one.name): one.title or words(one.name)
             for table in self.definition.table_views for one in table.measures
-            if one.field in ("estimate", "value")
+            if one.field in ("estimate", "value") and one.title != _SAYS_LITTLE
+        } | _TITLES  # fmt: skip
+        # Points and numbers have few decimals; shares are compared to the third.
+        self.digits = {
+            (table.table, one.name): one.digits
+            for table in self.definition.table_views for one in table.measures
+            if one.field in ("estimate", "value") and one.digits < 2
+            and not (one.is_percent or one.is_count)
         }  # fmt: skip
+
+    def named(self, place: Place, shown: Mapping[str, Any]) -> tuple[str, str]:
+        """Heading and name of a figure and those like it; both empty where no table has them."""
+        table, measure, _ = place
+        if table in ("outcomes", "shares"):
+            return "", str(shown["label"])
+        if table == "parts":
+            outcome = self.definition.outcomes[measure]
+            return str(shown["section"]), str(_measured(outcome.title, outcome.scale)["label"])
+        if all(one.table != table for one in self.definition.table_views):
+            return "", str(shown.get("what") or shown["section"])
+        if (table, measure) not in self.titles:
+            return "", ""
+        return str(shown["section"]), self.titles[table, measure]
 
     def shown(self, place: Place) -> dict[str, Any] | None:
         """The fields of a `Figure` on how it is read; None for what is no figure to compare."""
@@ -576,7 +676,8 @@ class _Named:
         told = [key for key in (view.keys if view else KEYS) if key in keys]
         values = [self.every.get(keys[key], keys[key]) for key in told]
         label = ", ".join([self.titles.get((table, measure), words(measure)), *values])
-        return self._detail(label, words(table) if view is None else view.section, 3)
+        section = words(table) if view is None else view.section
+        return self._detail(label, section, self.digits.get((table, measure), 3))
 
     def _table_of(self, table: str, measure: str, keys: Mapping[str, str]) -> TableView | None:
         """The table of the report in which the figure stands, whose keys tell it from others."""

@@ -42,6 +42,7 @@ STORED: Final = (
     "other. Run the later one again with a ledger of its own (--ledger FILE)."
 )
 ALPHA: Final = 0.05
+DISAGREE: Final = "not shown in spite of p ≤ .05: the interval does not leave out 0"
 _LONG: Final = 80
 _SHORT: Final = 50
 _ROUNDING: Final = 1e-9
@@ -128,7 +129,7 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         Section("changes", "What has changed", list(_summary(answer)), "summary"),
         Section("all-changes", "Every figure of the answer", list(_tables(answer))),
         *(
-            Section(f"details-{k}", heading, list(_tables(mine)))
+            Section(f"details-{k}", capital(heading), list(_tables(mine)))
             for k, (heading, mine) in enumerate(details.items())
         ),
         Section("not-compared", "What is not compared", list(_untested(record))),
@@ -138,7 +139,9 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
     return Document(
         title=record["title"],
         kind="comparison",
-        headline=list(_headline(answer, record)),
+        headline=list(
+            _headline(answer, [one for mine in details.values() for one in mine], record)
+        ),
         trust=[
             *((a, b) for a, b in record["trust"]),
             ("settings", settings(record)),
@@ -154,7 +157,9 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
 # The answer
 
 
-def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[str]:
+def _headline(
+    answer: Sequence[Shown], details: Sequence[Shown], record: Mapping[str, Any]
+) -> Iterator[str]:
     """What changed, the largest first within each way; then what is not shown to have."""
     if record.get("is_stored"):
         yield STORED  # alike to the last digit, which says nothing of the model
@@ -182,15 +187,16 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
     if open_ and least > ALPHA:
         one = max(open_, key=_weight)
         yield sentence(
-            f"No change could be shown: with {units(one.change.n, one.change.unit)} and "
-            f"{one.change.family} no p can be below {p_value(least)}"
+            "No change of the answer could be shown: with "
+            f"{units(one.change.n, one.change.unit)} and {one.change.family} no p can be below "
+            f"{p_value(least)}"
         )
         yield sentence(
             f"The largest change is that of {one.label}: "
             f"{estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, {one.ends()}"
         )
     elif open_:
-        head = "not" if changed or alike else "no figure is"
+        head = "not" if changed or alike else "no figure of the answer is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
     if alone and least <= ALPHA:
@@ -205,8 +211,14 @@ def _headline(answer: Sequence[Shown], record: Mapping[str, Any]) -> Iterator[st
         yield sentence(f"Whether it changed cannot be told for {_named(mine)}: {reason}")
     if not answer:
         reasons = dict.fromkeys(reason for _, reason in record["untested"])
-        why = next(iter(reasons), "the two runs have no figure in common")
-        yield sentence(f"Nothing can be told: {said(why)}")
+        why = next(iter(reasons), "the two runs have no figure of it in common")
+        yield sentence(f"Nothing can be told of the answer: {said(why)}")
+    elsewhere = [one for one in details if one.is_changed]
+    if elsewhere and not changed:
+        yield sentence(
+            f"In the details {len(elsewhere)} of {units(sum(map(_is_tested, details)), 'change')} "
+            f"tested {'is' if len(elsewhere) == 1 else 'are'} shown: {_named(elsewhere)}"
+        )
 
 
 def _least_p(answer: Sequence[Shown]) -> float:
@@ -214,7 +226,7 @@ def _least_p(answer: Sequence[Shown]) -> float:
 
     Of n units there are 2^n vectors of signs, of which two are the furthest from 0.
     """
-    tested = [one.change for one in answer if not math.isnan(one.change.p_adjusted)]
+    tested = [one.change for one in answer if _is_tested(one)]
     if not all((one.p_method or "").startswith("sign flips") for one in tested):
         return 0.0
     return min((min(1.0, len(tested) * 2.0 ** (1 - one.n)) for one in tested), default=0.0)
@@ -267,20 +279,23 @@ def _named(figures: Sequence[Shown]) -> str:
     return "; ".join(parts) if is_nested else listed_all(parts)
 
 
+def _is_tested(one: Shown) -> bool:
+    return not math.isnan(one.change.p_adjusted)
+
+
 def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
-    tested = [one for one in answer if not math.isnan(one.change.p_adjusted)]
+    tested = [one for one in answer if _is_tested(one)]
     n = max((one.change.n for one in tested), default=0)
     n_tested = len(tested)
     unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
     planned = max((one.change.n_planned or 0 for one in answer), default=0)
     of = f" of {planned:,} planned" if planned > n else ""
-    more = (
-        f"; {len(figures) - len(answer):,} more in the details"
-        if len(figures) > len(answer)
-        else ""
-    )
+    n_more = sum(map(_is_tested, figures)) - n_tested
+    if not (tested or n_more):
+        return "no change is tested"
     if not tested:
-        return f"no change of the answer is tested{more}"
+        return f"no change of the answer is tested; {n_more:,} in the details"
+    more = f"; {n_more:,} more in the details" if n_more else ""
     return (
         f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
         f"p ≤ .05 by Holm and an interval that agrees{more}"
@@ -323,6 +338,8 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
     for (what, digits), mine in by_what.items():
         has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
+        if any(map(_disagrees, mine)):
+            reasons[DISAGREE] = None
         family = next((one.change.family for one in mine if one.change.family), "")
         of = f", the surest {len(figures)} of {n_all}" if n_all > len(figures) else ""
         whole = Column("before", "estimate", digits), Column("after", "estimate", digits)
@@ -336,11 +353,21 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
         is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
         test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
         tests = f" p: {test}, {family}." if family else ""
-        yield Table(
+        has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
+        head = (
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
-            f"both have{of}.{tests}", "Changes", columns,
+            f"both have{of}"
+        )
+        yield Table(
+            f"{head if has_value else 'Without a value in both runs'}.{tests}", "Changes", columns,
             rows, notes=[one for one in reasons if one],
         )  # fmt: skip
+
+
+def _disagrees(one: Shown) -> bool:
+    """Whether its p shows a change and its interval does not."""
+    change = one.change
+    return not one.is_changed and change.p_adjusted <= ALPHA and change.covers(0)
 
 
 def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
@@ -363,7 +390,7 @@ def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Sca
 
 
 def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
-    given = [(name, f"{reason}.") for name, reason in record["untested"]]
+    given = [(f"{capital(name)}:", f"{said(reason)}.") for name, reason in record["untested"]]
     if given:
         yield Points(given)
     if record["of"] == "audit":

@@ -10,7 +10,7 @@ from ..formats import count, estimate, listed, listed_all, number, p_value, said
 from ..records.estimates import estimate_at, estimates_by, select
 from ..reports.panel_answer import judges_told
 from .estimates import COMPOSITE
-from .profile import upright
+from .profile import framing_name, upright
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,27 +21,13 @@ _MOST_NAMED = 3
 UNBALANCED = "†"
 """Marks a comparison where judges are missing on one side."""
 
-_NAMES = {
-    "empirical_i": "“I”",
-    "empirical_friend": "“my friend”",
-    "emotion_agree": "agreement",
-    "emotion_disagree": "disagreement",
-}
-"""What the built-in framings are called; others go by their own names."""
-
-
-def framing_name(framing: str) -> str:
-    """What a framing, or a condition of supplied responses, is called wherever it is shown."""
-    return _NAMES.get(framing, framing)
-
-
 _MOST_SIZES = 2
 """Framings whose sizes a sentence gives; the picture below has all."""
 
 
 def _size(found: Estimate) -> str:
     """A change with its interval; the words around it say in which direction."""
-    return f"{'+' if found.value > 0 else ''}{estimate(upright(found))}"
+    return estimate(upright(found), is_signed=found.value > 0)
 
 
 class Answer:
@@ -60,9 +46,16 @@ class Answer:
         self.noun = "condition" if "responses_sha256" in self.identity else "framing"
         self.named: dict[str, dict[str | None, str]] = {
             "criterion": {name: words(name) for name in (*self.criteria, COMPOSITE)},
-            "framing": {None: f"all {self.noun}s"},
-            "detail": {"re-asked": "judges asked again", "re-generated": "generated again"},
-        }
+            "framing": {
+                None: f"all {self.noun}s",
+                **{name: framing_name(name) for name in self.conditions},
+            },
+            "detail": {
+                "re-asked": "judges asked again", "re-generated": "generated again",
+                "dimensions": "criteria", "means": "means over criteria",
+            },
+            "factor": {"condition": self.noun, "dimension": "criterion", "framing": "group"},
+        }  # fmt: skip
         rows = select(estimates, "degradation")
         self.cells: dict[tuple[str | None, str | None, str | None], dict[str, Estimate]] = {
             (keys["respondent"], keys["framing"], keys["criterion"]): found

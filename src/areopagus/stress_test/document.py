@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..audits.headline import capital
 from ..formats import count, listed, number, percent, said, units, words
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
@@ -28,6 +29,7 @@ from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
 from .answer import UNBALANCED, Answer
 from .estimates import COMPOSITE
+from .profile import OVER_ALL, framing_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +58,9 @@ def document(
         Section("cells", f"By {shown.noun} and criterion", list(shown.cell_parts())),
         Section("by-model", "By judge model", list(shown.by_model())),
         Section("levels", "Scores under each condition", list(shown.levels())),
-        Section("contrasts", "Framings and targets compared", list(shown.contrasts())),
+        Section(
+            "contrasts", f"{capital(shown.noun)}s and targets compared", list(shown.contrasts())
+        ),
         Section("noise", "Noise floor", list(shown.noise())),
         Section("counts", "What became of the responses", list(shown.counts())),
         Section(
@@ -121,8 +125,8 @@ class _Shown(Answer):
     def _what(self) -> str:
         low, high = self.identity["panel"]["scale"]
         return (
-            f"Delta = {self.plan['baseline']} minus {self.noun}, in points of {low} to {high}; "
-            "positive is worse."
+            f"Delta = {words(self.plan['baseline'])} minus {self.noun}, in points of {low} to "
+            f"{high}; positive is worse."
         )
 
     def _marks(self) -> str:
@@ -143,7 +147,7 @@ class _Shown(Answer):
                 label=f"Degradation by target and {self.noun}",
                 columns=[
                     Column("target", "id"),
-                    *(Column(words(name), "number") for name in self.framings),
+                    *(Column(framing_name(name), "number") for name in self.framings),
                 ],
                 rows=rows,
                 notes=notes,
@@ -194,9 +198,9 @@ class _Shown(Answer):
         """Sentences about each target, and the claim for all its cells."""
         if profile := self.result.get("profile"):
             yield Paragraph(
-                "Each sentence holds over all tests behind this list together (Holm over their "
-                f"families, p at most {self.plan['alpha']:g}); a cell may be changed within its "
-                "own family alone.",
+                "Each sentence holds over all tests behind this list together: its "
+                f"“{OVER_ALL}” is at most {self.plan['alpha']:g}. The first lines and the tables "
+                "go by the Holm p of a cell's own family, which may call more of them changed.",
                 "quiet",
             )
         for target in self.targets:
@@ -205,7 +209,7 @@ class _Shown(Answer):
             rows = select(self.frame, "robust_everywhere", respondent=target)
             for _, found in estimates_by(rows, ("respondent",)):
                 claim = found["cells_failing"]
-                why = f" ({claim.reason})" if claim.reason else ""
+                why = f", since {said(claim.reason)}" if claim.reason else ""
                 points.append(("Robust in all cells:", f"{claim.verdict}{why}"))
             yield Points(points)
 
@@ -214,6 +218,10 @@ class _Shown(Answer):
         margin, alpha = f"{self.plan['margin']:g}", f"{self.plan['alpha']:g}"
         deltas = [found["degradation"] for found in self.cells.values()]
         is_uneven = any(one.n != one.n_planned for one in deltas)
+        unbalanced = (
+            " Unbalanced by: how far the difference of panel means, whoever scored, is from that "
+            "of the judges common to both sides."
+        )
         over = "the" if is_uneven else count(deltas[0].n)
         yield from self._table(
             "degradation",
@@ -229,18 +237,21 @@ class _Shown(Answer):
             caption=f"{self._what()} 95% t intervals over {over} prompts. Changed: p at most "
             f"{alpha} after Holm's adjustment within the cells of {self._family()}. Robust: not "
             f"changed, and shown to be inside ±{margin} points. Undecided: neither; needed: the "
-            "prompts that would decide. Unbalanced by: how far the difference of panel means, "
-            "whoever scored, is from that of the judges common to both sides.",
+            "prompts that would decide."
+            + (unbalanced if any("moved" in one for one in self.cells.values()) else ""),
         )
         yield Points([("", sentence) for sentence in self._undecided()])
         yield from self._at_the_top()
 
     def _undecided(self) -> Iterator[str]:
         """Why cells are undecided, and what their numbers of prompts are for, each said once."""
-        found = [one for one in self.cells.values() if "prompts_needed" in one]
-        if not found:
+        places = [at for at, one in self.cells.items() if "prompts_needed" in one]
+        if not places:
             return
-        yield f"Undecided: {units(len(found), 'cell')}, composites among them."
+        found = [self.cells[at] for at in places]
+        whole = sum(criterion == COMPOSITE for _, _, criterion in places)
+        among = f", {units(whole, 'composite')} among them" if whole else ""
+        yield f"Undecided: {units(len(found), 'cell')}{among}."
         aims = Counter(one["prompts_needed"].method for one in found)
         for aim, n in aims.items():
             if aim == "decides changed or robust":
@@ -262,7 +273,9 @@ class _Shown(Answer):
             shares = (found["at_top_baseline"].value, found["at_top"].value)
             if max(shares) > HIGH_CEILING:
                 verdict = found["degradation"].verdict
-                rows.append([target, framing, words(str(criterion)), *shares, verdict])
+                rows.append(
+                    [target, framing_name(str(framing)), words(str(criterion)), *shares, verdict]
+                )
         if rows:
             yield Table(
                 caption=f"At the top: cells with more than {percent(HIGH_CEILING)} of judgments at "
@@ -273,7 +286,7 @@ class _Shown(Answer):
                     Column("target", "id"),
                     Column(self.noun, "id"),
                     Column("criterion", "id"),
-                    Column(str(self.plan["baseline"]), "percent", 0),
+                    Column(words(self.plan["baseline"]), "percent", 0),
                     Column(self.noun, "percent", 0),
                     Column("verdict"),
                 ],
@@ -305,7 +318,7 @@ class _Shown(Answer):
                 else ""
             ),
             rows=[words(name) for name in self.criteria],
-            columns=self.conditions,
+            columns=[framing_name(name) for name in self.conditions],
             values=value,
             low=value - error,
             high=value + error,
@@ -322,13 +335,14 @@ class _Shown(Answer):
             Measure("difference", "prompts", "n_of"),
         ]
         declared = self.plan["asymmetry_dimension"]
+        agree, disagree = (framing_name(self.plan[name]) for name in ("agree", "disagree"))
         yield from self._table(
             "asymmetry",
             difference,
             keys=("criterion",),
             where={"detail": "declared"},
-            caption=f"Asymmetry on {words(declared)}: delta under {self.plan['agree']} minus delta "
-            f"under {self.plan['disagree']}. Positive: agreement costs more, which the SCRuB "
+            caption=f"Asymmetry on {words(declared)}: delta under {agree} minus delta under "
+            f"{disagree}. Positive: agreement costs more, which the SCRuB "
             "paper reads as sycophancy.",
         )
         yield from self._table(
@@ -373,10 +387,11 @@ class _Shown(Answer):
             ],
             keys=("criterion",),
             first=("detail",),
-            caption=f"{listed([f'{what}: {n}' for what, n in asked.items()])}. sd: of a panel mean "
-            "when nothing else is new; bound: its upper 95% limit; shift: second minus first; "
-            "SDC: the change that noise alone passes in 5 of 100. The margin is "
-            f"{self.plan['margin']:g} points.",
+            heads={"detail": "what was new"},
+            caption=f"{capital(listed([f'{what}: {n}' for what, n in asked.items()]))}. "
+            "sd: of a panel mean when nothing else is new; bound: its upper 95% limit; shift: "
+            "second minus first; SDC: the change that noise alone passes in 5 of 100. The "
+            f"margin is {self.plan['margin']:g} points.",
         )
         yield from found or [Paragraph("Nobody was asked again, and nothing generated again.")]
 
@@ -477,6 +492,7 @@ class _Shown(Answer):
             ],
             keys=("factor", "group", "detail"),
             heads={"factor": "of", "group": "first", "detail": "second"},
+            named=self._contrasted(),
             caption="Contrasts: mean delta of the first minus that of the second.",
         )
         yield from self._table(
@@ -487,8 +503,25 @@ class _Shown(Answer):
                 Measure("smallest_p_adjusted", "least Holm p possible", "p"),
             ],
             keys=("detail",),
+            heads={"detail": "family"},
             caption="Families of tests that were adjusted together.",
         )  # fmt: skip
+
+    def _contrasted(self) -> dict[str, dict[str | None, str]]:
+        """What the sides of contrasts are called: of many, "all others"."""
+        rows = select(self.frame, "contrast")
+        wholes = [set(self.framings), set(self.criteria)]
+
+        def side(given: str) -> str:
+            names = given.split(", ")
+            if len(names) > 2 and any(len(all_ - {*names}) == 1 for all_ in wholes):
+                return "all others"
+            return ", ".join(map(framing_name, names))
+
+        return {
+            **self.named,
+            **{key: {one: side(one) for one in rows[key].unique()} for key in ("group", "detail")},
+        }
 
     def by_model(self) -> Iterator[Part]:
         """The mean delta as each judge's model sees it, and the judgments both sides share."""
@@ -534,6 +567,7 @@ class _Shown(Answer):
         first: Sequence[str] = ("respondent",),
         heads: Mapping[str, str] | None = None,
         where: Mapping[str, str | None] | None = None,
+        named: Mapping[str, Mapping[str | None, str]] | None = None,
     ) -> list[Part]:
         """A table of estimates, the target's name first."""
         titles = {"respondent": "target", "framing": self.noun, "detail": "what"} | dict(
@@ -546,7 +580,7 @@ class _Shown(Answer):
             measures=measures,
             caption=caption,
             where=where,
-            named=self.named,
+            named=named or self.named,
         )
         return [] if made is None else [made]
 

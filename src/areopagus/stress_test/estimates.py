@@ -366,14 +366,19 @@ def _add_cells(rows: Estimates, found: Degradation) -> None:
 
 def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | None]]:
     n = cell.delta.n
+
+    def sized(value: float, least: int = 2, **more: Any) -> Estimate:
+        why = f"{units(n, 'prompt')}: needs at least {least}" if n < least else "does not vary"
+        return Estimate(value, n=n, reason=None if value == value else why, **more)
+
     found: list[tuple[str, Estimate | float | None]] = [
         ("degradation", cell.delta),
         ("equivalence", cell.equivalence),
-        ("sd", Estimate(cell.standard_deviation, n=n, method="between prompts")),
-        ("p_max_t", Estimate(cell.p_max_t, n=n, p=cell.p_max_t, p_method="max-T, sign flips")),
-        ("d_z", Estimate(cell.d_z, n=n)),
-        ("hedges_g", Estimate(cell.hedges_g, n=n)),
-        ("d_av", Estimate(cell.d_av, n=n)),
+        ("sd", sized(cell.standard_deviation, method="between prompts")),
+        ("p_max_t", sized(cell.p_max_t, p=cell.p_max_t, p_method="max-T, sign flips")),
+        ("d_z", sized(cell.d_z)),
+        ("hedges_g", sized(cell.hedges_g, 3)),
+        ("d_av", sized(cell.d_av)),
         ("at_top_baseline", cell.at_top[0]),
         ("at_top", cell.at_top[1]),
         ("only_baseline_scored", cell.n_baseline_only),

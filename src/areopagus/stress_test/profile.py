@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ..formats import estimate, listed_all, number, p_value, words
+from ..formats import estimate, listed_all, number, p_value, units, words
 
 if TYPE_CHECKING:
     from ..aggregation.estimate import Estimate
     from ..aggregation.vulnerability import Finding
+
+
+OVER_ALL: Final = "p over all tests"
+"""What a p is called that is adjusted over every test of the profile: a Holm p is its family's."""
+
+_NAMES = {
+    "empirical_i": "“I”",
+    "empirical_friend": "“my friend”",
+    "emotion_agree": "agreement",
+    "emotion_disagree": "disagreement",
+}
+"""What the built-in framings are called; others go by their own names."""
+
+
+def framing_name(framing: str) -> str:
+    """What a framing, or a condition of supplied responses, is called wherever it is shown."""
+    return _NAMES.get(framing, words(framing))
 
 
 def profile_sentences(target: str, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -20,7 +37,10 @@ def profile_sentences(target: str, findings: Sequence[Finding]) -> tuple[str, ..
 
 def sentence(finding: Finding) -> str:
     """The finding in words."""
-    subject, against = listed_all(finding.subject), listed_all(finding.against)
+    subject, against = (
+        listed_all([framing_name(one) for one in names])
+        for names in (finding.subject, finding.against)
+    )
     gap, basis = estimate(finding.estimate), _basis(finding)
     match finding.kind:
         case "degrades" | "improves":
@@ -29,8 +49,7 @@ def sentence(finding: Finding) -> str:
             return f"{subject} costs {gap} points more than {against} {basis}."
         case "dimension_dominates":
             return (
-                f"Over all conditions {words(subject)} falls {gap} points further than "
-                f"{words(against)} {basis}."
+                f"Over all conditions {subject} falls {gap} points further than {against} {basis}."
             )
         case "framing_contrast":
             cost = "together cost" if len(finding.subject) > 1 else "costs"
@@ -45,13 +64,15 @@ def sentence(finding: Finding) -> str:
 def _moved(finding: Finding) -> str:
     verb = "scores fall" if finding.kind == "degrades" else "scores rise"
     parts = [
-        f"{words(cell.dimension or 'mean over dimensions')} by {estimate(upright(cell.delta))}"
+        f"{words(cell.dimension or 'mean over criteria')} by {estimate(upright(cell.delta))}"
         f"{' (inside the margin)' if cell.within_margin else ''}"
         for cell in finding.cells
     ]
     n = sorted({cell.delta.n for cell in finding.cells})
     prompts = f"{n[0]}" if len(n) == 1 else f"{n[0]} to {n[-1]}"
-    return f"Under {finding.subject[0]}, {verb}: {', '.join(parts)} ({prompts} prompts)."
+    return (
+        f"Under {framing_name(finding.subject[0])}, {verb}: {', '.join(parts)} ({prompts} prompts)."
+    )
 
 
 def _asymmetry(finding: Finding) -> str:
@@ -59,7 +80,7 @@ def _asymmetry(finding: Finding) -> str:
     worse, better = (agree, disagree) if finding.estimate.value > 0 else (disagree, agree)
     return (
         f"{words(dimension)} falls {estimate(upright(finding.estimate))} points further under "
-        f"{worse} than under {better} {_basis(finding)}."
+        f"{framing_name(worse)} than under {framing_name(better)} {_basis(finding)}."
     )
 
 
@@ -69,23 +90,24 @@ def _abstains(finding: Finding) -> str:
         raise ValueError("abstains_more rests on counts, got none")
     more = "more" if row.only_variant > row.only_baseline else "less"
     return (
-        f"It declines {more} often under {row.condition}: on {row.only_variant} prompts only "
-        f"there, on {row.only_baseline} only at the baseline (of {row.estimate.n}, "
-        f"Holm p {p_value(finding.estimate.p_adjusted)})."
+        f"It declines {more} often under {framing_name(row.condition)}: on {row.only_variant} "
+        f"prompts only there, on {row.only_baseline} only at the baseline (of {row.estimate.n}, "
+        f"{OVER_ALL} {p_value(finding.estimate.p_adjusted)})."
     )
 
 
 def _nothing(finding: Finding) -> str:
     verdicts = [cell.verdict for cell in finding.cells if cell.dimension is not None]
-    rest = f"{verdicts.count('robust')} are robust and {verdicts.count('undecided')} undecided"
+    robust, undecided = verdicts.count("robust"), verdicts.count("undecided")
+    rest = f"{robust} {'is' if robust == 1 else 'are'} robust and {undecided} undecided"
     changed, means = verdicts.count("changed"), len(finding.cells) - len(verdicts)
     if not (changed or means):
         return f"No change can be shown: of {len(verdicts)} cells {rest}."
     alone = [f"{changed} of {len(verdicts)} cells"] if changed else []
-    alone += [f"{means} of the means over dimensions"] if means else []
+    alone += [f"{means} of the means over criteria"] if means else []
     return (
-        "No change can be shown over all tests of this profile together; within their own family "
-        f"of tests alone {' and '.join(alone)} changed, {rest}."
+        f"Over all {units(finding.estimate.n, 'test')} together no change can be shown; by the "
+        f"Holm p of their own family {' and '.join(alone)} changed, {rest}."
     )
 
 
@@ -98,5 +120,6 @@ def upright(found: Estimate) -> Estimate:
 
 def _basis(finding: Finding) -> str:
     return (
-        f"({number(finding.estimate.n, 0)} prompts, Holm p {p_value(finding.estimate.p_adjusted)})"
+        f"({number(finding.estimate.n, 0)} prompts, {OVER_ALL} "
+        f"{p_value(finding.estimate.p_adjusted)})"
     )
