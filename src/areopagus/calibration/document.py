@@ -340,8 +340,8 @@ class _Shown(Answer):
             yield Points(points)
         if 0 < self.n("matched", "n_prompts") < FEW_PROMPTS:
             yield Paragraph(
-                "With few prompts some intervals are too short. Measured coverage of 95% at 9 "
-                "prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
+                "With few prompts some intervals are too short. In simulations those of "
+                "95% covered, at 9 prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
                 "choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
             )  # fmt: skip
 
@@ -411,8 +411,8 @@ class _Shown(Answer):
         yield from self.table(tables.BEYOND)
         if self.has_few_prompts:
             yield Paragraph(
-                "With few prompts some intervals are too short. Measured coverage of 95% at 9 "
-                "prompts: tau (bootstrap) .942, mean of per-prompt tau and pair accuracy .925, "
+                "With few prompts some intervals are too short. In simulations those of "
+                "95% covered, at 9 prompts: tau (bootstrap) .942, mean of per-prompt tau and pair accuracy .925, "
                 "within source .933; at 26 .952, .945, .946.", "quiet",
             )  # fmt: skip
 
@@ -494,6 +494,7 @@ class _Shown(Answer):
             yield from self.table(
                 tables.COMPONENTS, judgments=units(scores.n, "judgment"),
                 sample=", a sample of prompts" if is_sample else "",
+                level=f"{self.record['config']['level']:.0%}",
             )  # fmt: skip
         designs = self.groups("designs", "group")
         why = next((f["e_rho2"].reason for _, f in designs if "calls" not in f), None)

@@ -266,8 +266,9 @@ def judge_tables(kind: str) -> tuple[CalibrationTable, CalibrationTable]:
 COMPONENTS: Final = CalibrationTable(
     "components",
     "n_levels # = levels; variance .3; variance verdict = note",
-    "Variance components of {judgments}{sample}. Measured coverage of 95%: .914 to .956 at 9 "
-    "prompts, .939 to .950 at 26. Facets of fewer than five levels are hardly known.",
+    "Variance components of {judgments}{sample}, with {level} intervals over prompts. In "
+    "simulations intervals of 95% covered .914 to .956 at 9 prompts, .939 to .950 at 26. Facets of "
+    "fewer than five levels are hardly known.",
     {"group": "component"},
     named={
         "group": {
