@@ -68,6 +68,8 @@ def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None
     assert found.record["stand_ins"] == ["offline/lexical"]
     for text in (found.text, str(found)):
         assert text.startswith("DEMONSTRATION: An embedded stand-in took part")
+        assert "None" not in text  # settings are told in words
+        assert "[]" not in text
         assert "offline/lexical" in " ".join(text.split()[:12])
     found.write(tmp_path, figures=False)
     assert "DEMONSTRATION" in (tmp_path / "report.html").read_text()

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.formats import dollars, estimate, interval, number, p_value, percent, said, units
+from areopagus.formats import dollars, estimate, interval, number, p_value, percent, plain, said, units
 from areopagus.records.estimates import Estimates
 from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
 from areopagus.reports.document_json import to_json
@@ -157,6 +157,9 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
         (dollars(0.00001), "<$0.0001"),
         (dollars(0.0123), "$0.0123"),
         (dollars(1234.5), "$1,234.50"),
+        (plain({"seed": 0, "rated": None, "cut": []}), "seed 0, rated not set, cut none"),
+        (plain({}), "none"),
+        (plain(["ses", True, 0.95]), "ses, yes, 0.95"),
         (units(1, "reply", "replies"), "1 reply"),
         (units(2000, "prompt"), "2,000 prompts"),
         (said("it needs 6 templates, there are 1"), "it needs 6 templates, there is 1"),

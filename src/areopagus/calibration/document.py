@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
-from ..formats import count, listed_all, number, p_value, said, units, words
+from ..formats import count, listed_all, number, p_value, plain, said, units, words
 from ..records.design import order_of, stored_design
 from ..records.estimates import select
 from ..reports.document import (
@@ -341,8 +341,8 @@ class _Shown(Answer):
         if 0 < self.n("matched", "n_prompts") < FEW_PROMPTS:
             yield Paragraph(
                 "With few prompts some intervals are too short. In simulations those of "
-                "95% covered, at 9 prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
-                "choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
+                "95% covered, at 9 prompts: AC2 .930, ICC .935 to .938 (with one response a prompt "
+                ".914), same first choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
             )  # fmt: skip
 
     def _rotated(self, keys: Mapping[str, Any], found: Mapping[str, Estimate]) -> Iterator[str]:
@@ -412,8 +412,8 @@ class _Shown(Answer):
         if self.has_few_prompts:
             yield Paragraph(
                 "With few prompts some intervals are too short. In simulations those of "
-                "95% covered, at 9 prompts: tau (bootstrap) .942, mean of per-prompt tau and pair accuracy .925, "
-                "within source .933; at 26 .952, .945, .946.", "quiet",
+                "95% covered, at 9 prompts: tau (bootstrap) .942, mean of per-prompt tau and pair "
+                "accuracy .925, within source .933; at 26 .952, .945, .946.", "quiet",
             )  # fmt: skip
 
     def one_person(self) -> Iterator[Part]:
@@ -513,12 +513,12 @@ class _Shown(Answer):
         if self.has_labels_only:
             return
         points = []
-        for table, measure, label, plain in (
+        for table, measure, label, kept in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
             ("maps", "error", "Map to people's scale:", {"as is": "keep the scores as they are"}),
         ):
             points += [
-                (label, f"{plain.get(way, f'adopt {words(way)}')}.")
+                (label, f"{kept.get(way, f'adopt {words(way)}')}.")
                 for way in self.adopted(table, measure)
             ]
             points += self._why_none(table, measure, label)
@@ -639,7 +639,7 @@ class _Shown(Answer):
         config = self.record["config"]
 
         def told(pairs: Mapping[str, Any], mark: str = " ") -> str:
-            return ", ".join(f"{name}{mark}{value}" for name, value in pairs.items()) + "."
+            return ", ".join(f"{name}{mark}{plain(value)}" for name, value in pairs.items()) + "."
 
         families = self.record.get("families")
         about = (
