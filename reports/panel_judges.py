@@ -113,8 +113,8 @@ def _persona_by_model(view: PanelView) -> Table:
             ]
         )
     return Table(
-        caption="Persona by model: mean composite over responses, with the number of responses. "
-        "The stronger the shade, the higher.",
+        caption="Persona by model: mean composite over responses, with the number of responses.",
+        shade_says="The stronger the shade, the higher.",
         label="Persona by model",
         columns=[Column("persona"), Column("axis", "id"), *(Column(m, "number") for m in models)],
         rows=rows,

@@ -15,6 +15,7 @@ from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.cli.main import cli
 from areopagus.judges.models.request import Request
 from areopagus.records.estimates import estimate_at, select
+from areopagus.reports.text import render_text
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (
@@ -301,3 +302,13 @@ def reports_mean(run: Run) -> tuple[float, float]:
     (table,) = [one for one in tables if getattr(one, "label", "") == "By respondent"]
     (row,) = [row for row in table.rows if row[0] == "alder"]
     return row[1].low, row[1].high
+
+
+def test_a_table_without_a_figure_or_a_test_says_so_and_no_more(tmp_path: Path) -> None:
+    # Four respondents in one order on every prompt, and prompts too few for a test.
+    run = scored(tmp_path / "run", responses(5, alder=2, birch=4, cedar=6, elm=8))
+    told = " ".join(" ".join(render_text(run.document(), full=True)).split())
+    assert "A ranking from paired wins (Bradley-Terry with ties) is not estimable: wins do" in told
+    assert "Log worth" not in told
+    assert "Holm's p over" not in told  # over 0 pairs
+    assert "(nothing)" not in told
