@@ -465,6 +465,7 @@ class _Shown(Answer):
         """How many judges are enough."""
         rows: list[list[Scalar]] = []
         notes = []
+        n_judges = len(self.groups("judges", "group", factor="judge"))
         design, of_panel = stored_design(self.estimates), self.of("size", "worth")
         if design is not None and design.fell_out and of_panel and of_panel.has_interval:
             notes.append(
@@ -476,6 +477,11 @@ class _Shown(Answer):
             worth, null = self.of("size", name), self.of("size", f"{name}_if_independent")
             if worth is not None:
                 why = worth.reason if not worth.is_defined else null.reason if null else ""
+                if worth.value > n_judges > 0 and null and (null.verdict or "").startswith("ins"):
+                    why = (
+                        f"above the {n_judges} judges, as their errors happen to offset each other "
+                        f"here: that they are worth more than {n_judges} is not shown"
+                    )
                 rows.append([label, worth, null, null.verdict if null else "", said(why)])
         if rows:
             yield Table(
