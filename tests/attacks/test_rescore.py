@@ -163,6 +163,12 @@ def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstrati
     done = areopagus(*attacking, folder=tmp_path)
     assert (done.returncode, "DEMONSTRATION" in done.stdout) == (0, True), done.stderr
     assert "authority" in done.stdout
+    told = " ".join((tmp_path / "attack" / "report.txt").read_text("utf-8").split())
+    for identifier in ("conceptual_clarity", "not_asked", "addresses_judge"):
+        assert identifier not in told
+    assert "over 0 families" not in told
+    assert "no column “shift, neutralised”: no neutralised copies" in told
+    assert "no interval of beyond harmless: 2 prompts" in told  # the share beside it has one
     done = areopagus("attack", "--list", folder=tmp_path)
     assert "guessed_delimiter" in done.stdout
     assert done.stdout.count("\n") > 26

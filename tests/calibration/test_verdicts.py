@@ -91,6 +91,8 @@ def test_not_told_apart_is_not_near_where_the_interval_allows_half_of_a_person(
     assert verdict(found) == "undecided"
     text = summary(found)
     assert text.startswith("Cannot tell on overall.")
+    assert "undecided" not in found.text  # one name for one verdict
+    assert "best_single" not in found.text
     assert "may have less than half of a person's agreement: rate more prompts" in text
 
 

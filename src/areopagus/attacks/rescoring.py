@@ -262,6 +262,7 @@ def document(
     )  # fmt: skip
     flags = estimates_table(
         estimates, "flags", keys={"group": "flag"},
+        named={"group": {name: words(name) for name in select(estimates, "flags")["group"]}},
         measures=[Measure("responses", field="value", is_count=True)],
         caption="Flags of the detectors.", label="Flags", is_short=True,
     )  # fmt: skip

@@ -37,11 +37,6 @@ from .tables import CalibrationTable
 if TYPE_CHECKING:
     import pandas as pd
 
-_SO: Final = {
-    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
-    "noise": "cannot tell", "undefined": "cannot tell",
-}  # fmt: skip
-
 MOST_RATERS: Final = 300
 """Raters of one table and criterion; of more, the harshest and the most lenient."""
 
@@ -69,7 +64,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
-            ("labels", "Labels", labels_in_short(shown, _SO), "summary"),
+            ("labels", "Labels", labels_in_short(shown, tables.SO), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
@@ -152,7 +147,7 @@ class _Shown(Answer):
         """The picture and the table of the summary; of preferences the same by accuracy."""
         yield from self._by_criterion()
         found = [
-            (name, _SO.get(verdict, verdict), figures)
+            (name, tables.SO.get(verdict, verdict), figures)
             for name, figures in preferences_answer.criteria(self.estimates)
             if (verdict := preferences_answer.verdict(figures)) is not None
         ]
@@ -194,7 +189,9 @@ class _Shown(Answer):
             if panel is None:  # one rater: nobody is left to compare with
                 panel, ceiling = figures["tau"], figures.get("ceiling")
             verdict = self._verdict(keys, figures)
-            found.append((self.named(keys), _SO.get(verdict, verdict), panel, one, ceiling, apart))
+            found.append(
+                (self.named(keys), tables.SO.get(verdict, verdict), panel, one, ceiling, apart)
+            )
         if not found:
             return
         names, _, of_panel, of_one, ceilings, _ = zip(*found, strict=True)
