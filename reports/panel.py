@@ -427,7 +427,7 @@ def _missing(view: PanelView) -> list[Section]:
         columns=[
             Column("respondent", "id"),
             Column("without a score", "estimate"),
-            *(Column(words(kind), "percent", 0) for kind in kinds),
+            *(Column(words(kind), "number") for kind in kinds),
             Column("difference", "estimate", is_signed=True),
             Column("p, adjusted", "p"),
             Column("found"),
