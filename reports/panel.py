@@ -469,7 +469,7 @@ def _counts(view: PanelView) -> list[Part]:
                 caption="Why judgments are neither scored nor abstained.",
                 label="Faults",
                 columns=[Column("status"), Column("reason"), Column("judgments", "count")],
-                rows=[(words(status), reason, n) for status, reason, n in faults],
+                rows=[(words(status), words(reason), n) for status, reason, n in faults],
                 is_short=True,
             )
         )

@@ -30,6 +30,7 @@ from areopagus.records.judgments import read_judgment_table
 from areopagus.records.types import Judgment, Verdict
 from areopagus.reports.document import Table
 from areopagus.reports.panel_judges import worth_told
+from areopagus.reports.text import render_text
 from areopagus.run import Run
 
 
@@ -220,7 +221,7 @@ def test_a_respondent_whose_answers_judges_leave_unscored_is_warned_of(tmp_path:
                     scores=dict.fromkeys(CRITERIA, 5.0),
                 )  # fmt: skip
                 if name == "odd" and model == MODELS[1]:
-                    one = unscored(one, "refused", "policy")
+                    one = unscored(one, "refused", "content_policy")
                 votes.append(one)
     frame = Run(make_run(tmp_path / "run", by_response(votes))).estimate_stored().frame()
     found = {
@@ -243,4 +244,5 @@ def test_a_respondent_whose_answers_judges_leave_unscored_is_warned_of(tmp_path:
     assert {type(part).__name__ for part in section.parts} == {"Chart", "Table"}
     (table,) = [part for part in section.parts if isinstance(part, Table)]
     assert "percent" not in {column.kind for column in table.columns}  # shares, all in one form
+    assert "content policy" in " ".join(" ".join(render_text(document, full=True)).split())
     assert max(map(len, run.text.splitlines())) <= 80
