@@ -355,7 +355,7 @@ class _Shown(Answer):
                 shift, beyond = row["shift"], row["beyond"]
                 rows.append(
                     [
-                        at["group"], head, words(at[key]) if key == "criterion" else at[key],
+                        at["group"], head, words(at[key] or "") if key == "criterion" else at[key],
                         *(known(x) for x in (shift.value, shift.low, shift.high)),
                         *(known(x) for x in (beyond.value, beyond.low, beyond.high)),
                         known(row["moved"].value), known(row["verdicts_moved"].value),
