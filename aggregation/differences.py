@@ -24,6 +24,7 @@ from .effects import adjusted_by_holm, deviation_of, mean_p_value
 from .equivalence import tost
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, t_interval
+from .jackknife import Bounds, cut_to_range
 from .panel_interval import METHODS, REASONS, facet_intervals
 from .panel_interval import NO_VARIATION as NO_JUDGE_VARIES
 from .proportions import wilson
@@ -64,6 +65,7 @@ def in_both_universes(
     persona: npt.ArrayLike,
     model: npt.ArrayLike,
     *,
+    bounds: Bounds,
     level: float = 0.95,
 ) -> list[BothUniverses]:
     """Returns the mean of each column over prompts and judges, with an interval a universe.
@@ -82,6 +84,7 @@ def in_both_universes(
         totals: shape (prompts, judges, columns), sums of scores or differences; 0 without any.
         counts: shape (prompts, judges), how many there are; a prompt without any is left out.
         persona, model: shape (judges,), codes from 0.
+        bounds: of such a mean; limits beyond are cut.
         level: nominal coverage.
 
     Returns:
@@ -131,6 +134,7 @@ def in_both_universes(
             here, float(facets.high[0, k] - facets.low[0, k]) / 2, float(facets.df[0, k]),
             why, method, level,
         )  # fmt: skip
+        here, there = cut_to_range(here, bounds), cut_to_range(there, bounds)
         found.append(BothUniverses(here, there, values, float(moved[:, k].mean())))
     return found
 
@@ -266,6 +270,7 @@ def paired_differences(
     persona: npt.ArrayLike,
     model: npt.ArrayLike,
     quorum: float,
+    most: float,
     margin: float | None = None,
     level: float = 0.95,
 ) -> list[list[Difference]]:
@@ -286,6 +291,7 @@ def paired_differences(
         prompt_of: shape (all items,), the prompt of each item.
         persona, model: shape (judges,), codes.
         quorum: share, in [0, 1].
+        most: points that two scores can be apart, the width of their scale.
         margin: points inside which a difference does not matter.
         level: nominal coverage.
 
@@ -295,7 +301,7 @@ def paired_differences(
     Source: Holm (1979); Schuirmann (1987) for equivalence.
     """
     found = [
-        _pair(sides[a], sides[b], prompt_of, persona, model, quorum, margin, level)
+        _pair(sides[a], sides[b], prompt_of, persona, model, quorum, most, margin, level)
         for a, b in pairs
     ]
     alpha = 1 - level
@@ -357,6 +363,7 @@ def _pair(
     persona: npt.ArrayLike,
     model: npt.ArrayLike,
     quorum: float,
+    most: float,
     margin: float | None,
     level: float,
 ) -> list[Difference]:
@@ -392,7 +399,9 @@ def _pair(
     is_one_sided = ((a_n > 0) != (b_n > 0)).any(axis=1)
     n_unbalanced = len(np.unique(at_kept[is_one_sided]))
     found = []
-    for k, one in enumerate(in_both_universes(totals, counts, persona, model, level=level)):
+    bounds = (-most, most)
+    each = in_both_universes(totals, counts, persona, model, bounds=bounds, level=level)
+    for k, one in enumerate(each):
         values, n = one.by_prompt, len(one.by_prompt)
         planned = len(prompts)
         is_tied = np.abs(values) < 1e-9
@@ -406,8 +415,9 @@ def _pair(
         equivalence = None
         if margin is not None and n:
             equivalence = replace(
-                _inside(values, margin, level), n_planned=planned, universe="this panel"
-            )
+                cut_to_range(_inside(values, margin, level), bounds),
+                n_planned=planned, universe="this panel",
+            )  # fmt: skip
         found.append(
             Difference(
                 replace(one.this_panel, n_planned=planned),

@@ -29,9 +29,13 @@ Bounds = tuple[float, float]
 def cut_to_range(number: Estimate, bounds: Bounds) -> Estimate:
     """Returns a number whose limits do not leave the range of its figure; the method says so.
 
-    What is cut off holds no value that the figure can have, so coverage stays what it is.
+    What is cut off holds no value that the figure can have, so coverage stays what it is. An
+    estimate that leaves the range itself, as one of a small variance may, keeps its limits: cut,
+    they would begin at it.
     """
-    if not number.has_interval:
+    slack = 1e-9
+    is_outside = number.value < bounds[0] - slack or number.value > bounds[1] + slack
+    if not number.has_interval or is_outside:
         return number
     low, high = max(number.low, bounds[0]), min(number.high, bounds[1])
     ends = [end for end, was in ((bounds[0], number.low < low), (bounds[1], number.high > high))

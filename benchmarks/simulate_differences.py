@@ -69,7 +69,7 @@ def compared(scores: np.ndarray, pairs: list[tuple[int, int]]) -> list[list[Diff
         judge=persona * MODELS + model, n_sides=sides, n_judges=PERSONAS * MODELS,
     )  # fmt: skip
     return paired_differences(
-        made, pairs, prompt_of=np.arange(prompts), quorum=2 / 3,
+        made, pairs, prompt_of=np.arange(prompts), quorum=2 / 3, most=np.inf,
         persona=np.repeat(np.arange(PERSONAS), MODELS),
         model=np.tile(np.arange(MODELS), PERSONAS),
     )  # fmt: skip
@@ -112,7 +112,9 @@ def main() -> None:
                 hits[0] += one.this_panel.covers(truth[0] - truth[1])
                 hits[1] += one.such_judges.covers(0.0)
                 cells = scores[0].reshape(prompts, -1, 1)
-                (mean,) = in_both_universes(cells, np.ones(cells.shape[:2]), personas, models)
+                (mean,) = in_both_universes(
+                    cells, np.ones(cells.shape[:2]), personas, models, bounds=(-np.inf, np.inf)
+                )
                 hits[2] += mean.this_panel.covers(truth[0])
                 hits[3] += mean.such_judges.covers(5.0)
             shown = "   ".join(f"{hit / n:.3f}" for hit in hits)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
+from ..aggregation.jackknife import cut_to_range
 from ..formats import count, dollars, listed, number, units
 from .differences import Differences
 from .document import (
@@ -140,7 +141,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
         rows.append(
             [
                 run.name,
-                _mean_of(record["total"]),
+                _mean_of(record["total"], record),
                 record["responses"]["n"],
                 record["responses"]["prompts"],
                 len(record["panel"]["personas"]),
@@ -210,7 +211,7 @@ def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
     for place, run in enumerate(runs):
         for item in run.record["respondents"]:
             line = found.setdefault(str(item["respondent_id"]), [None for _ in runs])
-            line[place] = _mean_of(item)
+            line[place] = _mean_of(item, run.record)
     return Table(
         caption="Mean composite over prompts by respondent, with its 95% interval. Whether means "
         "differ is told by the paired differences alone.",
@@ -276,7 +277,9 @@ def _meaning() -> Points:
     )
 
 
-def _mean_of(item: Mapping[str, Any]) -> Estimate:
+def _mean_of(item: Mapping[str, Any], record: Mapping[str, Any]) -> Estimate:
     low, high = item["interval"] or (math.nan, math.nan)
     value = math.nan if item["composite"] is None else item["composite"]
-    return Estimate(value, low, high, item["n_prompts"], reason=item["reason"])
+    found = Estimate(value, low, high, item["n_prompts"], reason=item["reason"])
+    lowest, highest = record["identity"]["scale"]
+    return cut_to_range(found, (lowest, highest))

@@ -25,7 +25,7 @@ from ..formats import (
     words,
 )
 from ..records.estimates import estimates_by, select
-from .document import Cell, Chart, Column, Part, Scalar, Table
+from .document import Cell, Chart, Column, Paragraph, Part, Scalar, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -360,18 +360,20 @@ class Differences:
                 side: [self.of(side, criterion=name)["difference"] for name in self.criteria]
                 for side in self.others
             }
-            family = self.of(self.others[0], criterion=self.criteria[1])["difference"].family
+            tested = [one for row in each.values() for one in row[1:]]
+            is_tested = any(math.isfinite(one.p_adjusted) for one in tested)
+            family = tested[0].family
             parts.append(
                 Table(
                     caption=f"Differences from {self.baseline} by criterion, points, with 95% "
-                    "intervals for this panel"
-                    + (
-                        f"; bold where Holm's p over {family} is at most .05. The composite is a "
-                        "family of its own: of equal respondents one of the two calls some "
-                        "different in about .07 of cases."
-                        if family
-                        else "."
-                    ),
+                    "intervals for this panel.",
+                    bold_says=(
+                        f"where Holm's p over {family} is at most .05. The composite is a family "
+                        "of its own: of equal respondents one of the two calls some different in "
+                        "about .07 of cases."
+                    )
+                    if is_tested
+                    else "",
                     label="Differences by criterion",
                     columns=[
                         Column(self.by, "id"),
@@ -443,9 +445,14 @@ class Differences:
             rows=rows,
         )
 
-    def _ranking_table(self) -> Table:
+    def _ranking_table(self) -> Table | Paragraph:
         rows: list[list[Scalar | Cell]] = [[name, one] for name, one in self.ranking.items()]
         reasons = dict.fromkeys(one.reason for one in self.ranking.values() if one.reason)
+        if not any(one.is_defined for one in self.ranking.values()):
+            why = "; ".join(reasons)
+            return Paragraph(
+                f"A ranking from paired wins (Bradley-Terry with ties) is not estimable: {why}."
+            )
         return Table(
             caption="A ranking from paired wins (Bradley-Terry with ties): prompts rank the sides. "
             "Log worth; of two sides, the odds that the first wins a prompt are the exponential of "

@@ -140,6 +140,8 @@ class Table:
         notes: sentences below it, such as why some rows have no interval.
         is_short: two or three columns that need not fill the page.
         is_map: cells stand centred with their shading.
+        bold_says: what it says of a figure to be bold, or in plain text to have a star.
+        shade_says: what it says of a figure to be shaded; plain text has no shades.
     """
 
     caption: str
@@ -150,6 +152,14 @@ class Table:
     notes: Sequence[str] = ()
     is_short: bool = False
     is_map: bool = False
+    bold_says: str = ""
+    shade_says: str = ""
+
+    @property
+    def page_caption(self) -> str:
+        """The caption with what bold figures and shades say."""
+        bold = self.bold_says and f"Bold: {self.bold_says}"
+        return " ".join(filter(None, (self.caption, self.shade_says, bold)))
 
 
 ChartKind = Literal["forest", "heatmap", "bars", "strip", "line", "scatter"]
@@ -396,7 +406,8 @@ class Document:
     Attributes:
         title: what it is the result of.
         kind: "panel", "stress", "calibration", "audit", "comparison", …: which result it shows.
-        sections: in order; a page's contents list them. Those in which nothing stands are left out.
+        sections: in order; a page's contents list them. A table without a row is left out but for
+            its notes, and so is a section in which nothing stands.
         headline: the answer that its user came for, in one to three sentences.
         trust: whether it can be trusted and why, as (a word, the sentence): "coverage", "judges", …
         lead: what stands first where there is no headline, as (what stands in bold, the rest).
@@ -420,7 +431,11 @@ class Document:
     demonstration: str = DEMONSTRATION
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sections", [one for one in self.sections if one.parts])
+        filled = [
+            replace(one, parts=[part for given in one.parts for part in _without_empty(given)])
+            for one in self.sections
+        ]
+        object.__setattr__(self, "sections", [one for one in filled if one.parts])
 
     def without_figures(self) -> Document:
         """The same without drawings; sections that hold nothing else go as well."""
@@ -429,3 +444,9 @@ class Document:
             for section in self.sections
         ]
         return replace(self, sections=rest)
+
+
+def _without_empty(part: Part) -> list[Part]:
+    if not isinstance(part, Table) or part.rows or part.foot:
+        return [part]
+    return [Points([("", note) for note in part.notes])] if part.notes else []

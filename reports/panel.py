@@ -427,7 +427,7 @@ def _missing(view: PanelView) -> list[Section]:
         columns=[
             Column("respondent", "id"),
             Column("without a score", "estimate"),
-            *(Column(words(kind), "percent", 0) for kind in kinds),
+            *(Column(words(kind), "number") for kind in kinds),
             Column("difference", "estimate", is_signed=True),
             Column("p, adjusted", "p"),
             Column("found"),
@@ -469,7 +469,7 @@ def _counts(view: PanelView) -> list[Part]:
                 caption="Why judgments are neither scored nor abstained.",
                 label="Faults",
                 columns=[Column("status"), Column("reason"), Column("judgments", "count")],
-                rows=[(words(status), reason, n) for status, reason, n in faults],
+                rows=[(words(status), words(reason), n) for status, reason, n in faults],
                 is_short=True,
             )
         )

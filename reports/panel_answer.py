@@ -92,7 +92,7 @@ class PanelView:
         self.axes = tuple(dict.fromkeys(str(p["axis"]) for p in record["panel"]["personas"]))
         self.axis_of = {str(p["id"]): str(p["axis"]) for p in record["panel"]["personas"]}
         self._rows: dict[tuple[str, ...], Figures] = {}
-        self._such: dict[str, dict[str, Estimate]] | None = None
+        self._such: dict[str, Estimate] | None = None
         self.differences = Differences(estimates)
 
     def rows(self, table: str, *keys: str) -> Figures:
@@ -118,7 +118,11 @@ class PanelView:
     def best_first(self) -> list[str]:
         """Respondents by their composites; those without one last."""
         rows = self.rows("respondent", "respondent", "criterion")
-        means = {who: found["mean"] for (who, name), found in rows.items() if name == "composite"}
+        means = {
+            who: found["mean"]
+            for (who, name), found in rows.items()
+            if name == "composite" and "mean" in found
+        }
         return sorted(
             means, key=lambda who: (-means[who].value if means[who].is_defined else np.inf, who)
         )
@@ -131,8 +135,14 @@ class PanelView:
 
     def such_judges(self, respondent: str) -> Estimate:
         """A respondent's mean composite with its interval for such judges."""
-        found = self._of_both("mean", respondent)
-        return undefined("") if found is None else found
+        if self._such is None:
+            rows = select(self.estimates, "respondent", criterion="composite")
+            rows = rows[(rows["universe"] == "such judges") & (rows["measure"] == "mean")]
+            self._such = {
+                str(at["respondent"]): figures["mean"]
+                for at, figures in estimates_by(rows, ["respondent"])
+            }
+        return self._such.get(respondent, undefined(""))
 
     def such_judges_shown(self, respondent: str) -> str:
         """The limits of that."""
@@ -141,9 +151,15 @@ class PanelView:
 
     def skewed_told(self, respondents: Sequence[str]) -> list[str]:
         """Whose interval for such judges may be too short, as means over prompts are skewed."""
+        rows = select(self.estimates, "respondent")
+        rows = rows[rows["measure"] == "skewness"]
+        skewness = {
+            str(at["respondent"]): found["skewness"]
+            for at, found in estimates_by(rows, ["respondent"])
+        }
         skewed = []
         for name in respondents:
-            found, such = self._of_both("skewness", name), self.such_judges(name)
+            found, such = skewness.get(name), self.such_judges(name)
             if found and such.has_interval and such.n >= FEWEST_SKEWED:
                 skewed += [short(name)] if abs(found.value) > SKEWED else []
         if not skewed:
@@ -154,16 +170,6 @@ class PanelView:
             "place of .95)"
         )
         return [told]
-
-    def _of_both(self, measure: str, respondent: str) -> Estimate | None:
-        """A figure of the composite that speaks of such judges."""
-        if self._such is None:
-            rows = select(self.estimates, "respondent")
-            rows = rows[(rows["universe"] == "such judges") & (rows["criterion"] == "composite")]
-            self._such = {
-                str(at["respondent"]): figures for at, figures in estimates_by(rows, ["respondent"])
-            }
-        return self._such.get(respondent, {}).get(measure)
 
     def headline(self) -> list[str]:
         """Who scores higher than whom; of one respondent, what it scored."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..aggregation.estimate import Estimate
-from ..formats import count, words
+from ..formats import count, units, words
 from .document import SHADES, Cell, Chart, Column, Paragraph, Part, Table
 from .panel_answer import PanelView
 
@@ -25,7 +25,7 @@ def judges_parts(view: PanelView) -> list[Part]:
     }
     worth = view.rows("worth")[()]["effective judges"]
     parts: list[Part] = [
-        Paragraph(_worth_told(worth)),
+        Paragraph(worth_told(worth)),
         Paragraph(
             "Means over responses: each judge group's mean on a response, averaged over the "
             "responses of which it scored something. Groups may have scored different responses; "
@@ -78,12 +78,13 @@ def judges_parts(view: PanelView) -> list[Part]:
     return [*parts, *_agreement(view)]
 
 
-def _worth_told(worth: Estimate) -> str:
-    many = f"{count(worth.n)} judgments of a response"
+def worth_told(worth: Estimate) -> str:
+    """What the judgments of a response are worth, a sentence."""
+    many, verb = f"{units(worth.n, 'judgment')} of a response", "is" if worth.n == 1 else "are"
     if not worth.is_defined:
-        return f"How many independent judgments the {many} are worth is undefined: {worth.reason}."
+        return f"What the {many} {verb} worth in independent ones is undefined: {worth.reason}."
     return (
-        f"The {many} are worth {worth.value:.1f} independent single ones, by the variance "
+        f"The {many} {verb} worth {worth.value:.1f} independent single ones, by the variance "
         "components of this run's composites. An error that all judges share does not show in "
         "it: that takes a calibration against people."
     )
@@ -113,8 +114,8 @@ def _persona_by_model(view: PanelView) -> Table:
             ]
         )
     return Table(
-        caption="Persona by model: mean composite over responses, with the number of responses. "
-        "The stronger the shade, the higher.",
+        caption="Persona by model: mean composite over responses, with the number of responses.",
+        shade_says="The stronger the shade, the higher.",
         label="Persona by model",
         columns=[Column("persona"), Column("axis", "id"), *(Column(m, "number") for m in models)],
         rows=rows,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from ..formats import count, dollars, units, words
+from ..formats import count, dollars, plain, units, words
 from ..judges.models.usage import UsageTotals
 from .document import Column, Paragraph, Part, Section, Table
 
@@ -362,7 +362,7 @@ def panel_settings(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("askings of each judge", str(identity["repeats"])),
         ("quorum", f"{panel['quorum']:.4g} of the planned judgments must be scored"),
         *_plan_rows(panel.get("plan")),
-        ("message template", str(identity["template"])),
+        ("message template", plain(identity["template"])),
         ("versions", _versions(record)),
     ]
 
@@ -467,7 +467,7 @@ def _job_settings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         # One level down at most: settings of an audit's own, a plan, framings with their hashes.
         inner = value if isinstance(value, Mapping) else {"": value}
         for key, one in inner.items():
-            yield words(f"{name}, {key}" if key else name), _plain(one)
+            yield words(f"{name}, {key}" if key else name), plain(one)
     panel = record.get("panel", {})
     if panel:
         rubric = panel["rubric"]
@@ -500,11 +500,3 @@ def _file_name(path: Any) -> str:
 
 def _versions(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())
-
-
-def _plain(value: Any) -> str:
-    if value is None or value == []:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -120,8 +120,8 @@ def _part(part: Part, width: int, most: int = _MOST_ROWS) -> Iterator[str]:
                 yield from _wrap(f"{tile.label}: {tile.value}{note}", width)
         case Table():
             yield ""
-            if part.caption:
-                yield from _wrap(part.caption, width)
+            caption = f"{part.caption} * {part.bold_says}" if part.bold_says else part.caption
+            yield from _wrap(caption, width) if caption else []
             yield from table_lines(part, width, most)
             for note in part.notes:
                 yield from _wrap(f"– {note}", width)
@@ -144,12 +144,10 @@ def table_lines(table: Table, width: int = WIDTH, most: int = _MOST_ROWS) -> lis
     estimate is its value and its interval, each in a column of its own.
     """
     rows = [*table.rows, *table.foot]
-    if not rows:
-        return ["  (nothing)"]
     left_out = len(table.rows) - most
     if left_out > 0:
         rows = [*table.rows[:most], *table.foot]
-    names, figures, wide = _columns(table.columns, rows)
+    names, figures, wide = _columns(table.columns, rows, has_stars=bool(table.bold_says))
     more = [f"  … and {units(left_out, 'more row')}"] if left_out > 0 else []
     lines: list[str] = []
     if len(names) > 1 and not figures and not wide:
@@ -180,7 +178,7 @@ Head = tuple[str, list[str]]
 
 
 def _columns(
-    columns: Sequence[Column], rows: Sequence[Sequence[Scalar | Cell]]
+    columns: Sequence[Column], rows: Sequence[Sequence[Scalar | Cell]], *, has_stars: bool
 ) -> tuple[list[Head], list[Head], list[Head]]:
     """Names, figures and sentences; columns without any content are left out."""
     names: list[Head] = []
@@ -190,6 +188,11 @@ def _columns(
         given = [row[place] for row in rows]
         cells = [one if isinstance(one, Cell) else Cell(one) for one in given]
         texts = [_text(cell, column) for cell in cells]
+        if has_stars and any(cell.is_bold for cell in cells):
+            texts = [
+                f"{text}{'*' if cell.is_bold else ' '}"
+                for cell, text in zip(cells, texts, strict=True)
+            ]
         if place and all(text in ("", UNDEFINED) for text in texts):
             continue
         head = (visible_text(column.title), texts)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..aggregation.estimate import Estimate
-from ..formats import UNDEFINED, count, said, words
+from ..formats import UNDEFINED, count, listed_all, said, words
 from ..records.estimates import estimates_by, select
 from .document import Cell, Chart, ChartKind, Column, ColumnKind, Scalar, Table
 
@@ -40,6 +40,7 @@ class Measure:
         digits, is_signed: see `Column`.
         is_percent: whether the value is a share.
         is_count: whether the value is a whole number.
+        called: a text of the field to what it is called, where that is not its own words.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Measure:
     is_signed: bool = False
     is_percent: bool = False
     is_count: bool = False
+    called: Mapping[str, str] | None = None
 
     @property
     def column(self) -> Column:
@@ -71,7 +73,7 @@ class Measure:
             return f"{count(found.n)} of {count(planned)}"
         value: Any = getattr(found, self.field)
         if isinstance(value, str) or value is None:
-            return words(value) if value else ""
+            return (self.called or {}).get(value, words(value)) if value else ""
         return None if value != value else value
 
 
@@ -94,7 +96,7 @@ def estimates_table(
     """The rows of one table of estimates; None where it has none.
 
     A column without any figure is left out. Why figures or intervals are missing is said once a
-    reason, below the table.
+    reason, below the table; of which columns, where others have what is missing.
 
     Args:
         estimates: every figure of the result.
@@ -103,23 +105,42 @@ def estimates_table(
         measures: the columns of figures, in order.
         caption, label, is_short: see `Table`.
         where: further keys that rows must have; None = null.
-        named: key to what its values are called; those that it does not hold stand as they are.
+        named: key to what its values are called; those that it does not hold stand as they are, but
+            for criteria, which are said in words.
     """
     rows: list[list[Scalar | Cell]] = []
-    reasons: dict[str, None] = {}
+    missing: dict[tuple[bool, str], dict[str, None]] = {}
+    limited: set[str] = set()
     wanted = [one.name for one in measures]
     found = select(estimates, table, **dict(where or {}))
     for at, figures in estimates_by(found[found["measure"].isin(wanted)], keys):
-        names = [(named or {}).get(key, {}).get(value, value or "") for key, value in at.items()]
+        names = [_called(key, value, named) for key, value in at.items()]
         rows.append([*names, *(one.cell(figures.get(one.name)) for one in measures)])
         for one in measures:
             estimate = figures.get(one.name)
-            if one.field == "estimate" and estimate is not None and estimate.reason:
-                reasons[_why(estimate, one.column.title)] = None
+            if one.field != "estimate" or estimate is None:
+                continue
+            if estimate.has_interval:
+                limited.add(one.column.title)
+            if estimate.reason:
+                why = estimate.is_defined, said(estimate.reason)
+                missing.setdefault(why, {})[one.column.title] = None
     if not rows:
         return None
     n = len(keys)
-    kept = [k for k in range(len(measures)) if any(not _is_empty(row[n + k]) for row in rows)]
+    shown = [k for k in range(len(measures)) if any(_is_told(row[n + k]) for row in rows)]
+    without = {one.column.title for k, one in enumerate(measures) if shown and k not in shown}
+    notes = []
+    for (is_defined, reason), titles in missing.items():
+        if is_defined:
+            whose = f" of {listed_all(list(titles))}" if limited - set(titles) else ""
+            notes.append(f"no interval{whose}: {reason}")
+            continue
+        here = [title for title in titles if title not in without]
+        gone = [f"“{title}”" for title in titles if title in without]
+        notes += [f"{listed_all(here)} undefined: {reason}"] if here else []
+        notes += [f"no column {listed_all(gone)}: {reason}"] if gone else []
+    kept = shown or [k for k in range(len(measures)) if any(row[n + k] is not None for row in rows)]
     return Table(
         caption=caption,
         label=label or caption.split(".", maxsplit=1)[0][:60],
@@ -128,7 +149,7 @@ def estimates_table(
             *(measures[k].column for k in kept),
         ],
         rows=[[*row[:n], *(row[n + k] for k in kept)] for row in rows],
-        notes=list(reasons),
+        notes=notes,
         is_short=is_short,
     )
 
@@ -182,7 +203,7 @@ def estimates_chart(
     if not facets:
         given = given[:, 0]
     side, down, across = (
-        [(named or {}).get(key, {}).get(name, name or "") for name in place]
+        [_called(key, name, named) for name in place]
         for key, place in zip(keys, places, strict=True)
     )
     return Chart(
@@ -191,13 +212,13 @@ def estimates_chart(
     )  # fmt: skip
 
 
-def _why(found: Estimate, title: str) -> str:
-    what = "no interval" if found.is_defined else f"{title} undefined"
-    return f"{what}: {said(found.reason)}"
+def _called(key: str, value: Any, named: Mapping[str, Mapping[Any, str]] | None) -> str:
+    plain = words(value) if key == "criterion" and value else value or ""
+    return str((named or {}).get(key, {}).get(value, plain))
 
 
-def _is_empty(cell: Scalar | Cell) -> bool:
+def _is_told(cell: Scalar | Cell) -> bool:
     value = cell.value if isinstance(cell, Cell) else cell
     if isinstance(value, Estimate):
-        return not value.is_defined and not value.reason
-    return value is None or value in ("", UNDEFINED)
+        return value.is_defined
+    return value is not None and value not in ("", UNDEFINED)

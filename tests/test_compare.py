@@ -15,6 +15,7 @@ from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.cli.main import cli
 from areopagus.judges.models.request import Request
 from areopagus.records.estimates import estimate_at, select
+from areopagus.reports.text import render_text
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (
@@ -265,3 +266,52 @@ def test_that_an_interval_for_such_judges_may_be_short_is_said_where_scores_are_
     assert such["high"].max() <= 10  # no further than the scale
     low, high = such["low"].iloc[0], such["high"].iloc[0]
     assert f"[{low:.2f}, {high:.2f}]" in told[1]
+
+
+def test_no_limit_leaves_what_scores_differences_and_ranks_can_be(tmp_path: Path) -> None:
+    # One respondent at either end of the scale but for a prompt: limits would go beyond.
+    rows = responses(6, alder=1, birch=5, cedar=9)
+    for k, row in enumerate(rows):
+        who = row["respondent_id"]
+        level = 6 if who == "alder" and k == 0 else {"alder": 1, "birch": 5, "cedar": 9}[who]
+        row["response_text"] = f"level={level} in case {k}"
+    run = scored(tmp_path / "run", rows)
+    found = run.estimates
+    for table, measure, (low, high) in (
+        ("respondent", "mean", (1, 10)),
+        ("comparison", "difference", (-9, 9)),
+        ("comparison by model", "difference", (-9, 9)),
+        ("rank", "mean rank", (1, 3)),
+    ):
+        of = select(found, table)
+        of = of[of["measure"] == measure]
+        assert of["low"].min() >= low, table
+        assert of["high"].max() <= high, table
+        if table != "comparison by model":
+            assert of["method"].str.contains("where the range of the figure ends").any(), table
+    means = select(found, "respondent")
+    assert means["p"].isna().all()  # no test belongs to a mean: 0 is no score
+    skewness = means[means["measure"] == "skewness"]
+    assert len(skewness) == 3
+    assert skewness["universe"].isna().all()
+    (low, high) = reports_mean(run)
+    assert low == 1 <= high
+
+
+def reports_mean(run: Run) -> tuple[float, float]:
+    """The limits of the lowest mean in what `compare` of two runs of the panel shows."""
+    document = areopagus.compare(run, run).document()
+    tables = [part for one in document.sections for part in one.parts if hasattr(part, "rows")]
+    (table,) = [one for one in tables if getattr(one, "label", "") == "By respondent"]
+    (row,) = [row for row in table.rows if row[0] == "alder"]
+    return row[1].low, row[1].high
+
+
+def test_a_table_without_a_figure_or_a_test_says_so_and_no_more(tmp_path: Path) -> None:
+    # Four respondents in one order on every prompt, and prompts too few for a test.
+    run = scored(tmp_path / "run", responses(5, alder=1, birch=3, cedar=5, elm=7))
+    told = " ".join(" ".join(render_text(run.document(), full=True)).split())
+    assert "A ranking from paired wins (Bradley-Terry with ties) is not estimable: wins do" in told
+    assert "Log worth" not in told
+    assert "Holm's p over" not in told  # over 0 pairs
+    assert "(nothing)" not in told

@@ -28,6 +28,9 @@ from areopagus.records.design import design_sentence, stored_design
 from areopagus.records.estimates import estimates_by, select
 from areopagus.records.judgments import read_judgment_table
 from areopagus.records.types import Judgment, Verdict
+from areopagus.reports.document import Table
+from areopagus.reports.panel_judges import worth_told
+from areopagus.reports.text import render_text
 from areopagus.run import Run
 
 
@@ -116,6 +119,8 @@ def test_what_one_model_is_worth_is_undefined(tmp_path: Path) -> None:
     votes = [judgment(f"r{k}", f"p{k}", "m", persona=p) for k in range(4) for p in ("a", "b")]
     table = read_judgment_table(make_run(tmp_path / "run", by_response(votes)), CRITERIA)
     found = effective_judges(table, [f"p{k}" for k in range(4)])
+    told = worth_told(replace(found, n=1))
+    assert told.startswith("What the 1 judgment of a response is worth in independent ones is unde")
     assert (found.n, found.is_defined) == (2, False)
     assert found.reason
 
@@ -216,7 +221,7 @@ def test_a_respondent_whose_answers_judges_leave_unscored_is_warned_of(tmp_path:
                     scores=dict.fromkeys(CRITERIA, 5.0),
                 )  # fmt: skip
                 if name == "odd" and model == MODELS[1]:
-                    one = unscored(one, "refused", "policy")
+                    one = unscored(one, "refused", "content_policy")
                 votes.append(one)
     frame = Run(make_run(tmp_path / "run", by_response(votes))).estimate_stored().frame()
     found = {
@@ -237,4 +242,7 @@ def test_a_respondent_whose_answers_judges_leave_unscored_is_warned_of(tmp_path:
     assert told.startswith("UNEQUAL: judgments without a score differ by respondent (odd 50%")
     (section,) = [one for one in document.sections if one.name == "missing"]
     assert {type(part).__name__ for part in section.parts} == {"Chart", "Table"}
+    (table,) = [part for part in section.parts if isinstance(part, Table)]
+    assert "percent" not in {column.kind for column in table.columns}  # shares, all in one form
+    assert "content policy" in " ".join(" ".join(render_text(document, full=True)).split())
     assert max(map(len, run.text.splitlines())) <= 80

@@ -404,6 +404,11 @@ class RowSource(ABC, Generic[RowT]):
             "respondent_id": "no respondent_id: {n} are taken as written by 'unnamed'",
             "prompt_id": "no prompt_id: {n} take an id made from the prompt's text",
         }
+        if n_rows == 1:
+            sentences = {
+                "respondent_id": "no respondent_id: it is taken to be 'unnamed'",
+                "prompt_id": "no prompt_id: an id is made from the prompt's text",
+            }
         notices = tuple(
             sentence.format(
                 n=f"all {n_rows:,} {self.kind}"

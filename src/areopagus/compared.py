@@ -56,12 +56,14 @@ class Judged:
         table: its judgments.
         rows: of scores.csv, by response.
         quorum: share of the wanted judgments that must be scored.
+        scale: the lowest and the highest score.
     """
 
     name: str
     table: JudgmentTable
     rows: Mapping[str, Mapping[str, str]]
     quorum: float
+    scale: tuple[float, float]
 
     @property
     def is_scored(self) -> npt.NDArray[np.bool_]:
@@ -85,7 +87,14 @@ def judged(name: str, folder: Path, record: Mapping[str, Any], scores: Rows) -> 
         read_judgment_table(folder, criteria),
         {row["response_id"]: row for row in scores},
         float(record["panel"].get("quorum", 2 / 3)),
+        scale_of(record),
     )
+
+
+def scale_of(record: Mapping[str, Any]) -> tuple[float, float]:
+    """The lowest and the highest score of a panel run, of the content of its run.json."""
+    low, high = record["identity"]["scale"]
+    return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -189,13 +198,15 @@ def compared(
         )
     if faults:
         raise InputError(faults)
-    return _compared(rows, by, baseline, margin, min(run.quorum for run in runs))
+    quorum, (low, high) = min(run.quorum for run in runs), runs[0].scale
+    return _compared(rows, by, baseline, margin, quorum=quorum, most=high - low)
 
 
 def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
     """(respondent, criterion) to the mean over prompts with its interval in both universes.
 
-    A prompt is a mean over the respondent's responses to it.
+    A prompt is a mean over the respondent's responses to it. No test belongs to a mean: that it is
+    not 0 says nothing on a scale from 1.
     """
     rows = _rows_of([run], "respondent")
     persona, model = _facets(rows)
@@ -203,10 +214,16 @@ def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
     for code, name in enumerate(rows.sides):
         mine = (rows.side == code) & np.isfinite(rows.values[:, 0])
         totals, counts = _by_prompt(rows, mine)
-        each = in_both_universes(totals, counts, persona, model)
+        each = in_both_universes(totals, counts, persona, model, bounds=run.scale)
         for criterion, one in zip(rows.criteria, each, strict=True):
-            found[name, criterion] = one
+            found[name, criterion] = replace(
+                one, this_panel=_untested(one.this_panel), such_judges=_untested(one.such_judges)
+            )
     return found
+
+
+def _untested(mean: Estimate) -> Estimate:
+    return replace(mean, p=math.nan, p_method=None)
 
 
 def prompt_scores(run: Judged) -> tuple[tuple[str, ...], Floats]:
@@ -357,7 +374,7 @@ def _is_crossed(runs: Sequence[Judged], column: str, units: Sequence[Mapping[str
 
 
 def _compared(
-    rows: _Rows, by: str, baseline: str | None, margin: float | None, quorum: float
+    rows: _Rows, by: str, baseline: str | None, margin: float | None, *, quorum: float, most: float
 ) -> Compared:
     sides = sides_of(
         rows.values, rows.wanted, side=rows.side, item=rows.item, judge=rows.judge,
@@ -377,7 +394,7 @@ def _compared(
     else:
         pairs = []
     persona, model = _facets(rows)
-    options: dict[str, Any] = {"prompt_of": rows.prompt_of, "quorum": quorum}
+    options: dict[str, Any] = {"prompt_of": rows.prompt_of, "quorum": quorum, "most": most}
     found = paired_differences(sides, pairs, persona=persona, model=model, margin=margin, **options)
     names = rows.sides
     by_model: dict[tuple[str, str, str], Estimate] = {}
@@ -503,15 +520,18 @@ def compared_instruments(
     scores: Sequence[Rows],
     different: Sequence[set[str]],
     *,
+    scale: tuple[float, float],
     margin: float | None = None,
 ) -> Compared:
     """Compares runs of different panels, each a judge of its own: the first is the baseline.
 
     Args:
         names, scores, different: see `_rows_of_instruments`.
+        scale: the lowest and the highest score, of all of them.
         margin: points inside which a difference does not matter.
     """
-    return _compared(_rows_of_instruments(names, scores, different), "run", names[0], margin, 0.0)
+    rows, most = _rows_of_instruments(names, scores, different), scale[1] - scale[0]
+    return _compared(rows, "run", names[0], margin, quorum=0.0, most=most)
 
 
 def _rows_of_instruments(

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .compared import MOST_RUNS, compared, compared_instruments, judged
+from .compared import MOST_RUNS, compared, compared_instruments, judged, scale_of
 from .errors import InputError, InputFault
 from .formats import units, words
 from .records.estimates import Estimates
@@ -92,8 +92,9 @@ class Comparison(Shown):
             self._require_runs_as_sides(by, baseline)
             self._different = [different_texts(self.runs[0], run) for run in self.runs]
             self.found = compared_instruments(
-                self.names, [run.score_rows for run in self.runs], self._different, margin=margin
-            )
+                self.names, [run.score_rows for run in self.runs], self._different,
+                scale=scale_of(self.runs[0].record), margin=margin,
+            )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({' '.join(self.document().headline[:1])})"

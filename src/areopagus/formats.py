@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -102,6 +102,19 @@ def units(n: int, unit: str, many: str | None = None) -> str:
 def words(name: str) -> str:
     """An identifier as words."""
     return name.replace("_", " ")
+
+
+def plain(value: Any) -> str:
+    """A setting as a sentence has it: no brackets, no quotes."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {plain(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def said(reason: str | None) -> str:

@@ -34,7 +34,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +41,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
-from .compared import compared, judged, means_of_respondents, prompt_scores
+from .aggregation.jackknife import cut_to_range
+from .compared import compared, judged, means_of_respondents, prompt_scores, scale_of
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
@@ -96,7 +96,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     if run.is_scored.any():
         for (who, name), mean in means_of_respondents(run).items():
             keys = {"respondent": who, "criterion": name}
-            found.add("respondent", "mean", _within(mean.such_judges, record), **keys)
+            found.add("respondent", "mean", mean.such_judges, **keys)
             if name == COMPOSITE and mean.such_judges.has_interval:
                 found.add("respondent", "skewness", _skewness(mean.by_prompt), **keys)
     _ranks(found, *prompt_scores(run))
@@ -120,9 +120,10 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
 
 
 def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence[str]) -> None:
+    method, scale = str(record["total"]["method"]), scale_of(record)
     for item in record["respondents"]:
         who = str(item["respondent_id"])
-        for name, mean in _means(item, criteria, str(record["total"]["method"])):
+        for name, mean in _means(item, criteria, method, scale):
             found.add("respondent", "mean", mean, respondent=who, criterion=name)
         n, planned = item["n_scored"], item["n_responses"]
         scored = Estimate(n, n=n, n_planned=planned, unit="response", method="count")
@@ -131,30 +132,19 @@ def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence
         if item.get("n_unbalanced") or item.get("moved"):
             found.add("respondent", "moved", item["moved"], **keys)
             found.add("respondent", "unbalanced responses", item["n_unbalanced"], **keys)
-    for name, mean in _means(record["total"], criteria, str(record["total"]["method"])):
+    for name, mean in _means(record["total"], criteria, method, scale):
         found.add("run", "mean", mean, criterion=name)
-
-
-def _within(mean: Estimate, record: Mapping[str, Any]) -> Estimate:
-    """The mean with limits that do not leave the scale, as those of few models may."""
-    if not mean.has_interval:
-        return mean
-    low, high = record["identity"]["scale"]
-    return replace(mean, low=max(mean.low, float(low)), high=min(mean.high, float(high)))
 
 
 def _skewness(values: Floats) -> Estimate:
     """The third moment over the cube of the standard deviation, of means over prompts."""
     apart = values - values.mean()
     skewness = float((apart**3).mean() / (apart**2).mean() ** 1.5)
-    return Estimate(
-        skewness, n=len(values), unit="prompt", method="description: over prompts",
-        universe="such judges",
-    )  # fmt: skip
+    return Estimate(skewness, n=len(values), unit="prompt", method="description: over prompts")
 
 
 def _means(
-    item: Mapping[str, Any], criteria: Sequence[str], method: str
+    item: Mapping[str, Any], criteria: Sequence[str], method: str, scale: tuple[float, float]
 ) -> list[tuple[str, Estimate]]:
     """The composite, then one a criterion; run.json has one reason, that of the composite.
 
@@ -171,15 +161,11 @@ def _means(
         reason = item["reason"]
         if reason is None and name != COMPOSITE:
             reason = NOTHING_SCORED if value is None else NO_VARIATION if low is None else None
-        made.append(
-            (
-                name,
-                Estimate(
-                    _nan(value), _nan(low), _nan(high), item["n_prompts"], "prompt", method,
-                    reason=reason, universe="this panel",
-                ),
-            )
+        mean = Estimate(
+            _nan(value), _nan(low), _nan(high), item["n_prompts"], "prompt", method,
+            reason=reason, universe="this panel",
         )  # fmt: skip
+        made.append((name, cut_to_range(mean, scale)))
     return made
 
 
@@ -196,7 +182,8 @@ def _ranks(found: Estimates, names: Sequence[str], table: Floats) -> None:
         return
     ranks = np.stack([_mid_ranks(row) for row in common])
     for who, name in enumerate(names):
-        found.add("rank", "mean rank", t_interval(ranks[:, who]).of(method), respondent=name)
+        mean = cut_to_range(t_interval(ranks[:, who]).of(method), (1.0, float(len(names))))
+        found.add("rank", "mean rank", mean, respondent=name)
 
 
 def _mid_ranks(values: Floats) -> Floats:

@@ -36,7 +36,7 @@ def differences(
         judge=persona * n_models + model, n_sides=n_sides, n_judges=n_personas * n_models,
     )  # fmt: skip
     return paired_differences(
-        sides, pairs, prompt_of=np.arange(n_prompts), quorum=quorum, margin=margin,
+        sides, pairs, prompt_of=np.arange(n_prompts), quorum=quorum, most=9.0, margin=margin,
         persona=np.repeat(np.arange(n_personas), n_models),
         model=np.tile(np.arange(n_models), n_personas),
     )  # fmt: skip
@@ -161,10 +161,12 @@ def test_one_model_or_judge_says_for_whom_its_interval_cannot_speak() -> None:
     rng = np.random.default_rng(8)
     values = rng.normal(size=(20, 4, 1))
     counts = np.ones((20, 4))
-    (of_personas,) = in_both_universes(values, counts, np.arange(4), np.zeros(4, dtype=int))
+    (of_personas,) = in_both_universes(
+        values, counts, np.arange(4), np.zeros(4, dtype=int), bounds=(-9.0, 9.0)
+    )
     assert "personas within one model" in of_personas.such_judges.method
     assert of_personas.such_judges.has_interval
-    (alone,) = in_both_universes(values[:, :1], counts[:, :1], [0], [0])
+    (alone,) = in_both_universes(values[:, :1], counts[:, :1], [0], [0], bounds=(-9.0, 9.0))
     assert alone.such_judges.reason == "for other judges: only one judge scored"
     assert not alone.such_judges.has_interval
 

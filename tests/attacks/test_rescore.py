@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from in_process import areopagus
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
 from areopagus.attacks import RescoreConfig, RescoreRun, rescore
+from areopagus.attacks.rescoring import Rescored
+from areopagus.attacks.rescoring import estimate as rescore_estimates
+from areopagus.records.estimates import estimate_at
 from areopagus.reports.document import Records
 from areopagus.testing import ScriptedBackend
 
@@ -163,6 +167,26 @@ def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstrati
     done = areopagus(*attacking, folder=tmp_path)
     assert (done.returncode, "DEMONSTRATION" in done.stdout) == (0, True), done.stderr
     assert "authority" in done.stdout
+    told = " ".join((tmp_path / "attack" / "report.txt").read_text("utf-8").split())
+    for identifier in ("conceptual_clarity", "not_asked", "addresses_judge"):
+        assert identifier not in told
+    assert "over 0 families" not in told
+    assert "no column “shift, neutralised”: no neutralised copies" in told
+    assert "no interval of beyond harmless: 2 prompts" in told  # the share beside it has one
     done = areopagus("attack", "--list", folder=tmp_path)
     assert "guessed_delimiter" in done.stdout
     assert done.stdout.count("\n") > 26
+
+
+def test_what_passages_added_is_no_more_than_the_scale_is_wide() -> None:
+    rows = [
+        Rescored(f"r{k}", f"p{k}", "m", ("noise",), ("x",), 10.0, 1.0 if k else 8.0, 3, 3, None)
+        for k in range(6)
+    ]
+    frame = rescore_estimates(
+        rows, threshold=2.0, n_responses=6, n_flagged=6, n_screened=0, flags=Counter(), most=9.0
+    ).frame()
+    shift = estimate_at(frame, "overall", "shift")
+    assert shift is not None
+    assert shift.high == 9.0
+    assert "where the range of the figure ends" in shift.method

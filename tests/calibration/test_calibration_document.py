@@ -19,8 +19,10 @@ from areopagus.calibration import (
     calibrate,
 )
 from areopagus.calibration.dataset import is_stand_in
+from areopagus.calibration.document import calibration_document
 from areopagus.calibration.reading import read_kept_texts
 from areopagus.reports.document_json import to_json
+from areopagus.reports.text import render_text
 
 
 def rows() -> list[dict[str, Any]]:
@@ -68,6 +70,8 @@ def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None
     assert found.record["stand_ins"] == ["offline/lexical"]
     for text in (found.text, str(found)):
         assert text.startswith("DEMONSTRATION: An embedded stand-in took part")
+        assert "None" not in text  # settings are told in words
+        assert "[]" not in text
         assert "offline/lexical" in " ".join(text.split()[:12])
     found.write(tmp_path, figures=False)
     assert "DEMONSTRATION" in (tmp_path / "report.html").read_text()
@@ -202,3 +206,17 @@ def test_charts_are_drawn_where_the_data_allow(
     assert {path.stem for path in ranks.iterdir()} == set(names) - {
         "severity", "facets", "reliability",
     }  # fmt: skip
+
+
+def test_a_worth_above_the_number_of_judges_says_that_it_is_not_shown(
+    planted_report: Calibration,
+) -> None:
+    rows = planted_report.estimates
+    judges = rows[(rows["table"] == "judges") & (rows["factor"] == "judge")]["group"].nunique()
+    note = f"that they are worth more than {judges} is not shown"
+    for worth in (judges + 5.0, judges - 1.0):
+        of_errors = rows["measure"] == "worth_by_errors"
+        changed = rows.assign(value=rows["value"].mask(of_errors, worth))
+        document = calibration_document(planted_report.record, changed)
+        told = " ".join(" ".join(render_text(document, full=True)).split())
+        assert (note in told) == (worth > judges)

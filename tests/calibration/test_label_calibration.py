@@ -284,6 +284,15 @@ def test_a_judge_that_always_says_no_is_worse_than_a_person_and_passes_no_test(
     assert test.verdict != "pass"
 
 
+def test_a_criterion_of_several_words_is_said_in_words(world: World) -> None:
+    files = world.judge_labels(error=0.2), world.people()
+    for path in files:
+        path.write_text(path.read_text().replace("helpful", "truly_helpful"))
+    told = " ".join(calibrate(*files).text.split())
+    assert "Labels, truly helpful, epsilon" in told
+    assert "abels, truly_helpful" not in told
+
+
 def test_an_alt_test_that_a_constant_passes_is_uninformative(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.truth[:] = False

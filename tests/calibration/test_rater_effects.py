@@ -56,7 +56,8 @@ def test_of_two_raters_one_constant_every_figure_is_undefined_with_the_reason() 
     assert tau.reason == "in every pair of raters one side orders nothing"
     severity = effects(ratings_of(table), "ab")
     assert "fewer than two raters vary" in (severity[""]["deviation"].reason or "")
-    assert set(severity) == {"", "a"}
+    assert set(severity) == {"", "a", "b"}
+    assert severity["b"]["share_tied"].value == 0.0  # known to be none, not unknown
 
 
 def test_a_constant_rater_beside_others_changes_nothing_of_w_and_icc() -> None:

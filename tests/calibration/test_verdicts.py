@@ -15,6 +15,7 @@ from areopagus import InputError
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.calibration import Calibration, agreement, calibrate
 from areopagus.calibration.decision_study import below_zero
+from areopagus.records.estimates import select
 
 Panel = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -90,6 +91,8 @@ def test_not_told_apart_is_not_near_where_the_interval_allows_half_of_a_person(
     assert verdict(found) == "undecided"
     text = summary(found)
     assert text.startswith("Cannot tell on overall.")
+    assert "undecided" not in found.text  # one name for one verdict
+    assert "best_single" not in found.text
     assert "may have less than half of a person's agreement: rate more prompts" in text
 
 
@@ -184,7 +187,14 @@ def test_a_component_that_is_shown_to_be_below_zero_says_that_the_model_is_wrong
     lines = ["rater_id,prompt_id,response_id,score"]
     lines += [f"h{k},q{prompt[r]},r{r},{quality[r]:.4f}" for r in range(n) for k in range(2)]
     (tmp_path / "h.csv").write_text("\n".join(lines) + "\n")
-    found = calibrate(tmp_path / "j.csv", tmp_path / "h.csv")
+    found = calibrate(tmp_path / "j.csv", tmp_path / "h.csv", level=0.8)
+    components = select(found.estimates, "components")
+    below = components[(components["measure"] == "variance") & (components["value"] < 0)]
+    known = below[below["low"].notna()]
+    assert (known["low"] < known["value"]).all()
+    assert len(known)
+    told = " ".join(found.text.split())
+    assert "with 80% intervals over prompts" in told
     named = called(found, "components", "variance", "group")
     assert "below 0: the model is wrong" in named.values()
     assert "no sum of such effects" in (figure(found, "size", "worth").reason or "")

@@ -233,6 +233,8 @@ def test_optional_columns_are_filled_in_and_said_once() -> None:
     assert row.prompt_id == prompt_text_id("Why?") == expected
     assert len(summary.notices) == 2
     assert "all 3 responses" in summary.notices[0]
+    with ResponseSource(rows[:1]) as source:
+        assert source.check().notices[0] == "no respondent_id: it is taken to be 'unnamed'"
 
 
 def test_ids_and_numbers_are_read_from_what_they_are_and_nothing_else() -> None:

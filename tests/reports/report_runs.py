@@ -145,7 +145,7 @@ def record(counted: Mapping[str, int], **changes: Any) -> dict[str, Any]:
             "rationale": "none",
             "anchors": True,
             "repeats": 1,
-            "template": "1",
+            "template": {"id": "areopagus_v2", "version": "2"},
             "criteria": list(CRITERIA),
             "scale": [1, 10],
         },

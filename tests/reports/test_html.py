@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,10 @@ def test_demonstration_stands_first_and_state_and_notices_are_told(tmp_path: Pat
 def test_a_section_in_which_nothing_stands_is_left_out() -> None:
     told = Section("told", "Told", [Paragraph("x")])
     assert Document("t", "stress", [Section("none", "None", []), told]).sections == [told]
+    bare = Table("Who took part.", "Models", [Column("name", "id")], [])
+    rest = [Section("bare", "Bare", [bare]), Section("why", "Why", [replace(bare, notes=["none"])])]
+    (left,) = Document("t", "stress", rest).sections
+    assert list(left.parts) == [Points([("", "none")])]
 
 
 def test_names_must_differ(tmp_path: Path) -> None:

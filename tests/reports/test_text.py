@@ -7,7 +7,17 @@ import math
 import pytest
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.formats import dollars, estimate, interval, number, p_value, percent, said, units
+from areopagus.formats import (
+    dollars,
+    estimate,
+    interval,
+    number,
+    p_value,
+    percent,
+    plain,
+    said,
+    units,
+)
 from areopagus.records.estimates import Estimates
 from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
 from areopagus.reports.document_json import to_json
@@ -157,6 +167,9 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
         (dollars(0.00001), "<$0.0001"),
         (dollars(0.0123), "$0.0123"),
         (dollars(1234.5), "$1,234.50"),
+        (plain({"seed": 0, "rated": None, "cut": []}), "seed 0, rated not set, cut none"),
+        (plain({}), "none"),
+        (plain(["ses", True, 0.95]), "ses, yes, 0.95"),
         (units(1, "reply", "replies"), "1 reply"),
         (units(2000, "prompt"), "2,000 prompts"),
         (said("it needs 6 templates, there are 1"), "it needs 6 templates, there is 1"),
@@ -188,6 +201,18 @@ def test_a_single_row_that_is_too_long_is_listed_with_every_interval_beside_its_
         "  ICC of one         0.50  [0.45, 0.55]",
         "  same first choice  0.60  [0.55, 0.65]",
     ]
+
+
+def test_what_a_page_sets_bold_has_a_star_in_text_and_shades_are_the_pages_alone() -> None:
+    cells = [Cell(0.5, is_bold=True, shade=3), Cell(0.25)]
+    made = Table(
+        "By criterion.", "By", [Column("who", "id"), Column("a", "number"), Column("b", "number")],
+        [["m", *cells]], bold_says="where p is at most .05.", shade_says="Dark is high.",
+    )  # fmt: skip
+    lines = render_text(Document("T", "panel", [Section("one", "One", [made])]), full=True)
+    assert "By criterion. * where p is at most .05." in lines
+    assert any("0.50*" in line and "0.25" in line and "0.25*" not in line for line in lines)
+    assert made.page_caption == "By criterion. Dark is high. Bold: where p is at most .05."
 
 
 def test_blocks_part_between_figures_and_not_before_an_interval() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..aggregation.effects import Effect, consistent, mean_effects, mean_over_prompts
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.jackknife import cut_to_range
 from ..formats import estimate, number, p_value, units
 from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Part, Section
@@ -68,11 +69,12 @@ def add_datamarking(
             keys = {"group": group} | ({} if model is None else {"model": model})
             models = [name for name, is_mine in zip(plain.models, mine, strict=True) if is_mine]
             sides = [one.composites[rows][:, mine] for one in (marked, plain)]
-            effect = _benign(design, rows, sides, models, quorum, margin=config.margin)
+            most = float(scale[1] - scale[0])
+            effect = _benign(design, rows, sides, models, quorum, most, margin=config.margin)
             found.add("datamark", "shift", effect.mean, **keys)
             found.add("datamark", "equivalence", effect.equivalence, **keys)
             shares = [one.share_of(NOT_SCORED)[rows][:, mine] for one in (marked, plain)]
-            lost = _benign(design, rows, shares, models, quorum, margin=None)
+            lost = _benign(design, rows, shares, models, quorum, 1.0, margin=None)
             found.add("datamark", "not scored", lost.mean, **keys)
     _add_families(found, design, asks, plain, marked)
 
@@ -83,17 +85,18 @@ def _benign(
     sides: Sequence[Floats],
     models: Sequence[str],
     quorum: float,
+    most: float,
     *,
     margin: float | None,
 ) -> Effect:
-    """Marked less plain, by the judges that there are on both sides."""
+    """Marked less plain, by the judges that there are on both sides; at most `most` apart."""
     marked, plain = by_same_judges(sides, models, quorum)
     by_prompt = design.by_prompt(rows, marked - plain)
     (effect,) = mean_effects(
         by_prompt[:, None], of="marked − plain", margin=margin, level=design.config.level,
         families=["one test"], margin_families=["one test"],
     )  # fmt: skip
-    return replace(effect, mean=consistent(effect.mean))
+    return replace(effect, mean=cut_to_range(consistent(effect.mean), (-most, most)))
 
 
 def _add_families(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import percent, said, units
+from ..formats import percent, said, units, words
 from ..graphs.detectors import DETECTORS
 from ..graphs.screening import GATES
 from ..records.estimates import estimates_by, select
@@ -291,7 +291,7 @@ class _Shown(Answer):
 
         rows = {**self.by_family, **self.by_status_family}
         is_raw = {f for f, row in rows.items() if not row["beyond"].verdict}
-        if len(is_raw) < len(rows):
+        if tested and len(is_raw) < len(rows):
             yield (
                 "Move scores (or keep judges from them) as they demand, beyond harmless prose of "
                 f"the same length in the same place ({rule}): {names('as demanded') or 'none'}."
@@ -333,7 +333,9 @@ class _Shown(Answer):
         harmless = select(self.estimates, "harmless")
         by = harmless["item"].fillna("all")
         for _, key, head in _BREAKDOWNS:
-            by = by.where(harmless[key].isna(), head + " " + harmless[key].astype(str))
+            name = harmless[key].fillna("").astype(str)
+            name = name.map(words) if key == "criterion" else name
+            by = by.where(harmless[key].isna(), f"{head} " + name)
         parts.append(
             estimates_table(
                 harmless.assign(item=by), "harmless", keys={"item": "of"},
@@ -353,7 +355,7 @@ class _Shown(Answer):
                 shift, beyond = row["shift"], row["beyond"]
                 rows.append(
                     [
-                        at["group"], head, at[key],
+                        at["group"], head, words(at[key] or "") if key == "criterion" else at[key],
                         *(known(x) for x in (shift.value, shift.low, shift.high)),
                         *(known(x) for x in (beyond.value, beyond.low, beyond.high)),
                         known(row["moved"].value), known(row["verdicts_moved"].value),
@@ -406,6 +408,7 @@ class _Shown(Answer):
         parts.append(
             estimates_table(
                 self.estimates, "detectors", keys={"group": "detector"},
+                named={"group": {name: words(name) for name in (ANY, *DETECTORS)}},
                 measures=[
                     Measure("alarms_clean", "clean responses"),
                     Measure("flagged_clean", "clean flagged", "n_of"),
@@ -423,14 +426,20 @@ class _Shown(Answer):
         for at, row in estimates_by(select(self.estimates, "detected"), ["group", "detail"]):
             told = f"{at['detail']} {percent(row['flagged'].value)}"
             hits.setdefault(str(at["group"]), []).append(told)
-        about = {ANY: f"any of those below, and the gates ({', '.join(GATES)})", **DETECTORS}
+        about = {
+            ANY: f"any of those below, and the gates ({', '.join(map(words, GATES))})",
+            **DETECTORS,
+        }
         parts.append(
             Table(
                 "What each detector looks for, and the families of which it newly flags a "
                 "response.",
                 "What detectors find",
                 [Column("detector", "id"), Column("looks for", "wide"), Column("finds", "wide")],
-                [[flag, told, ", ".join(hits.get(flag, ()))] for flag, told in about.items()],
+                [
+                    [words(flag), told, ", ".join(hits.get(flag, ()))]
+                    for flag, told in about.items()
+                ],
             )
         )
         return [part for part in parts if part is not None]
@@ -439,6 +448,7 @@ class _Shown(Answer):
         """What became of the judgments on attacked responses."""
         table = estimates_table(
             self.estimates, "statuses", keys={"group": "family", "detail": "status"},
+            named={"detail": {"not_asked": "not asked"}},
             measures=[Measure("judgments", field="value", is_count=True)],
             caption="Judgments on attacked responses, by what became of them.",
             label="Statuses", is_short=True,

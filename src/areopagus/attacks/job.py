@@ -306,6 +306,7 @@ class RescoreJob(PanelStage[RescoreRun]):
                 quorum=self.panel.quorum,
             )
         rescoring.write_passages(self.path, rows, self.threshold)
+        schema = self.panel.judge_prompt.schema
         return rescoring.estimate(
             rows,
             threshold=self.threshold,
@@ -313,6 +314,7 @@ class RescoreJob(PanelStage[RescoreRun]):
             n_flagged=len(self.flagged),
             n_screened=self.n_screened,
             flags=Counter(flag for _, copy in self.flagged for flag in copy.flags),
+            most=float(schema.high - schema.low),
             texts={row.prompt_id: row.prompt_text for row, _ in self.flagged},
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..aggregation.common_judges import common_judges
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.jackknife import cut_to_range
 from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
 from ..graphs.screening import gate_of
@@ -128,6 +129,7 @@ def estimate(
     n_flagged: int,
     n_screened: int,
     flags: Counter[str],
+    most: float = math.inf,
     texts: Mapping[str, str] | None = None,
     level: float = 0.95,
 ) -> Estimates:
@@ -141,6 +143,7 @@ def estimate(
         n_responses: responses read; n_flagged: of these, responses with a hit; n_screened:
             responses that no judge is asked about.
         flags: flag to number of responses.
+        most: points that two scores can be apart, the width of their scale.
         texts: prompt id to its text: prompts with the same text are one unit.
         level: of the intervals.
     """
@@ -155,6 +158,7 @@ def estimate(
         is_marked = np.asarray([float(row.is_marked(threshold)) for row in rows])
         by_prompt = mean_by_prompt(shifts, prompts, len(codes))
         shift = mean_over_prompts(by_prompt, level=level, what=what)
+        shift = cut_to_range(shift, (-most, most))
         by_prompt = mean_by_prompt(np.where(known, is_marked, np.nan), prompts, len(codes))
         marked = share_over_prompts(by_prompt, level=level, what=beyond)
     found = Estimates()
@@ -262,6 +266,7 @@ def document(
     )  # fmt: skip
     flags = estimates_table(
         estimates, "flags", keys={"group": "flag"},
+        named={"group": {name: words(name) for name in select(estimates, "flags")["group"]}},
         measures=[Measure("responses", field="value", is_count=True)],
         caption="Flags of the detectors.", label="Flags", is_short=True,
     )  # fmt: skip

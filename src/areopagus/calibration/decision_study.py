@@ -319,8 +319,8 @@ def _component(study: GStudy, name: str, n_prompts: int) -> Estimate:
     verdict = "below 0 within its error: counts as 0" if name in study.negative else None
     if name in study.intervals:
         found = study.intervals[name].of(method)
-        # no variance is below 0, though an unbiased estimate of a small one may be
-        return replace(cut_to_range(found, (min(0.0, value), math.inf)), verdict=verdict)
+        # no variance is below 0; an estimate that is, is told by the verdict and keeps its limits
+        return replace(cut_to_range(found, (0.0, math.inf)), verdict=verdict)
     low, high = level_bounds(study.levels[name])
     reason = study.reason or (
         f"{study.levels[name]} levels bound it by the factors {low:.2f} and {high:.1f}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
-from ..formats import count, listed_all, number, p_value, said, units, words
+from ..formats import count, listed_all, number, p_value, plain, said, units, words
 from ..records.design import order_of, stored_design
 from ..records.estimates import select
 from ..reports.document import (
@@ -36,11 +36,6 @@ from .tables import CalibrationTable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_SO: Final = {
-    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
-    "noise": "cannot tell", "undefined": "cannot tell",
-}  # fmt: skip
 
 MOST_RATERS: Final = 300
 """Raters of one table and criterion; of more, the harshest and the most lenient."""
@@ -69,7 +64,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
-            ("labels", "Labels", labels_in_short(shown, _SO), "summary"),
+            ("labels", "Labels", labels_in_short(shown, tables.SO), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
@@ -152,7 +147,7 @@ class _Shown(Answer):
         """The picture and the table of the summary; of preferences the same by accuracy."""
         yield from self._by_criterion()
         found = [
-            (name, _SO.get(verdict, verdict), figures)
+            (name, tables.SO.get(verdict, verdict), figures)
             for name, figures in preferences_answer.criteria(self.estimates)
             if (verdict := preferences_answer.verdict(figures)) is not None
         ]
@@ -194,7 +189,9 @@ class _Shown(Answer):
             if panel is None:  # one rater: nobody is left to compare with
                 panel, ceiling = figures["tau"], figures.get("ceiling")
             verdict = self._verdict(keys, figures)
-            found.append((self.named(keys), _SO.get(verdict, verdict), panel, one, ceiling, apart))
+            found.append(
+                (self.named(keys), tables.SO.get(verdict, verdict), panel, one, ceiling, apart)
+            )
         if not found:
             return
         names, _, of_panel, of_one, ceilings, _ = zip(*found, strict=True)
@@ -340,9 +337,9 @@ class _Shown(Answer):
             yield Points(points)
         if 0 < self.n("matched", "n_prompts") < FEW_PROMPTS:
             yield Paragraph(
-                "With few prompts some intervals are too short. Measured coverage of 95% at 9 "
-                "prompts: AC2 .930, ICC .935 to .938 (with one response a prompt .914), same first "
-                "choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
+                "With few prompts some intervals are too short. In simulations those of "
+                "95% covered, at 9 prompts: AC2 .930, ICC .935 to .938 (with one response a prompt "
+                ".914), same first choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
             )  # fmt: skip
 
     def _rotated(self, keys: Mapping[str, Any], found: Mapping[str, Estimate]) -> Iterator[str]:
@@ -411,9 +408,9 @@ class _Shown(Answer):
         yield from self.table(tables.BEYOND)
         if self.has_few_prompts:
             yield Paragraph(
-                "With few prompts some intervals are too short. Measured coverage of 95% at 9 "
-                "prompts: tau (bootstrap) .942, mean of per-prompt tau and pair accuracy .925, "
-                "within source .933; at 26 .952, .945, .946.", "quiet",
+                "With few prompts some intervals are too short. In simulations those of "
+                "95% covered, at 9 prompts: tau (bootstrap) .942, mean of per-prompt tau and pair "
+                "accuracy .925, within source .933; at 26 .952, .945, .946.", "quiet",
             )  # fmt: skip
 
     def one_person(self) -> Iterator[Part]:
@@ -465,6 +462,7 @@ class _Shown(Answer):
         """How many judges are enough."""
         rows: list[list[Scalar]] = []
         notes = []
+        n_judges = len(self.groups("judges", "group", factor="judge"))
         design, of_panel = stored_design(self.estimates), self.of("size", "worth")
         if design is not None and design.fell_out and of_panel and of_panel.has_interval:
             notes.append(
@@ -476,6 +474,11 @@ class _Shown(Answer):
             worth, null = self.of("size", name), self.of("size", f"{name}_if_independent")
             if worth is not None:
                 why = worth.reason if not worth.is_defined else null.reason if null else ""
+                if worth.value > n_judges > 0 and null and (null.verdict or "").startswith("ins"):
+                    why = (
+                        f"above the {n_judges} judges, as their errors happen to offset each other "
+                        f"here: that they are worth more than {n_judges} is not shown"
+                    )
                 rows.append([label, worth, null, null.verdict if null else "", said(why)])
         if rows:
             yield Table(
@@ -494,6 +497,7 @@ class _Shown(Answer):
             yield from self.table(
                 tables.COMPONENTS, judgments=units(scores.n, "judgment"),
                 sample=", a sample of prompts" if is_sample else "",
+                level=f"{self.record['config']['level']:.0%}",
             )  # fmt: skip
         designs = self.groups("designs", "group")
         why = next((f["e_rho2"].reason for _, f in designs if "calls" not in f), None)
@@ -512,12 +516,12 @@ class _Shown(Answer):
         if self.has_labels_only:
             return
         points = []
-        for table, measure, label, plain in (
+        for table, measure, label, kept in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
             ("maps", "error", "Map to people's scale:", {"as is": "keep the scores as they are"}),
         ):
             points += [
-                (label, f"{plain.get(way, f'adopt {words(way)}')}.")
+                (label, f"{kept.get(way, f'adopt {words(way)}')}.")
                 for way in self.adopted(table, measure)
             ]
             points += self._why_none(table, measure, label)
@@ -638,7 +642,7 @@ class _Shown(Answer):
         config = self.record["config"]
 
         def told(pairs: Mapping[str, Any], mark: str = " ") -> str:
-            return ", ".join(f"{name}{mark}{value}" for name, value in pairs.items()) + "."
+            return ", ".join(f"{name}{mark}{plain(value)}" for name, value in pairs.items()) + "."
 
         families = self.record.get("families")
         about = (

@@ -415,11 +415,12 @@ def _ruler(estimates: pd.DataFrame, raters: list[_Row]) -> Chart:
             value.append(step.value)
             ends.append((step.low, step.high, math.nan, math.nan))
     low, high, low_wide, high_wide = ([[one[k]] for one in ends] for k in range(4))
+    level = next((found["severity"].level for _, found in raters), 0.95)
     return Chart(
         "forest", "facets", "Responses, raters and thresholds on one ruler",
         "Right is better, and harder to please. Responses: median, middle half, and 90% (pale); "
         "raters: severity; thresholds: the quality from which on the usual rater rather gives "
-        "that score than the one below. With 95% intervals over prompts.",
+        f"that score than the one below. With {level:.0%} intervals over prompts.",
         rows=names, values=[[one] for one in value], low=low, high=high, low_wide=low_wide,
         high_wide=high_wide, axis="logits", reference=0.0,
     )  # fmt: skip

@@ -29,7 +29,7 @@ from ..aggregation.labels import (
 )
 from ..aggregation.pair_counting import pair_sums
 from ..errors import InputError, InputFault
-from ..formats import listed, number
+from ..formats import listed, number, words
 from ..records.estimates import Estimates
 from ..records.types import OVERALL
 from .dataset import Dataset
@@ -417,7 +417,7 @@ def _add_alt_test(
 ) -> None:
     usable = panel.tested[one.item] >= 0
     raters, items = np.unique(one.rater[usable]), np.unique(one.item[usable])
-    form = f"labels, {one.criterion}"
+    form = f"labels, {words(one.criterion)}"
     if len(raters) < 2 or len(raters) * len(items) > MOST_CELLS:
         why = "one rater" if len(raters) < 2 else f"more than {MOST_CELLS:,} raters x responses"
         out.add("alt-test", "winning_rate", undefined(why, unit="rater"), detail=form)

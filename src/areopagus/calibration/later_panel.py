@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,12 @@ class LaterPanel:
     units: list[str]
     respondents: list[str | None]
     notices: tuple[str, ...]
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and the highest score; without end where stored judgments do not say."""
+        low, high = self.identity.get("scale", (-math.inf, math.inf))
+        return float(low), float(high)
 
 
 def later_panel(judges: Judges, texts: Texts) -> LaterPanel:

@@ -376,7 +376,7 @@ def add_rater_effects(
 
     deviation, shrunk  of `rater_severities`; "constant" is the verdict on who gives one value
                        throughout: that is no severity, and every figure of the rater is undefined
-    share_tied         of those who give one value to all responses of most prompts
+    share_tied         the prompts to whose responses a rater gives one value throughout
 
     Why there are no severities stands in a row without a rater.
     """
@@ -411,8 +411,8 @@ def _add_ties(
 ) -> None:
     """Adds the share of rater x prompt cells (two or more responses) with one value only.
 
-    Over all raters, and of those who give one value throughout (every coefficient of theirs is
-    undefined, not 0) or tie more than half of three prompts or more.
+    Over all raters and of each, those first who tie most; "constant" is the verdict on who gives
+    one value throughout: every coefficient of theirs is undefined, not 0.
     """
     raters, j = np.unique(ratings.rater, return_inverse=True)
     # sorted by prompt and rater: cells are runs
@@ -437,7 +437,7 @@ def _add_ties(
     )  # fmt: skip
     out.add("people", "share_tied", found, **keys)
     is_constant = np.isin(raters, constant)
-    named = np.flatnonzero(is_constant | ((share > 0.5) & (cells >= 3)))
+    named = np.flatnonzero(is_constant | (cells > 0))
     for k in sorted(named.tolist(), key=lambda k: (-share[k], rater_ids[raters[k]])):
         found = Estimate(
             float(share[k]), n=int(cells[k]), unit=unit, method=method,

@@ -27,6 +27,7 @@ from ..aggregation.differences import Difference, decided, paired_differences, s
 from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS, t_interval
+from ..aggregation.jackknife import cut_to_range
 from ..aggregation.prediction_powered import MeanOverPrompts, ppi_over_prompts
 from ..formats import units
 from ..records.estimates import Estimates
@@ -135,6 +136,7 @@ def add_results(
     for code in range(len(sides)):
         mine = side == code
         raw = t_interval(by_prompt(score, mine), level=saved.level)
+        raw = cut_to_range(raw, later.scale)
         raw = replace(raw, n_planned=len(np.unique(prompt[mine])), universe="this panel")
         found = corrected(
             by_prompt(people.score, mine),
@@ -331,6 +333,6 @@ def _raw_differences(
         made, pairs, prompt_of=np.arange(int(prompt.max(initial=-1)) + 1),
         persona=np.repeat(np.arange(n_personas), n_models),
         model=np.tile(np.arange(n_models), n_personas),
-        quorum=later.panel.quorum, level=level,
+        quorum=later.panel.quorum, most=later.scale[1] - later.scale[0], level=level,
     )  # fmt: skip
     return [row[0] for row in found]

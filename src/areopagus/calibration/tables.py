@@ -27,7 +27,8 @@ class CalibrationTable:
         of: the table of estimates.
         measures: its columns, "; " between them: a measure, how it is shown, and "= title" where
             the title is not its name. Shown as an estimate, or by a field of it (value, p,
-            p_adjusted, verdict), as a count (#) or a share (%); with .3 decimals, and signed (+).
+            p_adjusted, verdict; so and holds are verdicts by other names), as a count (#) or a
+            share (%); with .3 decimals, and signed (+).
         caption: may have fields, which `shown` fills in.
         keys, where, named, label, is_short: as in `estimates_table`.
     """
@@ -55,6 +56,15 @@ class CalibrationTable:
         )  # fmt: skip
 
 
+SO: Final = {
+    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
+    "noise": "cannot tell", "undefined": "cannot tell",
+}  # fmt: skip
+"""How the verdict on a panel is said, in the summary as in the tables."""
+
+_CALLED: Final = {"so": SO, "holds": {"random": "yes"}}
+
+
 def _measure(declared: str) -> Measure:
     left, _, title = declared.partition(" = ")
     name, *marks = left.split()
@@ -64,6 +74,8 @@ def _measure(declared: str) -> Measure:
             given["is_signed"] = True
         elif mark.startswith("."):
             given["digits"] = int(mark[1:])
+        elif mark in _CALLED:
+            given |= {"field": "verdict", "called": _CALLED[mark]}
         elif mark in ("#", "%"):
             given |= {"field": "value", "is_count": mark == "#", "is_percent": mark == "%"}
         else:
@@ -133,7 +145,7 @@ PREFERENCES_PANEL: Final = CalibrationTable(
     "preferences",
     "n_decided # = decided; n_panel_ties # = panel ties; accuracy; "
     "accuracy_of_panel = panel, shared pairs; accuracy_of_one = one person; ceiling; "
-    "accuracy_difference + = difference; accuracy_difference verdict = so the panel is",
+    "accuracy_difference + = difference; accuracy_difference so = verdict",
     "Decided preferences that the panel orders alike, its ties one half, chance .50. On pairs of "
     "two raters or more one more person stands beside it, against the same single preferences. "
     "The ceiling is the most that a judge could reach against single people, reached where all "
@@ -218,7 +230,7 @@ BEYOND: Final = CalibrationTable(
 ONE_PERSON: Final = CalibrationTable(
     "one person",
     "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference; "
-    "tau_difference verdict = so the panel is",
+    "tau_difference so = verdict",
     "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
     "other raters, by tau {where} in which a tie is no order (Somers' d). Difference: panel "
     "less person; near: the interval leaves out less than half of one person's tau.",
@@ -266,8 +278,9 @@ def judge_tables(kind: str) -> tuple[CalibrationTable, CalibrationTable]:
 COMPONENTS: Final = CalibrationTable(
     "components",
     "n_levels # = levels; variance .3; variance verdict = note",
-    "Variance components of {judgments}{sample}. Measured coverage of 95%: .914 to .956 at 9 "
-    "prompts, .939 to .950 at 26. Facets of fewer than five levels are hardly known.",
+    "Variance components of {judgments}{sample}, with {level} intervals over prompts. In "
+    "simulations intervals of 95% covered .914 to .956 at 9 prompts, .939 to .950 at 26. Facets of "
+    "fewer than five levels are hardly known.",
     {"group": "component"},
     named={
         "group": {
@@ -303,6 +316,7 @@ WEIGHTS: Final = CalibrationTable(
     "Agreement with people by way of weighting judges (Somers' d within prompts), and the gain "
     "over equal weights, out of fold: weights are adopted where it is above 0 with p below .05.",
     {"group": "weights"},
+    named={"group": {"best_single": "best single"}},
     label="Weights",
 )
 
@@ -367,7 +381,7 @@ LABEL_AGREEMENT: Final = CalibrationTable(
 
 LABEL_ONE_PERSON: Final = CalibrationTable(
     "label one person",
-    "of_one = one person; of_machine = panel; difference +; difference verdict = so the panel is; "
+    "of_one = one person; of_machine = panel; difference +; difference so = verdict; "
     "accuracy_of_one = accuracy of one; accuracy_of_machine = of the panel; "
     "accuracy_difference + = difference",
     "Kappa, and accuracy: each person is left out in turn; person and panel are both compared with "
@@ -389,7 +403,7 @@ LABEL_CATEGORIES: Final = CalibrationTable(
 
 LABEL_RATES: Final = CalibrationTable(
     "label rates",
-    "raw = by the panel; corrected; corrected verdict = holds; rogan_gladen = Rogan-Gladen; "
+    "raw = by the panel; corrected; corrected holds = holds; rogan_gladen = Rogan-Gladen; "
     "n_checked n_of = labelled",
     "Share of each label over all responses of the panel, and what people would find: their share "
     "within each label of the panel, weighted by all its labels. It holds where the labelled "

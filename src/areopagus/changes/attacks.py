@@ -26,10 +26,10 @@ from ..attacks.run import PANEL_FOLDER, AttackRun
 from ..attacks.scores import Scores, read_panel_scores
 from ..attacks.trials import BaseResponse, Trial, stored_trials
 from ..errors import InputError, InputFault
-from ..formats import listed, units, words
+from ..formats import listed, plain, units, words
 from ..records.run_folder import SCORES_FILE
 from ..records.tables import read_scores
-from .figures import ANSWER, Figure, Paired, plain, what_differs
+from .figures import ANSWER, Figure, Paired, what_differs
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..aggregation.estimate import Estimate
 from ..audits.headline import capital, sentence, turned
-from ..formats import estimate, listed_all, number, p_value, said, units, words
+from ..formats import estimate, listed_all, number, p_value, plain, said, units, words
 from ..records.estimates import KEYS, estimates_of
 from ..reports.document import (
     Cell,
@@ -26,7 +26,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from .figures import ANSWER, plain
+from .figures import ANSWER
 
 if TYPE_CHECKING:
     import pandas as pd

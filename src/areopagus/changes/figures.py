@@ -276,17 +276,6 @@ def _undefined(one: Figure) -> Estimate:
     return replace(found, value=value, n_planned=one.n_planned, verdict="undefined")
 
 
-def plain(value: Any) -> str:
-    """A setting as a sentence has it: no brackets, no quotes."""
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(plain, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def models_paired(runs: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:
     """Models by name, or the only ones with each other.
 

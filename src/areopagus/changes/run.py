@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ from ..attacks.run import AttackRun
 from ..auditing.run import AuditRun
 from ..errors import InputError, InputFault
 from ..experiment.run_record import versions
+from ..formats import plain
 from ..progress import ESTIMATING, doing
 from ..records.estimates import Estimates, write_estimates
 from ..records.run_folder import RUN_FORMAT, RunFolder, run_identity_hash
@@ -23,7 +23,7 @@ from ..stress_test.run import StressRun
 from .attacks import paired_attacks
 from .audits import paired_audits
 from .document import change_document
-from .figures import Paired, add_changes, plain, what_differs
+from .figures import Paired, add_changes, what_differs
 from .stress import paired_stress
 
 if TYPE_CHECKING:
@@ -268,6 +268,4 @@ def _unfinished(runs: Sequence[JobRun]) -> list[str]:
 
 
 def _told(value: Any) -> str | None:
-    if isinstance(value, Mapping):
-        return json.dumps(value)
     return None if value is None else plain(value)

@@ -194,7 +194,8 @@ class _Judges:
                     axis="points", reference=0.0,
                 )
             )  # fmt: skip
-        told = "Points (halo: correlations), 95% intervals over prompts"
+        level = next((one.level for one in self.found.values() if one.has_interval), 0.95)
+        told = f"Points (halo: correlations), {level:.0%} intervals over prompts"
         told += "." if self.margin is None else f"; small: inside ±{self.margin:g}."
         rows: list[list[Scalar | Cell]] = []
         for bias in sorted(BIASES, key=lambda one: _place(self.found[one.id])):
