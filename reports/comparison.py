@@ -241,7 +241,7 @@ def _records(by_prompt: Mapping[tuple[str, str], Mapping[str, float]]) -> Record
         ],
         rows=rows,
         left_out=max(0, len(prompts) - MOST_ROWS),
-        file="the page that --out writes",
+        file="scores.csv of the runs",
     )
 
 

@@ -164,7 +164,7 @@ def test_the_command_prints_the_answer_and_gates(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert page.exists()
-    assert "rows in the page that --out writes" in done.output
+    assert "rows in scores.csv of the runs" in done.output
     done = CliRunner().invoke(
         cli, ["gate", str(after), "--baseline", str(before)], standalone_mode=False
     )
