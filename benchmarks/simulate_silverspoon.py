@@ -303,7 +303,7 @@ def sizes(worlds: int) -> None:
                 np.repeat(gold, 3).tolist(), answers.ravel().tolist(),
                 np.repeat(np.arange(bases), 3).tolist(),
             )  # fmt: skip
-            found = jackknife_of_tables(tables, kappa_of, "", "scenario")
+            found = jackknife_of_tables(tables, kappa_of, "", "scenario", bounds=(-1.0, 1.0))
             tally.interval("coverage: kappa (CKC)", found, truth)
         _print(f"Judgement: .05 everywhere, ICC .2, {bases:,} scenarios", tally, worlds, start)
     by_race = np.kron(np.full((1, 2), 0.5), helmert(4))
