@@ -241,6 +241,9 @@ class Difference:
         won, tied: share of these prompts on which the first side is higher, or the same.
         moved: this difference minus that of the plain means, which other judges may have made.
         n_unbalanced: prompts on which a judge scored one side only.
+        pairs: pairs with a score on both sides, of those that both were asked about.
+        only_first, only_second: pairs with a score on that side alone.
+        scored: share of pairs that the first has a score of, less that of the second, over prompts.
         deviation: SD of the differences over prompts.
         equivalence: test that the difference lies inside the margin; None without a margin.
         prompts_needed: prompts that would tell a difference of the margin (.2 points without one)
@@ -255,6 +258,10 @@ class Difference:
     tied: Estimate
     moved: float
     n_unbalanced: int
+    pairs: Estimate
+    only_first: int
+    only_second: int
+    scored: Estimate
     deviation: float
     equivalence: Estimate | None
     prompts_needed: int | None
@@ -375,7 +382,11 @@ def _pair(
     common = (a_n > 0) & (b_n > 0)
     n_common = common.sum(axis=1)
     # Two thirds of 30 is 20 in floating point only by luck: a hair of slack.
-    kept = (n_common > 0) & (n_common >= quorum * wanted.sum(axis=1) - 1e-9)
+    needed = np.maximum(quorum * wanted.sum(axis=1) - 1e-9, 1)
+    kept = n_common >= needed
+    is_first, is_second = ((one > 0).sum(axis=1) >= needed for one in (a_n, b_n))
+    n_pairs = np.bincount(at, minlength=len(prompts))
+    scored = np.bincount(at, is_first * 1.0 - is_second, minlength=len(prompts)) / n_pairs
     a, b = first.totals[left][kept], second.totals[right][kept]
     a_n, b_n, common, at_kept = a_n[kept], b_n[kept], common[kept], at[kept]
     both = np.where(
@@ -426,6 +437,16 @@ def _pair(
                 shares[1],
                 float((values - plain[:, k]).mean()) if n else math.nan,
                 n_unbalanced,
+                Estimate(
+                    int(kept.sum()),
+                    n=int(kept.sum()),
+                    n_planned=len(items),
+                    unit="pair",
+                    method="count",
+                ),
+                int((is_first & ~is_second).sum()),
+                int((is_second & ~is_first).sum()),
+                _scored(scored, level),
                 deviation_of(values),
                 equivalence,
                 None,
@@ -434,6 +455,12 @@ def _pair(
             )
         )
     return found
+
+
+def _scored(shares: Floats, level: float) -> Estimate:
+    p, how = mean_p_value(shares)
+    found = t_interval(shares, level=level, unit="prompt").of("share of pairs with a score")
+    return replace(cut_to_range(found, (-1.0, 1.0)), p=p, p_method=how)
 
 
 def _inside(values: Floats, margin: float, level: float) -> Estimate:

@@ -91,7 +91,11 @@ def comparison_document(
                 else []
             ),
             *([Section("prompts", "Prompt by prompt", [_records(by_prompt)])] if by_prompt else []),
-            Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
+            Section(
+                "meaning",
+                "What these numbers mean and do not mean",
+                [_meaning(is_one_panel=is_one_panel)],
+            ),
         ],
     )
 
@@ -115,7 +119,10 @@ def _trust(
         + (f" in {run.name}" if len(runs) > 1 else "")
         for run in runs
     ]
-    trust = [("coverage", f"judgments scored: {listed(scored, MOST_RUNS)}")]
+    coverage = f"judgments scored: {listed(scored, MOST_RUNS)}"
+    if pairs := found.pairs_told():
+        coverage += f"; {pairs}"
+    trust = [("coverage", coverage)]
     if len(runs) > 1:
         differ = [name for name, _ in _settings_that_differ(runs)]
         panels = "one panel" if is_one_panel else "different panels"
@@ -245,7 +252,7 @@ def _records(by_prompt: Mapping[tuple[str, str], Mapping[str, float]]) -> Record
     )
 
 
-def _meaning() -> Points:
+def _meaning(*, is_one_panel: bool) -> Points:
     return Points(
         [
             (
@@ -261,6 +268,11 @@ def _meaning() -> Points:
                     "A judge that is missing on one side of a prompt counts on neither: what it "
                     "would have scored is not known."
                 ),
+            )
+            if is_one_panel
+            else (
+                "Each panel counts as it is.",
+                "Its judges are others, so that a difference may be theirs as well as the texts'.",
             ),
             (
                 "An interval is that of one comparison, a verdict that of all.",

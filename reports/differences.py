@@ -7,10 +7,11 @@ panel run and that of a comparison show the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
 from ..formats import (
     UNDEFINED,
     count,
@@ -37,6 +38,7 @@ LOWER: Final = "lower"
 MOST_NAMED: Final = 3
 """Sides that a sentence names."""
 MOST_LINES: Final = 40
+ALPHA: Final = 0.05
 FEW_MODELS: Final = 5
 
 
@@ -115,7 +117,13 @@ class Differences:
             sentences.append(self._open(open_, found))
         if len(self.others) == 1 and (above or below):
             sentences += self._most_in(self.others[0])
-        return sentences
+        return [*sentences, *self._unscored()]
+
+    def _unscored(self) -> Iterator[str]:
+        """Of runs: which has no score where another has one, on more pairs than chance leaves."""
+        for side in self.others if self.by == "run" else ():
+            if told := unscored_told(self.of(side), short(side), short(self.baseline)):
+                yield f"{told}."
 
     def _told_apart(self, sides: Sequence[str], found: Any, *, is_above: bool) -> str:
         named = sides[:MOST_NAMED]
@@ -164,11 +172,14 @@ class Differences:
         why = listed_all([one for one in reasons if one])
         if not named:
             return f"Nothing can be compared with {short(self.baseline)}: {why}."
-        told = [
-            f"{short(side)} {number(abs(found[side]['difference'].value))} "
-            f"{'above' if found[side]['difference'].value > 0 else 'below'}"
-            for side in named
-        ]
+        apart = {side: number(abs(found[side]["difference"].value)) for side in named}
+        if all(float(one) == 0 for one in apart.values()) and len(sides) == len(self.others):
+            names = listed_all([short(side) for side in (self.baseline, *named)])
+            return f"{names} have the same mean; more than that cannot be told ({why})."
+        told = []
+        for side, size in apart.items():
+            way = "above" if found[side]["difference"].value > 0 else "below"
+            told.append(f"{short(side)} {'the same' if float(size) == 0 else f'{size} {way}'}")
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
         first = short(self.baseline)
@@ -189,9 +200,17 @@ class Differences:
         if not known:
             return []
         most = max(known, key=lambda name: abs(known[name]))
-        return [
-            f"The difference is largest in {words(most)} ({number(known[most], is_signed=True)})."
-        ]
+        # With the sign that the sentence before it has: the higher side less the lower.
+        sign = -1 if self.of(side)["difference"].value < 0 else 1
+        shown = number(sign * known[most], is_signed=True)
+        return [f"The difference is largest in {words(most)} ({shown})."]
+
+    def pairs_told(self) -> str:
+        """On how many pairs both sides have a score, where not on all; of two sides alone."""
+        found = self.of(self.others[0]).get("pairs scored") if len(self.others) == 1 else None
+        if found is None or found.n_planned is None or found.n >= found.n_planned:
+            return ""
+        return f"compared on {count(found.n)} of {units(found.n_planned, found.unit)}"
 
     def trust(self) -> list[tuple[str, str]]:
         """Whether the models agree on the directions, and whether other judges would."""
@@ -334,10 +353,12 @@ class Differences:
         notes: dict[str, None] = {}
         for side in sides:
             figures = self.of(side, criterion=criterion)
-            for name in ("difference", "such judges"):
-                one = figures.get(name)
-                if one is not None and one.reason and not one.has_interval:
-                    notes[f"no interval: {said(one.reason)}"] = None
+            one, such = figures["difference"], figures.get("such judges")
+            if one.reason and not one.has_interval:
+                notes[f"no interval: {said(one.reason)}"] = None
+            elif such is not None and such.reason and not such.has_interval:
+                why = said(such.reason).removeprefix("for other judges: ")
+                notes[f"no interval for such judges: {why}"] = None
         marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
         if marked:
             moved = [
@@ -515,6 +536,18 @@ def _verdict(figures: Figures) -> str | None:
 
 def _is_told(one: Estimate) -> bool:
     return one.verdict in (HIGHER, LOWER)
+
+
+def unscored_told(figures: Figures, side: str, baseline: str) -> str:
+    """That one side has no score where the other has one, on more pairs than chance leaves."""
+    share = figures.get("scored share")
+    if share is None or share.n < MIN_UNITS or not share.p <= ALPHA:
+        return ""
+    names, measure = (side, baseline), "scored in the baseline alone"
+    if share.value > 0:
+        names, measure = (baseline, side), "scored here alone"
+    n = units(round(figures[measure].value), figures["pairs scored"].unit)
+    return f"{names[0]} has no score on {n} that {names[1]} has one of (p {p_value(share.p)})"
 
 
 def _is_inside(figures: Figures) -> bool:

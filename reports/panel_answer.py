@@ -263,6 +263,8 @@ class PanelView:
             named = sorted(shares, key=lambda who: -shares[who].value)
         else:
             named = sorted(differ, key=lambda who: -abs(differ[who]))
+            most = max(shares, key=lambda who: shares[who].value)
+            named += [most] if most not in differ else []
         told = listed([f"{short(who)} {share(shares[who])}" for who in named])
         what = f"UNEQUAL: judgments without a score differ by respondent ({told}); means speak of "
         return [("missing", f"{what}what was scored")]

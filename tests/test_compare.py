@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,48 @@ def test_runs_of_one_panel_are_compared_by_prompt(tmp_path: Path) -> None:
     gate = areopagus.gate(before.path, after.path)
     assert (gate.outcome, gate.exit_code) == ("worse", 5)
     assert areopagus.gate(after, before).exit_code == 0
+
+
+def test_differences_have_one_direction_and_equal_means_no_highest(tmp_path: Path) -> None:
+    for name, levels in (("one", {"alder": 6, "birch": 4}), ("two", {"alder": 4, "birch": 6})):
+        answer, largest = scored(tmp_path / name, responses(**levels)).document().headline
+        assert " scores higher than " in answer
+        assert ": +1.9" in answer or ": +2.0" in answer
+        assert re.search(r"\(\+[12]\.", largest), largest
+    rows = responses(3, alder=5, birch=5)
+    for row in rows:
+        row["response_text"] = "level=5"
+    assert scored(tmp_path / "equal", rows).document().headline == [
+        "alder and birch have the same mean; more than that cannot be told (fewer than 6 prompts)."
+    ]
+
+
+def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_path: Path) -> None:
+    """After, two of three respondents only refuse: what is left is scored as before."""
+    rows = responses(alder=5, birch=4, cedar=4)
+    lost = [
+        row if row["respondent_id"] == "alder" else row | {"response_text": "I cannot help."}
+        for row in rows
+    ]
+    before, after = scored(tmp_path / "before", rows), scored(tmp_path / "after", lost)
+    assert after.counts["scored"] == before.counts["scored"] / 3
+    document = areopagus.compare(before, after).document()
+    assert document.headline == [
+        "after and before score the same on every one of 12 prompts.",
+        "after has no score on 24 responses that before has one of (p 0.0005).",
+    ]
+    assert dict(document.trust)["coverage"].endswith("; compared on 12 of 36 responses")
+    decided = areopagus.gate(after, before)
+    assert (decided.outcome, decided.exit_code) == ("undecided", 6)
+    assert "; on 12 of 36 responses. after has no score on 24 " in decided.sentence()
+    assert areopagus.gate(before, after).outcome == "not worse"
+    # A response that is missing by chance is counted, and stops nothing.
+    one = [row for row in lost if row["respondent_id"] == "alder"]
+    one[0] = one[0] | {"response_text": "I cannot help."}
+    left = scored(tmp_path / "left", one)
+    decided = areopagus.gate(left, scored(tmp_path / "whole", rows[::3]))
+    assert (decided.outcome, decided.unscored) == ("not worse", "")
+    assert "on 11 of 12 responses" in decided.sentence()
 
 
 def test_models_personas_and_columns_are_sides_too(tmp_path: Path) -> None:

@@ -141,6 +141,13 @@ class Compared:
                 found.add("comparison", "prompts won", one.won, **keys)
                 found.add("comparison", "prompts tied", one.tied, **keys)
                 found.add("comparison", "equivalence", one.equivalence, **keys)
+                if criterion == COMPOSITE:
+                    unit = "prompt" if self.by == "respondent" else "response"
+                    pairs = replace(one.pairs, unit=unit)
+                    found.add("comparison", "pairs scored", pairs, **keys)
+                    found.add("comparison", "scored here alone", one.only_first, **keys)
+                    found.add("comparison", "scored in the baseline alone", one.only_second, **keys)
+                    found.add("comparison", "scored share", one.scored, **keys)
                 if one.prompts_needed is not None:
                     smallest = self.margin or SMALLEST_WORTH_TELLING
                     needed = Estimate(
@@ -531,7 +538,13 @@ def compared_instruments(
         margin: points inside which a difference does not matter.
     """
     rows, most = _rows_of_instruments(names, scores, different), scale[1] - scale[0]
-    return _compared(rows, "run", names[0], margin, quorum=0.0, most=most)
+    found = _compared(rows, "run", names[0], margin, quorum=0.0, most=most)
+    why = "each panel counts as one judge"
+    pairs = {
+        at: [replace(one, such_judges=replace(one.such_judges, reason=why)) for one in row]
+        for at, row in found.pairs.items()
+    }
+    return replace(found, pairs=pairs)
 
 
 def _rows_of_instruments(

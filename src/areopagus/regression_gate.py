@@ -14,8 +14,9 @@ from .changes.figures import ANSWER
 from .compared import COMPOSITE
 from .comparison import Comparison
 from .errors import InputError
-from .formats import estimate, units, words
+from .formats import count, estimate, units, words
 from .records.estimates import Estimates, estimate_at
+from .reports.differences import unscored_told
 from .run import JobRun
 
 Outcome = Literal["not worse", "worse", "undecided"]
@@ -32,7 +33,8 @@ class Gate:
         outcome: "not worse": the interval of what was lost is below the margin. "worse": it is not,
             and it is above 0. "undecided": neither. Of several figures of an audit, a stress test
             or an attack: "worse" where one is, by Holm; "not worse" where all are; "undecided"
-            where nothing was asked anew.
+            where nothing was asked anew. Of panel runs "undecided" too where the run has no score
+            on more of what the baseline has a score of than chance leaves.
         side, baseline: what was compared.
         difference: side minus baseline, of panel runs in points; of several figures that which
             decided.
@@ -42,6 +44,8 @@ class Gate:
         in_points: whether the difference is in points.
         is_by_margin: whether the whole interval is worse by the margin or more.
         is_stored: whether nothing was asked anew, see `changes`.
+        pairs: of panel runs, what has a score in both, of what both were asked about.
+        unscored: that one of them has no score where the other has, as a sentence; "" where not.
     """
 
     outcome: Outcome
@@ -54,6 +58,8 @@ class Gate:
     in_points: bool = True
     is_by_margin: bool = False
     is_stored: bool = False
+    pairs: Estimate | None = None
+    unscored: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -77,6 +83,10 @@ class Gate:
         shown = f"{of}{' points' if self.in_points else ''} over {units(one.n, one.unit)}"
         if one.reason:
             shown += f" ({one.reason})"
+        if self.pairs is not None and self.pairs.n < (self.pairs.n_planned or 0):
+            shown += (
+                f"; on {count(self.pairs.n)} of {units(self.pairs.n_planned or 0, self.pairs.unit)}"
+            )
         if self.n_figures > 1:
             shown += f"; of {self.n_figures} figures this one decides"
         match self.outcome:
@@ -87,7 +97,8 @@ class Gate:
                 told = f"worse than {self.baseline}, {by} {self.margin:g} or more"
             case _:
                 told = f"not shown to be worse than {self.baseline}, nor within {self.margin:g}"
-        return f"{self.side} is {told}: {words(self.criterion)} {shown}."
+        more = f" {self.unscored}." if self.unscored else ""
+        return f"{self.side} is {told}: {words(self.criterion)} {shown}.{more}"
 
 
 def gate(
@@ -147,7 +158,23 @@ def gate(
     elif high < 0:
         outcome = "worse"
     is_by_margin = outcome == "worse" and high <= -margin
-    return Gate(outcome, first, second, one, margin, criterion, is_by_margin=is_by_margin)
+    figures = {
+        name: figure
+        for name in ("pairs scored", "scored here alone", "scored in the baseline alone",
+                     "scored share")
+        if (figure := estimate_at(
+            found.estimates, "comparison", name, respondent=pair[0], baseline=pair[1],
+            criterion=COMPOSITE,
+        )) is not None
+    }  # fmt: skip
+    unscored = unscored_told(figures, *pair)
+    has_lost = bool(unscored) and signed * figures["scored share"].value < 0
+    if has_lost and outcome == "not worse":
+        outcome = "undecided"  # what it no longer has a score of may be worse
+    return Gate(
+        outcome, first, second, one, margin, criterion, is_by_margin=is_by_margin,
+        pairs=figures["pairs scored"], unscored=unscored,
+    )  # fmt: skip
 
 
 def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Gate:

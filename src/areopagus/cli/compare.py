@@ -100,7 +100,8 @@ def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int
     Exit codes:
     0 not worse: less than the margin is lost;
     5 worse: shown to be worse, and not shown to be so by less than the margin;
-    6 undecided: more units are needed, or nothing was asked anew.
+    6 undecided: more units are needed, nothing was asked anew, or responses
+      are not scored any more.
     """
     from ..progress import ProgressLine
     from ..regression_gate import gate as decide
