@@ -294,6 +294,7 @@ def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
     (most,) = (one for one in run.document().sections if one.title == "What moves the panel most")
     captions = [part.caption for part in most.parts if isinstance(part, Table)]
     assert captions == ["Points; beyond: harmless prose. The largest of 4."]
+    assert "families, master_keys" in run.text
     assert "DEMONSTRATION" not in run.text
     assert run.exit_code == 3
 
