@@ -361,6 +361,8 @@ def panel_cells(scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any])
 
 def _estimable(labels: Mapping[str, Integers], n: int) -> tuple[list[str], bool]:
     """Returns the effects with cells of their own, and whether cells are replicated."""
+    if not n:
+        return [], False
     levels = {name: int(code.max(initial=-1)) + 1 for name, code in labels.items()}
     names: list[str] = []
     taken = {1}

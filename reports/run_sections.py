@@ -33,6 +33,8 @@ _ROLES: Final = {
 """Where run.json's identity names models, and what they do there."""
 
 _NO_SETTINGS: Final = frozenset((*_ROLES, "kind", "panel"))
+_OF_FILES: Final = frozenset(("families", "framings"))
+"""Settings by the ids of files, which are no words: tables show them too."""
 
 
 def state_told(record: Mapping[str, Any]) -> str:
@@ -467,7 +469,8 @@ def _job_settings(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         # One level down at most: settings of an audit's own, a plan, framings with their hashes.
         inner = value if isinstance(value, Mapping) else {"": value}
         for key, one in inner.items():
-            yield words(f"{name}, {key}" if key else name), plain(one)
+            called = key if name in _OF_FILES else words(key)
+            yield f"{words(name)}, {called}" if key else words(name), plain(one)
     panel = record.get("panel", {})
     if panel:
         rubric = panel["rubric"]

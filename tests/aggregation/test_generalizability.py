@@ -14,6 +14,7 @@ from areopagus.aggregation.generalizability import (
     crossed,
     g_study,
     level_bounds,
+    panel_cells,
     panel_g_study,
 )
 
@@ -124,6 +125,11 @@ def test_planted_panel_components_are_recovered_with_a_third_missing() -> None:
     assert mean["rPM"] == pytest.approx(0.16, abs=0.01)
     assert mean[RESIDUAL] == pytest.approx(0.09, abs=0.01)
     assert mean["rP"] == pytest.approx(0, abs=0.02)
+
+
+def test_scores_of_which_none_is_known_hold_no_effect() -> None:
+    cells = panel_cells(np.full((8, 3, 2), NAN), [0, 0, 1, 1, 2, 2, 3, 3])
+    assert (len(cells.y), cells.effects, cells.replicated, cells.design) == (0, {}, False, None)
 
 
 def test_effects_that_the_data_cannot_hold_are_left_out() -> None:

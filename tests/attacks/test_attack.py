@@ -286,8 +286,39 @@ def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
         assert (screened.n, screened.n_planned) == (n, planned)
     assert found("families", "pairs", group="master_keys").n == 12
     assert found("families", "flagged", group="empty").value == 1.0
+    # Of four families two could not be tested, and the figures shown have no interval.
+    assert " ".join(run.document().headline[:2]) == (
+        "The panel is not shown to give way to sabotage, the one of 4 families tested against "
+        "harmless prose: 0.00 points beyond harmless prose. Not tested: authority, empty."
+    )
+    (most,) = (one for one in run.document().sections if one.title == "What moves the panel most")
+    captions = [part.caption for part in most.parts if isinstance(part, Table)]
+    assert captions == ["Points; beyond: harmless prose. The largest of 4."]
+    assert "families, master_keys" in run.text
     assert "DEMONSTRATION" not in run.text
     assert run.exit_code == 3
+
+
+def test_where_nothing_is_tested_the_first_lines_say_why_once(tmp_path: Path) -> None:
+    """They began with the families that ask for no score, and held a dash for a shift."""
+    silent = ScriptedBackend(lambda _: {**dict.fromkeys(CRITERIA), "abstained": True})
+    families, few = ["authority", "refusal"], {"texts": 1, "placements": ("end",), "limit": 2}
+    for backend, first in (
+        (silent, ["No family is tested: no prompt has the scores that this figure needs."]),
+        (
+            ScriptedBackend(json.loads(vote(5))),
+            [
+                "No family is tested: 2 prompts of the 6 that a test needs.",
+                "Attacked responses shift by 0.00 points against clean ones.",
+            ],
+        ),
+    ):
+        folder = tmp_path / str(len(first))
+        with Panel(backend, personas=["historian"], ledger=folder / "l") as panel:
+            run = attack(panel=panel, families=families, out=folder / "run", **few)  # type: ignore[arg-type]
+        document = run.document()
+        assert document.headline[:-1] == first
+        assert "–" not in " ".join([*document.headline, dict(document.trust)["harmless"]])
 
 
 def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from calibration_worlds import Files, called, figure
 
@@ -94,6 +96,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run, Calibrati
     run = run_of(folder / "run")
     report = calibrate(run.path, humans(folder / "humans.csv"), responses=rows(), level=0.8)
     return report.write(folder / "calibration", figures=False).path, run, report
+
+
+def test_where_no_judgment_was_scored_there_is_nothing_to_compare_or_correct(
+    made: tuple[Path, Run, Calibration], tmp_path: Path
+) -> None:
+    """Compared all the same, the empty array stopped `calibrate` with a defect."""
+    folder, run, _ = made
+    empty = Path(shutil.copytree(run.path, tmp_path / "run"))
+    path = empty / "judgments.parquet"
+    judgments = pd.read_parquet(path)
+    judgments["status"] = "abstained"
+    judgments.to_parquet(path, index=False)
+    with pytest.raises(InputError, match="run: no judgment was scored: nothing to compare"):
+        calibrate(empty, humans(tmp_path / "humans.csv"))
+    with pytest.raises(InputError, match="run: no judgment was scored: nothing to correct"):
+        apply(folder, empty)
 
 
 def test_a_run_folder_is_read_with_its_panel(made: tuple[Path, Run, Calibration]) -> None:

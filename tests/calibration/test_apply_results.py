@@ -209,6 +209,21 @@ def test_no_correction_without_a_random_sample_of_enough_prompts(
     assert str(found).count(reason[:30]) == 1
 
 
+def test_where_no_two_answered_one_prompt_the_panels_means_are_told(
+    saved: SavedCalibration, world: World, tmp_path: Path
+) -> None:
+    """It said "long less good – points"."""
+    header, *rows = world.judgments.read_text().splitlines()
+    names = {row.split(",")[0]: NAMES[k % len(NAMES)] for k, row in enumerate(rows[::6])}
+    kept = [row for row in rows if row.split(",")[2] == names[row.split(",")[0]]]
+    apart = tmp_path / "apart.csv"
+    apart.write_text("\n".join([header, *kept]) + "\n")
+    found = apply(replace(saved, map_x=(), map_y=(), rated=None), apart)
+    second = found.document().headline[1]
+    assert second.startswith("The panel's own scores: long ")
+    assert "–" not in second
+
+
 def test_ranks_correct_no_level(tmp_path: Path, world: World) -> None:
     ranks = tmp_path / "ranks.csv"
     lines = world.humans.read_text().replace("score", "rank").splitlines()

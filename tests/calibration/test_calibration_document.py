@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from calibration_worlds import figure, summary
 
@@ -21,6 +22,7 @@ from areopagus.calibration import (
 from areopagus.calibration.dataset import is_stand_in
 from areopagus.calibration.document import calibration_document
 from areopagus.calibration.reading import read_kept_texts
+from areopagus.reports.document import Table
 from areopagus.reports.document_json import to_json
 from areopagus.reports.text import render_text
 
@@ -38,6 +40,30 @@ def rows() -> list[dict[str, Any]]:
         for g in range(7)
         for k in range(2)
     ]
+
+
+def test_a_criterion_has_one_verdict_and_differences_have_their_sign(
+    planted_report: Calibration,
+) -> None:
+    """The table beside one more person had a verdict of its own, without the other conditions."""
+    sections = {one.name: one for one in planted_report.document().sections}
+    tables = [part for part in sections["one-person"].parts if isinstance(part, Table)]
+    assert tables
+    assert not any(column.title == "verdict" for table in tables for column in table.columns)
+    (raters, *_) = (part for part in sections["raters"].parts if isinstance(part, Table))
+    signed = {one.title for one in raters.columns if one.is_signed}
+    assert signed == {"deviation", "shrunk"}
+
+
+def test_a_panel_that_orders_nothing_is_not_shown_to_agree(make_world: Callable[..., Any]) -> None:
+    """Its tau-b is undefined: that was told beside a tau of 0 and a difference of −1."""
+    files = make_world(8)
+    judgments = pd.read_csv(files.judgments).assign(score=5)
+    judgments.to_csv(files.judgments, index=False)
+    shown = summary(calibrate(files.judgments, files.humans, scale=(1, 10)))
+    assert shown.startswith("Not shown to agree with people on overall.")
+    assert "panel tau 0.00;" in shown
+    assert "No agreement on" not in shown
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +19,12 @@ from areopagus.aggregation.estimate import Estimate
 from areopagus.any_report import run_of
 from areopagus.judge_behaviour import JudgesConfig, JudgesJob
 from areopagus.judge_behaviour.arms import drawn
+from areopagus.judge_behaviour.document import judges_document
 from areopagus.judge_behaviour.estimates import BIASES, Earlier, estimate
 from areopagus.judge_behaviour.scores import JudgeScores, read_judge_scores, texts_of
 from areopagus.judge_behaviour.texts import Form
 from areopagus.records.estimates import estimate_of, estimates_by, select
+from areopagus.reports.document import Document
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply
 from areopagus.testing.scripted import draw
@@ -253,6 +256,59 @@ def test_a_run_that_asked_otherwise_is_compared_from_where_it_stands(
     others = [one.id for one in BIASES if one.factor == "probe" and one.id != name]
     undefined = [one for one in others if not bias(run, one).is_defined]
     assert undefined == [one for one in others if (name, one) != ("one_call", "halo_calls")]
+
+
+def test_where_prompts_are_too_few_for_a_low_p_the_report_says_so(tmp_path: Path) -> None:
+    """Such a bias stood as "not shown" beside an interval far from 0, without a reason."""
+    with panel_of(tmp_path, Habits()) as panel:
+        panel.score_many(rows(6), out=tmp_path / "run", on_progress=False)
+        run = examine_judges(
+            tmp_path / "run", out=tmp_path / "judges", panel=panel, probe=6, probes=("order",),
+            on_progress=False,
+        )  # fmt: skip
+    mine = [bias(run, "order"), bias(run, "own_family")]
+    assert [one.verdict for one in mine] == ["undecided"] * 2
+    assert not any(one.covers(0) for one in mine)
+    told = dict(run.document().trust)["prompts"]
+    assert told.startswith("with 6 prompts no p by Holm can be below 0.0938 for these, so none ")
+    assert told.endswith("shown: criterion last, less first; own family's responses")
+
+
+def _document(judged: Path, *, n_prompts: int = 10, n_scored: int = 60, **row: Any) -> Document:
+    """As of the run `judged`, with so many prompts and scores and one tested bias, if one."""
+    run = examine_judges(judged / "run", out=judged / "told", on_progress=False)
+    frame = run.estimates.copy()
+    is_bias = frame["table"] == "biases"
+    is_mine = is_bias & (frame["group"] == "own_family")
+    nothing = [math.nan, math.nan, "undefined"]
+    frame.loc[is_bias & ~is_mine, ["p", "p_adjusted", "verdict"]] = nothing
+    frame.loc[(frame["table"] == "counts") & (frame["measure"] == "prompts"), "value"] = n_prompts
+    frame.loc[(frame["table"] == "counts") & (frame["measure"] == "judgments"), "n"] = n_scored
+    for name, value in row.items():
+        frame.loc[is_mine, name] = value
+    return judges_document(run.record, frame)
+
+
+def test_where_p_and_interval_disagree_the_report_says_so(judged: Path) -> None:
+    shown = _document(judged, p_adjusted=0.07, verdict="undecided")
+    told = "that of own family's responses leaves out 0, but its p is 0.0700"
+    assert dict(shown.trust)["interval"] == told
+    assert dict(shown.trust)["tests"].startswith("1 bias over prompts")
+    shown = _document(judged, p_adjusted=0.04, low=-0.1, verdict="undecided")
+    told = "that of own family's responses holds 0, though its p is 0.0400"
+    assert dict(shown.trust)["interval"] == told
+
+
+def test_where_nothing_is_tested_the_first_line_says_what_is_missing(judged: Path) -> None:
+    """It named the probe that nobody asked for, whatever the cause."""
+    untested: dict[str, Any] = {"p": math.nan, "p_adjusted": math.nan, "verdict": "undefined"}
+    for more, why in (
+        ({"n_scored": 0}, "no judgment was scored"),
+        ({"n_prompts": 3}, "3 prompts of the 6 that a test needs"),
+    ):
+        shown = _document(judged, **more, **untested)
+        assert shown.headline[0] == f"No bias could be tested ({why})."
+        assert "tests" not in dict(shown.trust)
 
 
 def test_responses_are_drawn_from_as_many_prompts_as_there_are(judged: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, p_value, percent, share, units
+from ..formats import count, estimate, listed, number, p_value, percent, said, share, units
 from ..records.estimates import estimates_by, select
 from ..reports.panel_answer import judges_told
 from .datamarking import datamark_told
@@ -96,13 +96,14 @@ class Answer:
         raw = self.with_verdict("raw shift as demanded")
         against = self.with_verdict("against its demand", "raw shift against its demand")
         controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        what = "that asks for a score" if self.by_status_family else "tried"
-        only = f"the one family of attacks {what}, {controlled[0]}" if len(controlled) == 1 else ""
+        only, of = self._one_of(controlled), ""
+        if len(controlled) < len(self.by_family):
+            of = f" tested against harmless prose, of {len(self.by_family)}"
         if demanded:
             most, rest = demanded[0], demanded[1:]
             size = estimate(self.tested(most), is_signed=True)
             to = only or (
-                f"{len(demanded)} of {len(controlled)} families of attacks, "
+                f"{len(demanded)} of {len(controlled)} families of attacks{of}, "
                 f"{'most ' if rest else ''}to {most}"
             )
             yield (
@@ -110,7 +111,7 @@ class Answer:
                 f"{f'; then {self.figures_of(rest)}' if rest else ''}."
             )
         elif controlled:
-            to = only or f"any of {len(controlled)} families of attacks"
+            to = only or f"any of {len(controlled)} families of attacks{of}"
             yield f"The panel is not shown to give way to {to}{self._largest(controlled)}."
         yield from self._aside_told()
         if raw:
@@ -120,21 +121,47 @@ class Answer:
             )
         if against:
             yield f"Against the demand it moves with {self.figures_of(against)}."
-        yield from self._statuses_told()
         if not tested and self.by_family:
-            shift = self.overall["shift"]
-            yield (
-                f"Attacked responses shift by {estimate(shift, is_signed=True)} points against "
-                f"clean ones. No family is tested: {units(shift.n, 'prompt')} of the {MIN_UNITS} "
-                "that a test needs."
-            )
+            yield from self._nothing_tested()
         elif not (controlled or raw or against) and self.by_family:
             yield "No family is shown to move the panel; none has a control."
+        if tested and (rest := [f for f in self.by_family if f not in tested]):
+            yield f"Not tested: {listed(rest, 3)}."
+        every = [*self.by_family, *self.by_status_family]
+        if not self.by_family or any(not math.isnan(self.tested(f).p_adjusted) for f in every):
+            yield from self._statuses_told()
         if "search" in self.record:
             yield from search_told(self.record, self.estimates)
         if self.margin is not None:
             yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
+
+    def _one_of(self, controlled: Sequence[str]) -> str:
+        """The one family that was tested against harmless prose; empty where there are more."""
+        if len(controlled) != 1:
+            return ""
+        if len(self.by_family) > 1:
+            n = len(self.by_family)
+            return f"{controlled[0]}, the one of {n} families tested against harmless prose"
+        what = "that asks for a score" if self.by_status_family else "tried"
+        return f"the one family of attacks {what}, {controlled[0]}"
+
+    def _nothing_tested(self) -> Iterator[str]:
+        """Why no family is tested, and what can be said all the same."""
+        shift = self.overall["shift"]
+        if not shift.is_defined:
+            yield f"No family is tested: {said(shift.reason)}."
+            return
+        why = f"{units(shift.n, 'prompt')} of the {MIN_UNITS} that a test needs"
+        yield f"No family is tested: {why if shift.n < MIN_UNITS else said(self.untested_of())}."
+        size = estimate(shift, is_signed=True)
+        yield f"Attacked responses shift by {size} points against clean ones."
+
+    def untested_of(self) -> str:
+        """Why families are not tested."""
+        rows = [self.tested(f) for f in (*self.by_family, *self.by_status_family)]
+        methods = [one.p_method or "" for one in rows if one.verdict == "not tested"]
+        return "; ".join(dict.fromkeys(m.removeprefix("none: ") for m in methods))
 
     def _largest(self, controlled: Sequence[str]) -> str:
         """The largest effect as demanded, where it is not said as "ahead of harmless prose"."""
@@ -232,8 +259,12 @@ class Answer:
         yield "coverage", f"{told}. {uneven}" if uneven else told
         told = "no control: what length alone does is not known"
         if harmless := self._row("harmless", **NO_KEYS):
-            shift = estimate(harmless["shift"], is_signed=True)
-            told = f"prose of the same length in the same places moves scores by {shift}"
+            shift = harmless["shift"]
+            told = "prose of the same length in the same places"
+            if shift.is_defined:
+                told += f" moves scores by {estimate(shift, is_signed=True)}"
+            else:
+                told += f": {said(shift.reason)}"
         yield "harmless", told
         if (self.record["identity"].get("panel") or {}).get("datamark"):
             yield "datamark", "on: judges read a mark before every word of a response"

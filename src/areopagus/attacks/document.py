@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -122,12 +122,14 @@ class _Shown(Answer):
         chosen = families[:MOST_SHOWN]
         left = len(self.by_family) - len(chosen)
         parts: list[Part] = [_forest(self, families), *of_statuses]
+        beyond = [self.by_family[f]["beyond"] for f in chosen] if self._has_controls else []
+        limits = beyond or [self.by_family[f]["shift"] for f in chosen]
         found = self._table(
             chosen,
-            "Points with intervals over prompts"
-            + ("; beyond: harmless prose." if self._has_controls else ".")
-            + (f" The first {len(chosen)} of {len(self.by_family)}." if left else ""),
-            _MOST if self._has_controls else _MOST_RAW,
+            f"Points{over_prompts(limits)}"
+            + ("; beyond: harmless prose." if any(one.is_defined for one in beyond) else ".")
+            + (f" The largest of {len(self.by_family)}." if left else ""),
+            _MOST if beyond else _MOST_RAW,
         )
         return [*parts, found] if found else parts
 
@@ -177,9 +179,10 @@ class _Shown(Answer):
     def families(self) -> list[Part]:
         """All families: effects, tests, what they are."""
         level = float(self.record["identity"]["plan"]["level"])
+        shifts = [row[name] for row in self.by_family.values() for name in ("shift", "beyond")]
         table = self._table(
             list(self.by_family),
-            f"Shift in points (attacked minus clean) with its {level:.0%} interval over prompts; "
+            f"Shift in points (attacked minus clean){over_prompts(shifts, level)}; "
             "beyond harmless: attacked minus harmless prose of the same length in the same place, "
             "tested where there is such a control, else the raw shift. moved: judgments moved by "
             f"{self.threshold:g} points or more as demanded, or to the demanded end of the scale; "
@@ -207,9 +210,10 @@ class _Shown(Answer):
 
     def _few_statuses(self) -> Table | None:
         """Families that ask for no score in a few columns, where there are no others."""
-        rows = self.estimates[
-            self.estimates["group"].isin(list(self.by_status_family)[:MOST_SHOWN])
-        ]
+        chosen = list(self.by_status_family)[:MOST_SHOWN]
+        rows = self.estimates[self.estimates["group"].isin(chosen)]
+        measure = "beyond" if self._has_status_controls else "shift"
+        more = [self.by_status_family[family][measure] for family in chosen]
         return estimates_table(
             rows[rows["detail"] != NOT_SCORED], "missing",
             keys={"group": "family", "detail": "asks for"},
@@ -217,11 +221,11 @@ class _Shown(Answer):
             measures=[
                 Measure("attacked", "attacked", "value"),
                 Measure("control", "harmless prose", "value"),
-                Measure("beyond" if self._has_status_controls else "shift", "more", is_signed=True),
+                Measure(measure, "more", is_signed=True),
                 Measure("beyond", "p (Holm)", "p_adjusted"),
                 Measure("shift", "p (Holm)", "p_adjusted"),
             ],
-            caption="Share of judgments that end as the family asks, with intervals over prompts; "
+            caption=f"Share of judgments that end as the family asks{over_prompts(more)}; "
             "more: than "
             + ("under harmless prose." if self._has_status_controls else "in clean responses."),
             label="Families that ask for no score",
@@ -233,6 +237,9 @@ class _Shown(Answer):
 
     def _statuses_table(self, level: float) -> Table | None:
         """Families that ask for no score."""
+        shares = [
+            row[name] for row in self.by_status_family.values() for name in ("attacked", "beyond")
+        ]
         rows = self.estimates[self.estimates["detail"] != NOT_SCORED]
         return estimates_table(
             rows, "missing", keys={"group": "family", "detail": "asks for"},
@@ -250,7 +257,7 @@ class _Shown(Answer):
                 _FLAGGED,
             ],
             caption="Families that ask judges to abstain, to refuse, or to reply in another form: "
-            f"share of judgments that end so, with its {level:.0%} interval over prompts. A "
+            f"share of judgments that end so{over_prompts(shares, level)}. A "
             "judgment counts where the same judge replied on both sides, scored or not; a "
             "provider's filter is a refusal. Tested and corrected with all families.",
             label="Families that ask for no score",
@@ -308,16 +315,11 @@ class _Shown(Answer):
                 + (f"; against their demand: {against}." if against else ".")
             )
         if untested := names("not tested"):
-            yield f"Not tested ({said(self._untested_of())}): {untested}."
+            yield f"Not tested ({said(self.untested_of())}): {untested}."
         yield (
             "A family that moved nothing here has not been shown harmless: the texts are fixed, "
             "few and known. Whoever may adapt to a judge does better."
         )
-
-    def _untested_of(self) -> str:
-        rows = [self.tested(f) for f in (*self.by_family, *self.by_status_family)]
-        methods = [one.p_method or "" for one in rows if one.verdict == "not tested"]
-        return "; ".join(dict.fromkeys(m.removeprefix("none: ") for m in methods))
 
     def breakdowns(self) -> list[Part]:
         """All attacks by place, persona, model and criterion; each family likewise."""
@@ -529,6 +531,15 @@ def _chart(
         low=[[one.low] for _, one in rows],
         high=[[one.high] for _, one in rows],
         **more,
+    )  # fmt: skip
+
+
+def over_prompts(shown: Iterable[Estimate], level: float | None = None) -> str:
+    """That figures stand with intervals over prompts; empty where none has one."""
+    if not any(one.has_interval for one in shown):
+        return ""
+    return " with intervals over prompts" if level is None else (
+        f" with {level:.0%} intervals over prompts"
     )  # fmt: skip
 
 

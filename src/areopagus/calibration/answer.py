@@ -146,6 +146,8 @@ class Answer:
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         tau, people = figures["tau"], figures.get("tau_of_raters")
+        if not tau.is_defined:  # a panel that orders nothing has none, and is 0 beside one person
+            tau = self.of("one person", "tau_of_panel", rater=None, **keys) or tau
         if not tau.is_defined:
             return "undefined"
         if not tau.has_interval and tau.n < MIN_UNITS:
@@ -470,8 +472,8 @@ class Answer:
         if "undefined" in found:
             reasons = dict.fromkeys(
                 said(figures["tau"].reason)
-                for _, figures in self.criteria("panel")
-                if not figures["tau"].is_defined
+                for keys, figures in self.criteria("panel")
+                if self._verdict(keys, figures) == "undefined"
             )
             reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
             yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."

@@ -202,9 +202,9 @@ def _other_verdicts(pairs: dict[Pair, Figures]) -> str:
 
 def _raw(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
     """What the panel alone says, in one sentence."""
-    if pairs:
-        (first, second), found = next(iter(pairs.items()))
-        one = found["difference"]
+    known = ((pair, f["difference"]) for pair, f in pairs.items() if f["difference"].is_defined)
+    if found := next(known, None):  # none, where no two answered the same prompt
+        (first, second), one = found
         told = f"{first} less {second} {estimate(one, is_signed=True)} points"
     else:
         name, figures = next(iter(means.items()))

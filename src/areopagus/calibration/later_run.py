@@ -24,7 +24,7 @@ from .applied_document import MOVED, applied_document
 from .calibration import Calibration, CalibrationRun
 from .dataset import is_stand_in
 from .later_panel import LaterPanel, later_panel, panel_differences
-from .reading import Judges, texts_of
+from .reading import Judges, require_scored, texts_of
 from .results import Sampled, add_results
 from .saved import SavedCalibration, load
 
@@ -127,7 +127,8 @@ def apply(
         seed: of sign flips beyond 20 prompts.
 
     Raises:
-        InputError: no calibration; unreadable judgments; or another panel, with what differs.
+        InputError: no calibration; unreadable judgments, or none with a score; or another panel,
+            with what differs.
     """
     if not isinstance(saved, SavedCalibration):
         saved = load(saved)
@@ -144,6 +145,7 @@ def apply(
             hint="The calibration is of another panel: a judge's prompt, persona or model "
             "changed. Calibrate this panel anew.",
         )
+    require_scored(panel, later.path, "nothing to correct")
     drift, notices = _drift(saved, later, texts.sha256, seed)
     names = [*panel.models, *dict.fromkeys(name for name in later.respondents if name)]
     scores, applied, withheld = _scores(saved, later, is_other=bool(differences))

@@ -239,7 +239,8 @@ def panel_dataset(
             else as the panel's.
 
     Raises:
-        InputError: as the readers; or nobody rated or labelled a response of the run.
+        InputError: as the readers; nobody rated or labelled a response of the run; or its judges
+            scored none.
     """
     if isinstance(judges, str | Path):
         path = Path(judges)
@@ -295,6 +296,9 @@ def panel_dataset(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
             hint=f"The panel judged {ours} …; the ids must be the same.",
         )
+    if panel is not None and not labelled.panel:
+        where = judges.path if isinstance(judges, Run) else judges.reading.path
+        require_scored(panel, where, "nothing to compare with people")
     return Dataset(
         responses=responses,
         ratings=ratings,
@@ -337,6 +341,21 @@ def panel_of_judgments(
 def identity_of(run: Run) -> dict[str, Any]:
     """Returns what makes the panel of a run this panel: its identity without its responses."""
     return panel_of(run.record.get("identity", {}))
+
+
+def require_scored(panel: PanelScores, where: str | Path, left: str) -> None:
+    """Demands one score at least.
+
+    Args:
+        panel: judgments.
+        where: the folder or file that they are of.
+        left: what can be done without any.
+
+    Raises:
+        InputError: there is none.
+    """
+    if not np.isfinite(panel.scores).any():
+        raise InputError([InputFault(str(where), f"no judgment was scored: {left}")])
 
 
 def run_named(judges: Judges) -> dict[str, Any] | None:

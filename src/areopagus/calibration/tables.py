@@ -27,7 +27,7 @@ class CalibrationTable:
         of: the table of estimates.
         measures: its columns, "; " between them: a measure, how it is shown, and "= title" where
             the title is not its name. Shown as an estimate, or by a field of it (value, p,
-            p_adjusted, verdict; so and holds are verdicts by other names), as a count (#) or a
+            p_adjusted, verdict; holds is a verdict by another name), as a count (#) or a
             share (%); with .3 decimals, and signed (+).
         caption: may have fields, which `shown` fills in.
         keys, where, named, label, is_short: as in `estimates_table`.
@@ -60,9 +60,9 @@ SO: Final = {
     "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
     "noise": "cannot tell", "undefined": "cannot tell",
 }  # fmt: skip
-"""How the verdict on a panel is said, in the summary as in the tables."""
+"""How the verdict on a panel is said."""
 
-_CALLED: Final = {"so": SO, "holds": {"random": "yes"}}
+_CALLED: Final = {"holds": {"random": "yes"}}
 
 
 def _measure(declared: str) -> Measure:
@@ -145,12 +145,12 @@ PREFERENCES_PANEL: Final = CalibrationTable(
     "preferences",
     "n_decided # = decided; n_panel_ties # = panel ties; accuracy; "
     "accuracy_of_panel = panel, shared pairs; accuracy_of_one = one person; ceiling; "
-    "accuracy_difference + = difference; accuracy_difference so = verdict",
+    "accuracy_difference + = difference",
     "Decided preferences that the panel orders alike, its ties one half, chance .50. On pairs of "
     "two raters or more one more person stands beside it, against the same single preferences. "
     "The ceiling is the most that a judge could reach against single people, reached where all "
-    "pairs are equally hard. Near: the interval leaves out less than half of a person's accuracy "
-    "above chance.",
+    "pairs are equally hard. “Near” above: the interval leaves out less than half of a person's "
+    "accuracy above chance.",
     _COMPARED,
 )
 
@@ -182,7 +182,7 @@ WORTHS_OF_RESPONSES: Final = CalibrationTable(
 
 RATERS: Final = CalibrationTable(
     "raters",
-    f"deviation; deviation {_HOLM}; shrunk value; deviation verdict = called; "
+    f"deviation +; deviation {_HOLM}; shrunk value +; deviation verdict = called; "
     "share_tied % .0 = tied",
     "Points from the other usual raters on the same responses, the same shrunk towards 0 for what "
     "chance adds, and the share of prompts whose responses all got one value. Named after Holm's "
@@ -194,7 +194,7 @@ CALIBRATION_ITEMS: Final = CalibrationTable(
     ITEMS,
     "n_raters # = raters; n_responses # = responses; lowest verdict = lowest; "
     "floor_last value = weak one last; n_tied # = tied all; w value = W; "
-    "gap_to_standard value = models here less elsewhere",
+    "gap_to_standard value + = models here less elsewhere",
     "Did raters put the response last that was made weak on purpose (share of those who put "
     "anything before anything)? What do they make of packets by models alone?",
     {"item": "prompt", "group": "kind", **_CRITERION},
@@ -229,11 +229,10 @@ BEYOND: Final = CalibrationTable(
 
 ONE_PERSON: Final = CalibrationTable(
     "one person",
-    "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference; "
-    "tau_difference so = verdict",
+    "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference",
     "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
     "other raters, by tau {where} in which a tie is no order (Somers' d). Difference: panel "
-    "less person; near: the interval leaves out less than half of one person's tau.",
+    "less person; “near” above: the interval leaves out less than half of one person's tau.",
     where={"rater": None},
 )
 
@@ -381,12 +380,12 @@ LABEL_AGREEMENT: Final = CalibrationTable(
 
 LABEL_ONE_PERSON: Final = CalibrationTable(
     "label one person",
-    "of_one = one person; of_machine = panel; difference +; difference so = verdict; "
+    "of_one = one person; of_machine = panel; difference +; "
     "accuracy_of_one = accuracy of one; accuracy_of_machine = of the panel; "
     "accuracy_difference + = difference",
     "Kappa, and accuracy: each person is left out in turn; person and panel are both compared with "
-    "the response's other people. Near: the interval leaves out less than half of one person's "
-    "kappa.",
+    "the response's other people. “Near” above: the interval leaves out less than half of one "
+    "person's kappa.",
     _LABELS,
     label="One more person, labels",
 )

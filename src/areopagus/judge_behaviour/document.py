@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import UNDEFINED, count, estimate, listed, number, said, units, words
+from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.multiplicity import holm
+from ..formats import UNDEFINED, count, estimate, listed, number, p_value, said, units, words
+from ..panel_estimates import NOBODY_SCORED
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Cell,
@@ -23,7 +27,7 @@ from ..reports.document import (
 )
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
-from .estimates import BIASES, COMPOSITE, OF_ID, Bias
+from .estimates import BIASES, COMPOSITE, NO_EARLIER, NO_PROBE, OF_ID, Bias
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +41,7 @@ FOUND: Final = {
 }
 """Verdict to how it is said: what is not shown may be there."""
 
+_ROUNDING: Final = 1e-9
 _LABELS: Final = {one.id: one.label for one in BIASES}
 _PROBES: Final = {
     "base": "as the run asked",
@@ -46,7 +51,6 @@ _PROBES: Final = {
     "length": "every second sentence said again",
     "formatting": "the same words in the other form",
 }
-_PROMPTS_TOLD: Final = 10
 
 
 def judges_document(
@@ -93,8 +97,11 @@ class _Judges:
     def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
         self.record, self.estimates = record, estimates
         self.margin = record["identity"]["plan"]["margin"]
+        self.alpha = 1 - record["identity"]["plan"]["level"]
         rows = estimates_by(select(estimates, "biases"), ["group"])
         self.found = {str(at["group"]): row["effect"] for at, row in rows}
+        self.tested = {k: one for k, one in self.found.items() if not math.isnan(one.p_adjusted)}
+        ((_, self.counts),) = estimates_by(select(estimates, "counts"), [])
 
     def _with(self, *verdicts: str) -> list[Bias]:
         """The biases of such a verdict, points first, the largest first."""
@@ -110,7 +117,7 @@ class _Judges:
 
     def headline(self) -> Iterator[str]:
         """Which biases are shown and how large; what can still be there where none is."""
-        tested = [name for name, one in self.found.items() if not math.isnan(one.p_adjusted)]
+        tested = self.tested
         shown = self._with("differs", "differs within margin")
         if shown:
             told = "; ".join(self._said(bias) for bias in shown[:3])
@@ -123,7 +130,7 @@ class _Judges:
                 f"absence: {self._widest()}."
             )
         else:
-            yield f"No bias could be tested: {self._why_none()}."
+            yield f"No bias could be tested ({self._why_none()})."
         drift = self.found["drift"]
         if "earlier" in self.record and not drift.is_defined:
             before = self.record["earlier"]["name"]
@@ -143,12 +150,55 @@ class _Judges:
         return f"the widest interval reaches {number(far, is_signed=True)} points ({bias.label})"
 
     def _why_none(self) -> str:
-        reasons = dict.fromkeys(said(one.reason) for one in self.found.values() if one.reason)
-        return listed(list(reasons), 2)
+        """What the stored scores lack, the reason of most biases first; else what was not asked."""
+        if not self.counts["judgments"].n:
+            return NOBODY_SCORED
+        if (n := int(self.counts["prompts"].value)) < MIN_UNITS:
+            return f"{units(n, 'prompt')} of the {MIN_UNITS} that a test needs"
+        of = Counter(one.reason for one in self.found.values() if one.reason)
+        told = [why for why, _ in of.most_common() if why not in (NO_PROBE, NO_EARLIER)]
+        more = f"; and {len(told) - 2} more" if len(told) > 2 else ""
+        return "; ".join(map(said, told[:2] or list(of))) + more
+
+    def _undecided(self) -> Iterator[tuple[str, str]]:
+        """Why a bias is not shown whose figure alone would say that it is there.
+
+        Of n prompts there are 2^n vectors of signs, of which two are the furthest from 0.
+        """
+        flips = [k for k, v in self.tested.items() if str(v.p_method).startswith("sign flips")]
+        least = {k: 2.0 ** (1 - v.n) if k in flips else v.p for k, v in self.tested.items()}
+        lowest = dict(zip(least, holm(list(least.values())).tolist(), strict=True))
+        open_ = [name for name, one in self.tested.items() if one.verdict == "undecided"]
+        never = [k for k in open_ if k in flips and lowest[k] > self.alpha + _ROUNDING]
+        if never:
+            n = max(self.tested[name].n for name in never)
+            floor = p_value(min(lowest[name] for name in never))
+            so = "for this, so it cannot be shown" if len(never) == 1 else (
+                "for these, so none of them can be shown"
+            )  # fmt: skip
+            yield (
+                "prompts",
+                (
+                    f"with {units(n, 'prompt')} no p{self._by_holm} can be below {floor} {so}: "
+                    f"{'; '.join(_LABELS[name] for name in never)}"
+                ),
+            )
+        for name in open_:
+            one = self.tested[name]
+            if name not in never and one.has_interval and not one.covers(0):
+                told = f"that of {_LABELS[name]} leaves out 0, but its p{self._by_holm} is "
+                yield "interval", f"{told}{p_value(one.p_adjusted)}"
+            elif one.p_adjusted <= self.alpha + _ROUNDING:
+                told = f"that of {_LABELS[name]} holds 0, though its p{self._by_holm} is "
+                yield "interval", f"{told}{p_value(one.p_adjusted)}"
+
+    @property
+    def _by_holm(self) -> str:
+        return " by Holm" if len(self.tested) > 1 else ""
 
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether the answer can be trusted, and why."""
-        ((_, counts),) = estimates_by(select(self.estimates, "counts"), [])
+        counts = self.counts
         judgments = counts["judgments"]
         n_prompts = int(counts["prompts"].value)
         asked = [row["judgments"] for _, row in self._probes()]
@@ -160,14 +210,14 @@ class _Judges:
             n, planned = (sum(getattr(one, k) or 0 for one in asked) for k in ("n", "n_planned"))
             told += f"; probe: {count(n)} of {count(planned)}"
         yield "coverage", told
-        if n_prompts < _PROMPTS_TOLD:
-            yield "prompts", f"{units(n_prompts, 'prompt')}: intervals are wide, little is shown"
-        tested = sum(not math.isnan(one.p_adjusted) for one in self.found.values())
+        yield from self._undecided()
         judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
-        told = f"{units(tested, 'bias', 'biases')} together (Holm) over prompts; {judges}"
-        if asked and tested > 1:
-            told += "; the more are tested, the less is shown of each"
-        yield "tests", told
+        if len(self.tested) > 1:
+            told = f"{len(self.tested)} biases together (Holm) over prompts; {judges}"
+            more = "; the more are tested, the less is shown of each"
+            yield "tests", told + (more if asked else "")
+        elif self.tested:
+            yield "tests", f"1 bias over prompts; {judges}"
         if any(self.found[b.id].is_defined for b in BIASES if b.is_association):
             stored = [b.label for b in BIASES if b.is_association and self.found[b.id].is_defined]
             yield "association", f"of stored scores, no cause: {', '.join(stored)}"

@@ -55,6 +55,7 @@ Factor = Literal["probe", "stored", "two runs"]
 COMPOSITE: Final = "composite"
 UNIVERSE: Final = "this panel"
 NO_PROBE: Final = "not asked: it needs a probe"
+NO_EARLIER: Final = "no earlier run of these judges was given"
 NO_CRITERIA: Final = "one criterion: there is no order, and nothing to tell apart"
 
 
@@ -599,7 +600,7 @@ def _consistency(found: _Figures, stored: JudgeScores, probed: Probed | None) ->
 
 def _drift(found: _Figures, earlier: Earlier | None) -> None:
     if earlier is None:
-        found.none("drift", "no earlier run of these judges was given")
+        found.none("drift", NO_EARLIER)
         return
     if earlier.reason is not None:
         found.none("drift", earlier.reason)
