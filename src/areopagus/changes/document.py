@@ -199,11 +199,8 @@ def _headline(
         head = "not" if changed or alike else "no figure of the answer is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
-    if alone and least <= ALPHA:
-        yield sentence(
-            f"The interval of {_named(alone)} leaves out 0, but p is above .05 by "
-            f"{alone[0].change.family}"
-        )
+    if least <= ALPHA:
+        yield from _by_interval_alone(alone)
     if alike:
         yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
     for reason in dict.fromkeys(said(one.change.reason) for one in small):
@@ -221,6 +218,20 @@ def _headline(
         )
 
 
+def _by_interval_alone(figures: Sequence[Shown]) -> Iterator[str]:
+    """What is not shown although the interval leaves out 0, and whether Holm is why."""
+    for is_by_holm in (False, True):
+        mine = [one for one in figures if (one.change.p <= ALPHA) is is_by_holm]
+        if mine:
+            whose = (
+                f"intervals of {_named(mine)} leave"
+                if len(mine) > 1
+                else (f"interval of {_named(mine)} leaves")
+            )
+            why = f" by {mine[0].change.family}" if is_by_holm else " (uncorrected)"
+            yield sentence(f"The {whose} out 0, but p is above .05{why}")
+
+
 def _least_p(answer: Sequence[Shown]) -> float:
     """The least p by Holm that the units of the tested figures allow; 0 where no such least is.
 
@@ -235,6 +246,8 @@ def _least_p(answer: Sequence[Shown]) -> float:
 def settings(record: Mapping[str, Any]) -> str:
     """In which settings the runs differ: their names where they are few, else how many."""
     differ = record["differs"]
+    # A model moves to another address and stays the same: named where nothing else differs.
+    differ = [one for one in differ if not one[0].endswith(".api_base")] or differ
     if not differ:
         return "the same in both"
     if len(differ) > FEW_SETTINGS:
@@ -296,9 +309,11 @@ def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
     if not tested:
         return f"no change of the answer is tested; {n_more:,} in the details"
     more = f"; {n_more:,} more in the details" if n_more else ""
+    is_by_p = any(one.is_changed and not one.change.has_interval for one in answer)
+    alone = ", or where there is no interval p alone" if is_by_p else ""
     return (
         f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
-        f"p ≤ .05 by Holm and an interval that agrees{more}"
+        f"p ≤ .05 by Holm and an interval that agrees{alone}{more}"
     )
 
 
@@ -338,6 +353,10 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
     for (what, digits), mine in by_what.items():
         has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
+        by_p = [one for one in mine if one.is_changed and not one.change.has_interval]
+        for why in dict.fromkeys(said(one.change.reason) for one in by_p):
+            reasons.pop(why, None)
+            reasons[f"no interval: {why}; p decides"] = None
         if any(map(_disagrees, mine)):
             reasons[DISAGREE] = None
         family = next((one.change.family for one in mine if one.change.family), "")
