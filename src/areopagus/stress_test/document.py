@@ -153,6 +153,7 @@ class _Shown(Answer):
                 notes=notes,
             )
         codes = _codes(self.criteria) if len(self.criteria) > 1 else {}
+        cells = [(self.targets[0], k, name) for k in self.framings for name in self.criteria]
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
             is_uneven = self.unbalanced(self.targets[0], framing)
@@ -165,6 +166,9 @@ class _Shown(Answer):
                 ]
             )
         if codes:
+            if floor := self.floor(self.targets[0], "dimensions"):
+                n = units(max(self.delta(*at).n for at in cells), "prompt")
+                notes.append(f"no single criterion could be called changed: with {n} {floor}")
             notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
         return Table(
             caption=f"{self._what()} {marks}",
