@@ -148,8 +148,10 @@ def test_a_framing_far_from_0_that_is_not_shown_has_the_reason_and_so_have_cells
     # Two means tested by flips of 6 signs: Holm's least p is 2 × 2/2^6, of four cells twice that.
     _, shown = study(lost=2.0, texts=6)
     assert shown.headline == [
-        "m holds its ground under begged; under pressed no change could be shown, since with 6 "
-        "prompts no p by Holm can be below 0.0625."
+        (
+            "m holds its ground under begged; under pressed no change could be shown, since with 6 "
+            "prompts no p by Holm can be below 0.0625."
+        )
     ]
     [table] = [one for one in shown.sections[0].parts if isinstance(one, Table)]
     assert table.notes[0] == (
@@ -161,8 +163,10 @@ def test_a_framing_far_from_0_that_is_not_shown_has_the_reason_and_so_have_cells
         _, shown = study(lost=2.0, pressed={"verdict": "undecided", "p": p})
         assert "no single criterion" not in text_of(shown)
         assert shown.headline == [
-            "m holds its ground under begged; under pressed no change is shown, and none is ruled "
-            f"out ({why}, although the interval leaves out 0)."
+            (
+                "m holds its ground under begged; under pressed no change is shown, and none is "
+                f"ruled out ({why}, although the interval leaves out 0)."
+            )
         ]
 
 
