@@ -414,6 +414,11 @@ def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> 
     share = figure(run.estimates, "outcomes", "only_hidden")
     assert math.isnan(share.value)
     assert "answered alike each time" in str(share.reason)
+    # One concept pair: no direction is tested, in whichever table it stands.
+    favoured = run.estimates[run.estimates["table"] == "directions"]
+    assert set(favoured["verdict"]) <= {"not tested", "not measured"}
+    text = " ".join("\n".join(render_text(run.document(), full=True)).split())
+    assert "“open” and “by”" not in text
 
 
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:

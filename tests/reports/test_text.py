@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.estimate import Estimate, undefined
 from areopagus.formats import (
     dollars,
     estimate,
@@ -124,9 +126,9 @@ def test_json_holds_every_figure_and_null_for_what_is_undefined() -> None:
     cells = plain["sections"][0]["parts"][0]["rows"][0]
     assert cells[1]["value"] == 0.371
     assert cells[1]["n"] == 100
-    none = Table("", "", [Column("a"), Column("b", "number")], [["x", Cell(math.nan)]])
+    none = Table("", "", [Column("a"), Column("b", "number")], [["x", Cell(math.nan)], ["y", 1]])
     made = Document("t", "panel", [Section("a", "A", [none])])
-    assert to_json(made)["sections"][0]["parts"][0]["rows"] == [["x", None]]
+    assert to_json(made)["sections"][0]["parts"][0]["rows"] == [["x", None], ["y", 1]]
 
 
 def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() -> None:
@@ -145,6 +147,29 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
     assert made.notes == ["no interval: 3 prompts: an interval needs at least 6"]
     none = estimates_table(found.frame(), "other", keys={}, measures=measures, caption="")
     assert none is None
+
+
+def test_a_view_without_a_figure_says_why_and_tells_columns_of_one_name_apart() -> None:
+    found = Estimates()
+    for name in ("open", "lean"):
+        found.add(
+            "arms",
+            name,
+            replace(undefined("nothing measured"), verdict="undecided"),
+            respondent="m",
+        )
+    found.add("arms", "hidden", 0.4, respondent="m")
+    lean = Measure("lean", "by"), Measure("lean", "verdict", "verdict")
+    measures = [Measure("hidden", "by"), Measure("open", "n", "n_of"), *lean]
+    shown = partial(estimates_table, found.frame(), "arms", keys={"respondent": ""}, caption="A.")
+    some = shown(measures=measures)
+    assert some is not None
+    assert [column.title for column in some.columns] == ["respondent", "by", "n", "verdict"]
+    assert some.notes == ["no column “n, by”: nothing measured"]
+    # Verdicts and counts of units are no figures.
+    none = shown(measures=measures[1:])
+    assert none is not None
+    assert (none.rows, none.notes) == ([], ["no figure of by: nothing measured"])
 
 
 @pytest.mark.parametrize(
