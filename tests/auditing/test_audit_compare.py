@@ -21,7 +21,7 @@ from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.changes import Changes, compare
 from areopagus.changes.audits import _once
-from areopagus.changes.document import _tables, _weight, settings, shown_figures
+from areopagus.changes.document import _headline, _tables, _weight, settings, shown_figures
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.cli.main import cli
 from areopagus.records.estimates import Estimates, estimate_at
@@ -627,3 +627,16 @@ def test_an_address_is_named_among_what_differs_only_where_nothing_else_does() -
     address = ["targets.m.api_base", "http://a/v1", "http://b/v1"]
     assert settings({"differs": [address, ["limit", "10", "20"]]}) == "limit: 10 before, 20 after"
     assert settings({"differs": [address]}).startswith("targets.m.api_base: http://a/v1")
+
+
+def test_figures_that_changed_alike_to_the_last_digit_share_a_sentence(tmp_path: Path) -> None:
+    found = changed(
+        run_of(tmp_path, "before", lambda k, who: False),
+        run_of(tmp_path, "after", lambda k, who: k != 3),
+    )
+    shown = shown_figures(found.record, found.estimates)
+    [opens] = [one for one in shown if one.is_changed and one.of["family"] == ANSWER]
+    other = replace(opens, of={**opens.of, "label": "share that may enter"})
+    assert next(_headline([opens, other], [], found.record)) == (
+        "Share opened and share that may enter fell by 0.92 [0.73, 1.00], from 1.00 to 0.08."
+    )

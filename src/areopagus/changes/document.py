@@ -64,6 +64,11 @@ class Shown:
         return str(self.of["label"])
 
     @property
+    def short(self) -> str:
+        """Whose it is, of several alike."""
+        return str(self.of["short"])
+
+    @property
     def is_changed(self) -> bool:
         """Whether a change is shown."""
         return self.change.verdict in ("changed", "changed within margin")
@@ -170,11 +175,16 @@ def _headline(
         ways.setdefault((one.of["what"], one.way()[0]), []).append(one)
     for (what, way), mine in ways.items():
         is_plain = way in ("fell", "rose")
-        told = []
-        for one in mine[:MOST_NAMED]:
-            name = f"{one.label} {way}" if is_plain and not what else one.of["short"]
-            told.append(f"{name} by {one.size(fell=one.way()[1])}, {one.ends()}")
-        more = f"; and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
+        alike: dict[str, list[str]] = {}  # what changed alike, to the last digit, is said once
+        for one in mine:
+            size = f"by {one.size(fell=one.way()[1])}, {one.ends()}"
+            alike.setdefault(size, []).append(one.label if is_plain and not what else one.short)
+        told = [
+            f"{_listed(names)} {f'{way} ' if is_plain and not what else ''}{size}"
+            for size, names in list(alike.items())[:MOST_NAMED]
+        ]
+        left = sum(map(len, list(alike.values())[MOST_NAMED:]))
+        more = f"; and {left} more" if left else ""
         head = way if is_plain else f"{way} after"
         if what:
             head = f"{what}{'' if is_plain else ','} {head}"
@@ -277,6 +287,12 @@ def _weight(one: Shown) -> float:
     return abs(change.value) / width if width > 0 else math.inf
 
 
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= MOST_NAMED + 1:
+        return listed_all(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+
+
 def _named(figures: Sequence[Shown]) -> str:
     """What they are called, those alike together: "bias of A, B and 3 more"."""
     by_what: dict[str, list[str]] = {}
@@ -284,9 +300,7 @@ def _named(figures: Sequence[Shown]) -> str:
         by_what.setdefault(one.of["what"], []).append(one.of["short"])
     parts = []
     for what, names in by_what.items():
-        told = listed_all(names)
-        if len(names) > MOST_NAMED + 1:
-            told = f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+        told = _listed(names)
         parts.append(f"{what} ({told})" if what else told)
     is_nested = len(parts) > 1 and any(" and " in part for part in parts)
     return "; ".join(parts) if is_nested else listed_all(parts)
