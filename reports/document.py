@@ -451,7 +451,7 @@ def _without_empty(part: Part) -> list[Part]:
     """The part; of a table without a figure, which holds names alone, only why."""
     if not isinstance(part, Table):
         return [part]
-    if part.foot or (part.rows and not _is_bare(part)):
+    if (part.rows or part.foot) and not _is_bare(part):
         return [part]
     told = [f"{note[:1].upper()}{note[1:].removesuffix('.')}." for note in part.notes]
     return [Points([("", one) for one in told])] if told else []
@@ -460,7 +460,7 @@ def _without_empty(part: Part) -> list[Part]:
 def _is_bare(table: Table) -> bool:
     """Whether it should have figures, and has none."""
     places = [k for k, one in enumerate(table.columns) if one.is_numeric]
-    cells = [row[k] for row in table.rows for k in places]
+    cells = [row[k] for row in (*table.rows, *table.foot) for k in places]
     return bool(places) and not any(map(_is_figure, cells))
 
 

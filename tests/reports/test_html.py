@@ -124,7 +124,7 @@ def test_a_table_whose_every_figure_is_missing_becomes_its_reasons_and_a_list_of
 ):
     columns = [Column("model", "id"), Column("mean", "estimate"), Column("n", "text")]
     rows = [[name, Cell(Estimate(math.nan)), "0 of 2"] for name in "ab"]
-    none = Table("Means.", "Means", columns, rows, notes=["no mean: nothing came"])
+    none = Table("Means.", "Means", columns, rows[:1], rows[1:], notes=["no mean: nothing came"])
     names = Table("Who took part.", "Models", columns[:1], [["a"], ["b"]])
     sections = [
         Section("why", "Why", [none, names]), Section("no", "No", [replace(none, notes=[])]),
