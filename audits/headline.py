@@ -421,8 +421,10 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
         over = [units(n, view.unit), *map(view.word, view.definition.crossed)]
-        told = f"intervals and tests are over {listed_all(over)}"
-        yield "units", f"{told}{_rule(view)}"
+        told = f"intervals and tests are over {listed_all(over)}{_rule(view)}"
+        if n < MIN_UNITS and not view.definition.crossed:
+            told = f"{over[0]}; an interval or a test needs {MIN_UNITS}"
+        yield "units", told
 
 
 def _least_answered(view: AuditView) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -153,8 +154,10 @@ def estimates_table(
         notes += [f"{listed_all(here)} undefined: {reason}"] if here else []
         notes += [f"no column {listed_all(gone)}: {reason}"] if gone else []
     kept = shown or [k for k in range(len(measures)) if any(row[n + k] is not None for row in rows)]
+    heads = [measures[k].column.title for k in kept]
+    gone = [name for one in measures if (name := one.column.title) not in heads]
     return Table(
-        caption=caption,
+        caption=_for_columns(caption, gone),
         label=label or caption.split(".", maxsplit=1)[0][:60],
         columns=[
             *(Column(title or words(key), "id") for key, title in keys.items()),
@@ -227,6 +230,13 @@ def estimates_chart(
 def _called(key: str, value: Any, named: Mapping[str, Mapping[Any, str]] | None) -> str:
     plain = words(value) if key == "criterion" and value else value or ""
     return str((named or {}).get(key, {}).get(value, plain))
+
+
+def _for_columns(caption: str, gone: Sequence[str]) -> str:
+    """The caption without the sentences, "Title: …", that explain columns which are not there."""
+    sentences = re.split(r"(?<=\.)\s+", caption)
+    heads = tuple(f"{title}:".casefold() for title in gone)
+    return " ".join(one for one in sentences if not one.casefold().startswith(heads)) or caption
 
 
 def _titles(measures: Sequence[Measure]) -> list[str]:

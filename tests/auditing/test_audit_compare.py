@@ -103,6 +103,8 @@ def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_
     ]
     alike = changed(before, after, margin=0.2).document()
     assert alike.headline[0].startswith("Shown to be alike, to within ±0.2: share opened")
+    [table] = [part for part in alike.sections[0].parts if isinstance(part, Table)][:1]
+    assert "p, alike: of a change as large as the margin or larger" in table.caption
 
 
 def test_what_changed_in_the_details_alone_is_counted_where_the_answer_says_none(

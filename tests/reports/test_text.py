@@ -26,6 +26,8 @@ from areopagus.reports.document_json import to_json
 from areopagus.reports.text import forest_lines, render_text, table_lines
 from areopagus.reports.views import Measure, estimates_table
 
+OPEN = "Open: asked openly; .5 is none."
+
 
 def rows(n: int = 2) -> Table:
     columns = [Column("respondent", "id"), Column("difference", "estimate", is_signed=True)]
@@ -161,11 +163,21 @@ def test_a_view_without_a_figure_says_why_and_tells_columns_of_one_name_apart() 
     found.add("arms", "hidden", 0.4, respondent="m")
     lean = Measure("lean", "by"), Measure("lean", "verdict", "verdict")
     measures = [Measure("hidden", "by"), Measure("open", "n", "n_of"), *lean]
-    shown = partial(estimates_table, found.frame(), "arms", keys={"respondent": ""}, caption="A.")
+    shown = partial(
+        estimates_table,
+        found.frame(),
+        "arms",
+        keys={"respondent": ""},
+        caption=f"A. By: from .5 up. {OPEN}",
+    )
     some = shown(measures=measures)
     assert some is not None
     assert [column.title for column in some.columns] == ["respondent", "by", "n", "verdict"]
     assert some.notes == ["no column “n, by”: nothing measured"]
+    # What explains a column that is not there goes with it.
+    told = shown(measures=[*measures, Measure("open")])
+    assert told is not None
+    assert (told.caption, some.caption) == ("A. By: from .5 up.", f"A. By: from .5 up. {OPEN}")
     # Verdicts and counts of units are no figures.
     none = shown(measures=measures[1:])
     assert none is not None

@@ -386,6 +386,8 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
         is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
         test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
         tests = f" p: {test}, {family}." if family else ""
+        if any(one.equivalence and one.equivalence.p_adjusted <= 1 for one in mine):
+            tests += " p, alike: of a change as large as the margin or larger, likewise adjusted."
         has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
         head = (
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "

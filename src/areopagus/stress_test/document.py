@@ -380,6 +380,22 @@ class _Shown(Answer):
             self.named["detail"][row["detail"]]: units(int(row["n"]), "response")
             for row in rows[rows["measure"] == "retest_sd"].to_dict("records")
         }
+        rows = select(self.frame, "noise")
+        known = {
+            (measure, field)
+            for field in ("value", "high")
+            for measure in rows[rows[field].notna()]["measure"]
+        }
+        meant = [
+            told
+            for at, told in (
+                (("retest_sd", "value"), "sd: of a panel mean when nothing else is new"),
+                (("retest_sd", "high"), "bound: its upper 95% limit"),
+                (("shift", "value"), "shift: second minus first"),
+                (("sdc_prompt", "value"), "SDC: the change that noise alone passes in 5 of 100"),
+            )
+            if at in known
+        ]
         found = self._table(
             "noise",
             [
@@ -393,9 +409,7 @@ class _Shown(Answer):
             first=("detail",),
             heads={"detail": "what was new"},
             caption=f"{capital(listed([f'{what}: {n}' for what, n in asked.items()]))}. "
-            "sd: of a panel mean when nothing else is new; bound: its upper 95% limit; shift: "
-            "second minus first; SDC: the change that noise alone passes in 5 of 100. The "
-            f"margin is {self.plan['margin']:g} points.",
+            f"{'; '.join(meant)}. The margin is {self.plan['margin']:g} points.",
         )
         yield from found or [Paragraph("Nobody was asked again, and nothing generated again.")]
 
