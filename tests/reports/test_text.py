@@ -210,6 +210,7 @@ def test_a_view_without_a_figure_says_why_and_tells_columns_of_one_name_apart() 
         (units(1, "reply", "replies"), "1 reply"),
         (units(2000, "prompt"), "2,000 prompts"),
         (said("it needs 6 templates, there are 1"), "it needs 6 templates, there is 1"),
+        (said("1 cases: an interval needs at least 6"), "1 case: an interval needs at least 6"),
         (said("it needs 6 templates, there are 13"), "it needs 6 templates, there are 13"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -468,7 +469,7 @@ class _Shown(Answer):
         points = [
             ("Variants:", became),
             ("Written by:", listed_counts("rewriters", "model")),
-            ("Reviewed by a second model:", listed_counts("reviewed", "detail")),
+            ("Reviewed by a second model:", _why_not_checked(listed_counts("reviewed", "detail"))),
         ]
         if "reasons" in found:
             points.append(("Faults:", listed_counts("reasons", "detail")))
@@ -611,3 +612,10 @@ def _codes(criteria: Sequence[str]) -> dict[str, str]:
     if len(set(codes.values())) < len(codes) or any(len(code) < 2 for code in codes.values()):
         return {name: name[:8] for name in criteria}
     return codes
+
+
+def _why_not_checked(told: str) -> str:
+    """Without the brackets within brackets of "not checked (no_variant) (2)"."""
+    return re.sub(
+        r"not checked \(([\w ]+)\)", lambda found: f"not checked: {words(found[1])}", told
+    )
