@@ -175,15 +175,15 @@ def _headline(
         ways.setdefault((one.of["what"], one.way()[0]), []).append(one)
     for (what, way), mine in ways.items():
         is_plain = way in ("fell", "rose")
-        alike: dict[str, list[str]] = {}  # what changed alike, to the last digit, is said once
+        by_size: dict[str, list[str]] = {}  # what changed alike, to the last digit, is said once
         for one in mine:
             size = f"by {one.size(fell=one.way()[1])}, {one.ends()}"
-            alike.setdefault(size, []).append(one.label if is_plain and not what else one.short)
+            by_size.setdefault(size, []).append(one.label if is_plain and not what else one.short)
         told = [
             f"{_listed(names)} {f'{way} ' if is_plain and not what else ''}{size}"
-            for size, names in list(alike.items())[:MOST_NAMED]
+            for size, names in list(by_size.items())[:MOST_NAMED]
         ]
-        left = sum(map(len, list(alike.values())[MOST_NAMED:]))
+        left = sum(map(len, list(by_size.values())[MOST_NAMED:]))
         more = f"; and {left} more" if left else ""
         head = way if is_plain else f"{way} after"
         if what:
