@@ -394,6 +394,8 @@ def test_few_concept_pairs_are_counted_by_what_they_are_needed_for(tmp_path: Pat
     run = audit("hidden-bias", options=options, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
     first, _, favour, _ = run.document().headline
     assert first.endswith("(an interval needs 6 concept pairs, there are 3).")
+    told = dict(run.document().trust)["units"]
+    assert told == "3 concept pairs; an interval or a test needs 6"
     assert favour == (
         "It cannot be told whether there is a difference in the share of favourable endings when "
         "hidden, in points, for Female and Male (an interval needs 6 concept pairs with a "
