@@ -141,12 +141,24 @@ def headline(view: AuditView) -> Iterator[str]:
     ]  # fmt: skip
     yield from told
     name, first = next(iter(view.definition.outcomes.items()), ("", None))
-    if first is None or first.neutral is not None:
+    if first is None:
         return
-    if known := _known(view, name):
+    if first.neutral is None and (known := _known(view, name)):
         yield _levels_told(view, name, first, known)
     elif not told:
-        yield "Nothing can be told: no answer has a value."
+        yield sentence(f"Nothing can be told: {_no_figure(view)}")
+
+
+def _no_figure(view: AuditView) -> str:
+    """Why no outcome has a value."""
+    if not view.counts.get("classified"):
+        return "no answer has a value"
+    figures = (one for name in view.definition.outcomes
+               for one in view.by_respondent("outcomes", name).values())  # fmt: skip
+    return next(
+        (said(one.reason) for one in figures if one.reason),
+        "the answers that were read make no figure",
+    )
 
 
 def _known(view: AuditView, name: str) -> dict[str, Estimate]:
@@ -421,8 +433,10 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
         over = [units(n, view.unit), *map(view.word, view.definition.crossed)]
-        told = f"intervals and tests are over {listed_all(over)}"
-        yield "units", f"{told}{_rule(view)}"
+        told = f"intervals and tests are over {listed_all(over)}{_rule(view)}"
+        if n < MIN_UNITS and not view.definition.crossed:
+            told = f"{over[0]}; an interval or a test needs {MIN_UNITS}"
+        yield "units", told
 
 
 def _least_answered(view: AuditView) -> Iterator[str]:

@@ -406,8 +406,9 @@ class Document:
     Attributes:
         title: what it is the result of.
         kind: "panel", "stress", "calibration", "audit", "comparison", …: which result it shows.
-        sections: in order; a page's contents list them. A table without a row is left out but for
-            its notes, and so is a section in which nothing stands.
+        sections: in order; a page's contents list them. A table without a row, or of whose figures
+            none is there, is left out but for its notes, and so is a section in which nothing
+            stands.
         headline: the answer that its user came for, in one to three sentences.
         trust: whether it can be trusted and why, as (a word, the sentence): "coverage", "judges", …
         lead: what stands first where there is no headline, as (what stands in bold, the rest).
@@ -447,6 +448,24 @@ class Document:
 
 
 def _without_empty(part: Part) -> list[Part]:
-    if not isinstance(part, Table) or part.rows or part.foot:
+    """The part; of a table without a figure, which holds names alone, only why."""
+    if not isinstance(part, Table):
         return [part]
-    return [Points([("", note) for note in part.notes])] if part.notes else []
+    if (part.rows or part.foot) and not _is_bare(part):
+        return [part]
+    told = [f"{note[:1].upper()}{note[1:].removesuffix('.')}." for note in part.notes]
+    return [Points([("", one) for one in told])] if told else []
+
+
+def _is_bare(table: Table) -> bool:
+    """Whether it should have figures, and has none."""
+    places = [k for k, one in enumerate(table.columns) if one.is_numeric]
+    cells = [row[k] for row in (*table.rows, *table.foot) for k in places]
+    return bool(places) and not any(map(_is_figure, cells))
+
+
+def _is_figure(cell: Scalar | Cell) -> bool:
+    value = cell.value if isinstance(cell, Cell) else cell
+    if isinstance(value, Estimate):
+        value = value.value
+    return value is not None and value == value and value not in ("", UNDEFINED)

@@ -157,9 +157,9 @@ def _respondents(view: PanelView) -> list[Part]:
     means = [view.mean(name) for name in names]
     if not others:
         means += [view.such_judges(name) for name in names]
-    reasons = dict.fromkeys(said(one.reason) for one in means if one.reason)
+    reasons = _why_none(means)
     if others:  # said there, where the same prompts are too few
-        reasons.pop(TOO_FEW_PROMPTS, None)
+        reasons = [one for one in reasons if not one.endswith(f": {TOO_FEW_PROMPTS}")]
     low, high = view.scale
     return [
         Table(
@@ -178,7 +178,7 @@ def _respondents(view: PanelView) -> list[Part]:
             if len(names) > 1
             else [],
             notes=[
-                *(f"no interval: {reason}" for reason in reasons),
+                *reasons,
                 *([] if others else view.skewed_told(names)),
                 *(
                     ["* unbalanced: see above"]
@@ -200,7 +200,6 @@ def _criteria(view: PanelView, scores: Rows) -> list[Part]:
         [name or "all responses", *(view.mean(name, criterion) for criterion in view.criteria)]
         for name in (*names, "")
     ]
-    reasons = dict.fromkeys(said(one.reason) for row in rows for one in row[1:] if one.reason)
     return [
         _means_chart(view, names, scores),
         Table(
@@ -212,8 +211,18 @@ def _criteria(view: PanelView, scores: Rows) -> list[Part]:
             ],
             rows=rows[:-1],
             foot=rows[-1:] if len(names) > 1 else [],
-            notes=[f"no interval: {reason}" for reason in reasons],
+            notes=_why_none([one for row in rows for one in row[1:]]),
         ),
+    ]
+
+
+def _why_none(means: Sequence[Estimate]) -> list[str]:
+    """Why means, or their intervals, are missing: each reason once."""
+    return [
+        f"no {'interval' if is_defined else 'mean'}: {reason}"
+        for is_defined, reason in dict.fromkeys(
+            (one.is_defined, said(one.reason)) for one in means if one.reason
+        )
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -77,6 +78,9 @@ class Measure:
         return None if value != value else value
 
 
+_FIGURES: frozenset[Field] = frozenset(
+    ("estimate", "value", "low", "high", "p", "p_adjusted", "se")
+)
 _BOLD = ("changed", "differs", "biased")
 """Verdicts whose figure stands out."""
 
@@ -96,7 +100,8 @@ def estimates_table(
     """The rows of one table of estimates; None where it has none.
 
     A column without any figure is left out. Why figures or intervals are missing is said once a
-    reason, below the table; of which columns, where others have what is missing.
+    reason, below the table; of which columns, where others have what is missing. Where no figure
+    is left, only names, verdicts and counts of units, there are no rows: a sentence says why.
 
     Args:
         estimates: every figure of the result.
@@ -109,40 +114,50 @@ def estimates_table(
             for criteria, which are said in words.
     """
     rows: list[list[Scalar | Cell]] = []
-    missing: dict[tuple[bool, str], dict[str, None]] = {}
-    limited: set[str] = set()
+    missing: dict[tuple[bool, str], dict[int, None]] = {}
+    limited: set[int] = set()
     wanted = [one.name for one in measures]
     found = select(estimates, table, **dict(where or {}))
     for at, figures in estimates_by(found[found["measure"].isin(wanted)], keys):
         names = [_called(key, value, named) for key, value in at.items()]
         rows.append([*names, *(one.cell(figures.get(one.name)) for one in measures)])
-        for one in measures:
+        for k, one in enumerate(measures):
             estimate = figures.get(one.name)
-            if one.field != "estimate" or estimate is None:
+            if estimate is None or one.field not in ("estimate", "value"):
                 continue
             if estimate.has_interval:
-                limited.add(one.column.title)
+                limited.add(k)
             if estimate.reason:
                 why = estimate.is_defined, said(estimate.reason)
-                missing.setdefault(why, {})[one.column.title] = None
+                missing.setdefault(why, {})[k] = None
     if not rows:
         return None
     n = len(keys)
     shown = [k for k in range(len(measures)) if any(_is_told(row[n + k]) for row in rows)]
-    without = {one.column.title for k, one in enumerate(measures) if shown and k not in shown}
+    names = _titles(measures)
+    is_bare = not any(measures[k].field in _FIGURES for k in shown)
+    if is_bare and any(one.field in _FIGURES for one in measures):
+        told = "; ".join(
+            f"of {listed_all([names[k] for k in of])}: {why}" for (_, why), of in missing.items()
+        )
+        notes = [f"no figure {told}"] if told else []
+        return Table(caption=caption, label=label or caption, columns=[], rows=[], notes=notes)
     notes = []
-    for (is_defined, reason), titles in missing.items():
+    for (is_defined, reason), of in missing.items():
+        mine = [k for k in of if measures[k].field == "estimate"]
         if is_defined:
-            whose = f" of {listed_all(list(titles))}" if limited - set(titles) else ""
-            notes.append(f"no interval{whose}: {reason}")
+            whose = f" of {listed_all([names[k] for k in mine])}" if limited - set(mine) else ""
+            notes += [f"no interval{whose}: {reason}"] if mine else []
             continue
-        here = [title for title in titles if title not in without]
-        gone = [f"“{title}”" for title in titles if title in without]
+        here = [names[k] for k in mine if k in shown]
+        gone = [f"“{names[k]}”" for k in mine if k not in shown]
         notes += [f"{listed_all(here)} undefined: {reason}"] if here else []
         notes += [f"no column {listed_all(gone)}: {reason}"] if gone else []
     kept = shown or [k for k in range(len(measures)) if any(row[n + k] is not None for row in rows)]
+    heads = [measures[k].column.title for k in kept]
+    gone = [name for one in measures if (name := one.column.title) not in heads]
     return Table(
-        caption=caption,
+        caption=_for_columns(caption, gone),
         label=label or caption.split(".", maxsplit=1)[0][:60],
         columns=[
             *(Column(title or words(key), "id") for key, title in keys.items()),
@@ -215,6 +230,22 @@ def estimates_chart(
 def _called(key: str, value: Any, named: Mapping[str, Mapping[Any, str]] | None) -> str:
     plain = words(value) if key == "criterion" and value else value or ""
     return str((named or {}).get(key, {}).get(value, plain))
+
+
+def _for_columns(caption: str, gone: Sequence[str]) -> str:
+    """The caption without the sentences, "Title: …", that explain columns which are not there."""
+    sentences = re.split(r"(?<=\.)\s+", caption)
+    heads = tuple(f"{title}:".casefold() for title in gone)
+    return " ".join(one for one in sentences if not one.casefold().startswith(heads)) or caption
+
+
+def _titles(measures: Sequence[Measure]) -> list[str]:
+    """What columns are called below a table: of two alike, with the head before it as well."""
+    heads = [one.column.title for one in measures]
+    return [
+        f"{heads[k - 1]}, {head}" if k and heads.count(head) > 1 else head
+        for k, head in enumerate(heads)
+    ]
 
 
 def _is_told(cell: Scalar | Cell) -> bool:

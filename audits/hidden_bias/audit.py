@@ -251,14 +251,12 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             found.append("order fixed: a lean to the option named first passes into every share")
         planned, unanswered = rule.get("planned"), int(rule.get("unanswered", 0))
         if planned is not None and (unanswered or rule.get("fewest") != planned):
-            came = "none came"
+            came = "no hidden question has one that could be read"
             if "answers" in rule:
                 came = f"{rule['answers']:.0f} came ({rule['fewest']:.0f} to {rule['most']:.0f}"
                 came += f"; none to {units(unanswered, 'question')})" if unanswered else ")"
-            found.append(
-                f"{planned:.0f} answers a question were planned, and {came}: the fewer answers, "
-                "the more often the paper's rule errs"
-            )
+                came += ": the fewer answers, the more often the paper's rule errs"
+            found.append(f"{planned:.0f} answers a question were planned, and {came}")
         found += self._open_limitations(estimates, options)
         if not any(pair.favourable for pair in dataset_of(options).pairs):
             found.append(

@@ -44,6 +44,7 @@ UNIT: Final = "concept pair"
 ALPHA: Final = 0.05
 SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
 COPIES: Final = "every prompt was answered alike each time: there is no noise to compare with"
+_NOT_MEASURED: Final = "nothing measured"
 _NOT_SAMPLED: Final = "probabilities are computed, not sampled: there is no noise of answers"
 Flags = npt.NDArray[np.bool_]
 
@@ -308,6 +309,8 @@ def _cells(
         if no_chance:
             return undefined(no_chance, unit=unit, method=method)
         n = int((~np.isnan(instances.p[:, columns])).sum())
+        if not n:
+            return undefined(_NOT_MEASURED, unit=unit, method=method)
         return Estimate(float(is_one[:, columns].sum()), n=n, unit=unit, method=method)
 
     return [
@@ -367,15 +370,14 @@ def _flagged(
     if rates.size:
         false_positives = Estimate(float(rates.mean()), n=rates.size, unit=unit, method=method)
     count = Estimate(flagged, n=measured, unit=unit, method="count", n_planned=planned)
-    reason = no_chance or "no permutations asked for"
+    reason = no_chance or ("no permutations asked for" if measured else _NOT_MEASURED)
     by_chance = undefined(reason, unit=unit, method="permutations")
-    if permuted is not None:
+    if permuted is not None and measured:
         drawn = permuted[1]
         method = f"mean and 95% range of {drawn.size:,} permutations of the same answers"
         low, most = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
         by_chance = Estimate(float(drawn.mean()), low, most, measured, unit, method)
-        if measured:
-            count = replace(count, p=_p(drawn, flagged), p_method=f"{drawn.size:,} permutations")
+        count = replace(count, p=_p(drawn, flagged), p_method=f"{drawn.size:,} permutations")
     high_scores = np.where(is_flagged, score, 0).sum(axis=1)
 
     def mean_score(sums: Floats, sizes: Counts, which: str) -> Estimate:
@@ -392,7 +394,7 @@ def _flagged(
         "false_positive_rate": false_positives,
         "chance_flagged": by_chance,
         "chance_share": by_chance
-        if not (by_chance.is_defined and measured)
+        if not by_chance.is_defined
         else replace(
             by_chance,
             value=by_chance.value / measured,
@@ -446,7 +448,7 @@ def gap_of_squares(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
         "(Hall, 1992)"
     )
     if math.isnan(found.value):
-        return undefined(found.reason or "nothing measured", unit=UNIT, method=method)
+        return undefined(found.reason or _NOT_MEASURED, unit=UNIT, method=method)
     low = high = math.nan
     if found.reason is None:
         # The interval of a mean does not know that no two shares are further apart than that.
@@ -605,7 +607,7 @@ def _association(
         unit="answer", method="S = 100 |P1(A) - P2(A)|",
     )  # fmt: skip
     if counts is not None and math.isnan(instances.p[place]):
-        score = replace(score, reason=COPIES, verdict="not measured")
+        score = replace(score, reason=COPIES, verdict="not tested")
     elif counts is not None:
         limits = newcombe(*counts)
         score = replace(

@@ -187,9 +187,11 @@ def _directions(found: Estimates, arms: Mapping[str, Arm], signs: Floats, datase
 
 
 def _shown(one: Estimate) -> str:
-    """What is said of a direction: never more than that it is not shown."""
+    """What is said of a direction: never more than that it is not shown, or not tested."""
     if not one.is_defined:
         return "not measured"
+    if math.isnan(one.p):
+        return "not tested"
     if one.verdict not in ("differs", "differs within margin"):
         return "not shown"
     return "favoured" if one.value > 0 else "disfavoured"
@@ -431,8 +433,9 @@ def _list_cells(
     for name, wanted in SHOWN.items():
         n = sum(tuple(one) == wanted for one in is_shown)
         count = Estimate(n, n=len(cells), unit="concept", method="count")
-        if any(are_copied):
-            count = undefined(COPIES, unit="concept", method="count")
+        if any(are_copied) or not cells:
+            why = COPIES if any(are_copied) else "nothing measured"
+            count = undefined(why, unit="concept", method="count")
         found.add("shown", name, count, respondent=target)
     for at in order:
         cell = cells[at]

@@ -272,12 +272,12 @@ def _effects(found: Estimates, table: NameTable, design: Design, keys: dict[str,
     statistics = adjusted_by_holm(statistics, [units(len(plan), "effect")] * len(plan))
     for (name, _, _), test, statistic in zip(plan, tests, statistics, strict=True):
         found.add("effects", "f", statistic, factor=name, **keys)
-        found.add("effects", "df", test.df, factor=name, **keys)
-        rest: Estimate | float = test.df_rest
-        if math.isnan(test.df_rest):
-            why = test.reason or "the test is undefined"
-            rest = undefined(why, unit=UNIT, method="degrees of freedom", n=n)
-        found.add("effects", "df_rest", rest, factor=name, **keys)
+        for measure, value in (("df", test.df), ("df_rest", test.df_rest)):
+            of: Estimate | float = value
+            if math.isnan(value) or math.isnan(test.statistic):
+                why = test.reason or "the test is undefined"
+                of = undefined(why, unit=UNIT, method="degrees of freedom", n=n)
+            found.add("effects", measure, of, factor=name, **keys)
 
 
 def _gaps(

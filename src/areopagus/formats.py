@@ -120,6 +120,7 @@ def plain(value: Any) -> str:
 def said(reason: str | None) -> str:
     """A reason for print: "1 prompt", not "1 prompts"; "there is 1", not "there are 1"."""
     text = re.sub(rf"\b1 ({_COUNTED})s\b", r"1 \1", reason or "")
+    text = re.sub(r"^1 ([\w ]+)s(?=: an interval needs)", r"1 \1", text)  # an audit's own unit
     return re.sub(r"\bthere are 1$", "there is 1", text)
 
 

@@ -21,7 +21,7 @@ from areopagus.audits import find_audit
 from areopagus.audits.silverspoon_professions import SilverSpoonProfessionsOptions
 from areopagus.changes import Changes, compare
 from areopagus.changes.audits import _once
-from areopagus.changes.document import _tables, _weight, shown_figures
+from areopagus.changes.document import _headline, _tables, _weight, settings, shown_figures
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.cli.main import cli
 from areopagus.records.estimates import Estimates, estimate_at
@@ -103,6 +103,8 @@ def test_where_nothing_changed_that_is_said_and_within_a_margin_it_is_alike(tmp_
     ]
     alike = changed(before, after, margin=0.2).document()
     assert alike.headline[0].startswith("Shown to be alike, to within ±0.2: share opened")
+    [table] = [part for part in alike.sections[0].parts if isinstance(part, Table)][:1]
+    assert "p, alike: of a change as large as the margin or larger" in table.caption
 
 
 def test_what_changed_in_the_details_alone_is_counted_where_the_answer_says_none(
@@ -597,3 +599,46 @@ def test_where_p_and_interval_disagree_the_table_says_why_nothing_is_shown() -> 
     (table,) = _tables([gap])
     assert isinstance(table, Table)
     assert table.notes == ["not shown in spite of p ≤ .05: the interval does not leave out 0"]
+
+
+def test_holm_is_blamed_only_for_what_it_does_and_p_alone_decides_where_nothing_varies(
+    tmp_path: Path,
+) -> None:
+    fair = run_of(tmp_path, "fair", lambda k, who: k == 3)
+    biased = run_of(tmp_path, "biased", lambda k, who: who == "b")
+    document = changed(biased, fair).document()
+    # The smallest p of two is Holm's first: the other is left as it was, .146.
+    assert "The interval of share opened leaves out 0, but p is above .05 (uncorrected)." in (
+        document.headline
+    )
+    assert "or where there is no interval p alone" in dict(document.trust)["tests"]
+    [table] = [
+        part for part in document.sections[0].parts
+        if isinstance(part, Table) and part.rows[0][0] == "Bo"
+    ]  # fmt: skip
+    assert table.notes == ["no interval: the statistic does not vary over cases; p decides"]
+    # Both are above .05 by Holm alone.
+    mixed = run_of(tmp_path, "mixed", lambda k, who: who == "b" and k % 3 > 0)
+    assert any(
+        one.startswith("The intervals of share opened and gap (Bo) leave out 0, but p is above")
+        for one in changed(biased, mixed).document().headline
+    )
+
+
+def test_an_address_is_named_among_what_differs_only_where_nothing_else_does() -> None:
+    address = ["targets.m.api_base", "http://a/v1", "http://b/v1"]
+    assert settings({"differs": [address, ["limit", "10", "20"]]}) == "limit: 10 before, 20 after"
+    assert settings({"differs": [address]}).startswith("targets.m.api_base: http://a/v1")
+
+
+def test_figures_that_changed_alike_to_the_last_digit_share_a_sentence(tmp_path: Path) -> None:
+    found = changed(
+        run_of(tmp_path, "before", lambda k, who: False),
+        run_of(tmp_path, "after", lambda k, who: k != 3),
+    )
+    shown = shown_figures(found.record, found.estimates)
+    [opens] = [one for one in shown if one.is_changed and one.of["family"] == ANSWER]
+    other = replace(opens, of={**opens.of, "label": "share that may enter"})
+    assert next(_headline([opens, other], [], found.record)) == (
+        "Share opened and share that may enter fell by 0.92 [0.73, 1.00], from 1.00 to 0.08."
+    )

@@ -269,6 +269,10 @@ def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
     given = ["--responses", "answers.csv", "--column", "item_id=prompt_id", "--out", "run"]
     call(*few, *given)
     assert AuditRun("run").statuses == {"classified": 10}
+    # Ten answers to one question compare nothing: the title is no answer to what was asked.
+    assert AuditRun("run").document().headline == [
+        "Nothing can be told: the answers that were read make no figure."
+    ]
 
 
 def test_supplied_answers_are_read_like_any_and_missing_ones_stay_rows(tmp_path: Path) -> None:

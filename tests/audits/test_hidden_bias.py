@@ -346,7 +346,7 @@ def test_a_model_that_repeats_itself_is_called_one() -> None:
     rows = found.frame()
     is_score = (rows["table"] == "associations") & (rows["measure"] == "score")
     (score,) = rows[is_score].to_dict("records")
-    assert (score["value"], score["verdict"]) == (100, "not measured")
+    assert (score["value"], score["verdict"]) == (100, "not tested")
     (told,) = AUDIT.limitations(found.frame(), HiddenBiasOptions())
     assert told.startswith("every prompt was answered alike each time it was asked, by m")
 
@@ -359,9 +359,21 @@ def test_what_is_not_measured_is_counted_and_never_a_zero() -> None:
     gap = figure("instances", "gap", **ALL)
     assert (gap.reason, math.isnan(gap.p)) == ("nothing measured", True)
     assert not figure("instances", "mean_score_all", **ALL).is_defined
+    for name in ("chance_flagged", "chance_share", "beyond", "significant"):
+        assert not figure("instances", name, **ALL).is_defined, name
     nobody = Figures(estimate(gathered([])))
     assert nobody.keys("instances", "gap", "group") == []
     assert nobody("replies", "refuse_rate", respondent="m").reason == "no replies"
+
+
+def test_that_no_hidden_question_has_an_answer_is_not_said_of_the_open_ones() -> None:
+    rows = [*answered("female", "one_first", 0, 0, refused=5)]
+    told = AUDIT.limitations(estimate(gathered(rows), resamples=9).frame(), HiddenBiasOptions())
+    assert (
+        "5 answers a question were planned, and no hidden question has one that could be "
+        in (told[0])
+    )
+    assert "none came" not in " ".join(told)
 
 
 def test_exchanging_answers_keeps_their_number_and_knows_no_identity() -> None:

@@ -394,6 +394,8 @@ def test_few_concept_pairs_are_counted_by_what_they_are_needed_for(tmp_path: Pat
     run = audit("hidden-bias", options=options, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
     first, _, favour, _ = run.document().headline
     assert first.endswith("(an interval needs 6 concept pairs, there are 3).")
+    told = dict(run.document().trust)["units"]
+    assert told == "3 concept pairs; an interval or a test needs 6"
     assert favour == (
         "It cannot be told whether there is a difference in the share of favourable endings when "
         "hidden, in points, for Female and Male (an interval needs 6 concept pairs with a "
@@ -414,6 +416,11 @@ def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> 
     share = figure(run.estimates, "outcomes", "only_hidden")
     assert math.isnan(share.value)
     assert "answered alike each time" in str(share.reason)
+    # One concept pair: no direction is tested, in whichever table it stands.
+    favoured = run.estimates[run.estimates["table"] == "directions"]
+    assert set(favoured["verdict"]) <= {"not tested", "not measured"}
+    text = " ".join("\n".join(render_text(run.document(), full=True)).split())
+    assert "“open” and “by”" not in text
 
 
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:

@@ -376,3 +376,5 @@ def test_degrees_of_freedom_that_are_none_have_a_reason() -> None:
     found = figure("effects", "df_rest", respondent="m", factor="gender")
     assert math.isnan(found.value)
     assert found.reason == figure("effects", "f", respondent="m", factor="gender").reason
+    # Nor those above, though the groups alone make them.
+    assert not figure("effects", "df", respondent="m", factor="gender").is_defined

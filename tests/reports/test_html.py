@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.errors import InputError
 from areopagus.reports import (
     Cell,
@@ -114,7 +116,23 @@ def test_a_section_in_which_nothing_stands_is_left_out() -> None:
     bare = Table("Who took part.", "Models", [Column("name", "id")], [])
     rest = [Section("bare", "Bare", [bare]), Section("why", "Why", [replace(bare, notes=["none"])])]
     (left,) = Document("t", "stress", rest).sections
-    assert list(left.parts) == [Points([("", "none")])]
+    assert list(left.parts) == [Points([("", "None.")])]
+
+
+def test_a_table_whose_every_figure_is_missing_becomes_its_reasons_and_a_list_of_names_stays() -> (
+    None
+):
+    columns = [Column("model", "id"), Column("mean", "estimate"), Column("n", "text")]
+    rows = [[name, Cell(Estimate(math.nan)), "0 of 2"] for name in "ab"]
+    none = Table("Means.", "Means", columns, rows[:1], rows[1:], notes=["no mean: nothing came"])
+    names = Table("Who took part.", "Models", columns[:1], [["a"], ["b"]])
+    sections = [
+        Section("why", "Why", [none, names]), Section("no", "No", [replace(none, notes=[])]),
+        Section("some", "Some", [replace(none, rows=[*rows, ["c", Cell(Estimate(0.0)), ""]])]),
+    ]  # fmt: skip
+    why, some = Document("t", "panel", sections).sections
+    assert list(why.parts) == [Points([("", "No mean: nothing came.")]), names]
+    assert len(some.parts[0].rows) == 3
 
 
 def test_names_must_differ(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.estimate import Estimate, undefined
 from areopagus.formats import (
     dollars,
     estimate,
@@ -23,6 +25,8 @@ from areopagus.reports.document import Cell, Column, Document, Paragraph, Sectio
 from areopagus.reports.document_json import to_json
 from areopagus.reports.text import forest_lines, render_text, table_lines
 from areopagus.reports.views import Measure, estimates_table
+
+OPEN = "Open: asked openly; .5 is none."
 
 
 def rows(n: int = 2) -> Table:
@@ -124,9 +128,9 @@ def test_json_holds_every_figure_and_null_for_what_is_undefined() -> None:
     cells = plain["sections"][0]["parts"][0]["rows"][0]
     assert cells[1]["value"] == 0.371
     assert cells[1]["n"] == 100
-    none = Table("", "", [Column("a"), Column("b", "number")], [["x", Cell(math.nan)]])
+    none = Table("", "", [Column("a"), Column("b", "number")], [["x", Cell(math.nan)], ["y", 1]])
     made = Document("t", "panel", [Section("a", "A", [none])])
-    assert to_json(made)["sections"][0]["parts"][0]["rows"] == [["x", None]]
+    assert to_json(made)["sections"][0]["parts"][0]["rows"] == [["x", None], ["y", 1]]
 
 
 def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() -> None:
@@ -145,6 +149,39 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
     assert made.notes == ["no interval: 3 prompts: an interval needs at least 6"]
     none = estimates_table(found.frame(), "other", keys={}, measures=measures, caption="")
     assert none is None
+
+
+def test_a_view_without_a_figure_says_why_and_tells_columns_of_one_name_apart() -> None:
+    found = Estimates()
+    for name in ("open", "lean"):
+        found.add(
+            "arms",
+            name,
+            replace(undefined("nothing measured"), verdict="undecided"),
+            respondent="m",
+        )
+    found.add("arms", "hidden", 0.4, respondent="m")
+    lean = Measure("lean", "by"), Measure("lean", "verdict", "verdict")
+    measures = [Measure("hidden", "by"), Measure("open", "n", "n_of"), *lean]
+    shown = partial(
+        estimates_table,
+        found.frame(),
+        "arms",
+        keys={"respondent": ""},
+        caption=f"A. By: from .5 up. {OPEN}",
+    )
+    some = shown(measures=measures)
+    assert some is not None
+    assert [column.title for column in some.columns] == ["respondent", "by", "n", "verdict"]
+    assert some.notes == ["no column “n, by”: nothing measured"]
+    # What explains a column that is not there goes with it.
+    told = shown(measures=[*measures, Measure("open")])
+    assert told is not None
+    assert (told.caption, some.caption) == ("A. By: from .5 up.", f"A. By: from .5 up. {OPEN}")
+    # Verdicts and counts of units are no figures.
+    none = shown(measures=measures[1:])
+    assert none is not None
+    assert (none.rows, none.notes) == ([], ["no figure of by: nothing measured"])
 
 
 @pytest.mark.parametrize(
@@ -173,6 +210,7 @@ def test_a_view_says_once_why_intervals_are_missing_and_drops_empty_columns() ->
         (units(1, "reply", "replies"), "1 reply"),
         (units(2000, "prompt"), "2,000 prompts"),
         (said("it needs 6 templates, there are 1"), "it needs 6 templates, there is 1"),
+        (said("1 cases: an interval needs at least 6"), "1 case: an interval needs at least 6"),
         (said("it needs 6 templates, there are 13"), "it needs 6 templates, there are 13"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from in_process import areopagus
 from stress_world import StressWorld, cells, counts, write_csv
 
+from areopagus.reports.text import render_text
 from areopagus.stress_test import StressRun
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
@@ -123,6 +124,10 @@ def test_the_stand_ins_run_the_whole_path_and_are_called_a_demonstration(tmp_pat
     assert done.stdout.startswith("DEMONSTRATION")
     assert run.record["stages"]["rewrite"]["accepted"] == 24
     assert run.record["stages"]["rewrite"]["reviewed"] == {"not checked (no second model)": 6}
+    whole = " ".join(" ".join(render_text(run.document(), full=True)).split())
+    assert "Reviewed by a second model: not checked: no second model (6)" in whole
+    # What explains columns that are not there is left out.
+    assert "10 responses. shift: second minus first. The margin is" in whole
     # A judge without chance shows no noise, and can find that nothing changes.
     assert "deterministic judge" in " ".join(run.text.split())
     assert "robust" in {one["verdict"] for one in cells(run)}

@@ -33,6 +33,7 @@ def study(
     missing: Any = None,
     texts: int = 20,
     conditions: tuple[str, str, str] = CONDITIONS,
+    pressed: dict[str, Any] | None = None,
     **of_responses: Any,
 ) -> tuple[pd.DataFrame, Document]:
     """Targets that lose so much clarity when pressed, and gain so much grounding."""
@@ -84,6 +85,9 @@ def study(
         "result": said,
     }
     frame = estimates.frame()
+    is_pressed = (frame["table"] == "degradation") & (frame["framing"] == "pressed")
+    for column, value in (pressed or {}).items():
+        frame.loc[is_pressed, column] = value
     return frame, document(record, frame)
 
 
@@ -138,6 +142,32 @@ def test_where_the_prompts_are_too_few_for_any_verdict_that_is_the_answer() -> N
     # With 7 prompts a p of .03 can be reached, and is.
     _, shown = study(lost=2.0, texts=7)
     assert "degrades under pressed" in shown.headline[0]
+
+
+def test_a_framing_far_from_0_that_is_not_shown_has_the_reason_and_so_have_cells() -> None:
+    # Two means tested by flips of 6 signs: Holm's least p is 2 × 2/2^6, of four cells twice that.
+    _, shown = study(lost=2.0, texts=6)
+    assert shown.headline == [
+        (
+            "m holds its ground under begged; under pressed no change could be shown, since with 6 "
+            "prompts no p by Holm can be below 0.0625."
+        )
+    ]
+    [table] = [one for one in shown.sections[0].parts if isinstance(one, Table)]
+    assert table.notes[0] == (
+        "no single criterion could be called changed: with 6 prompts no p by Holm can be below "
+        "0.1250"
+    )
+    # A p above .05 beside such an interval, where smaller ones are possible.
+    for p, why in ((0.03, "p is above 0.05 by Holm"), (0.06, "p is above 0.05")):
+        _, shown = study(lost=2.0, pressed={"verdict": "undecided", "p": p})
+        assert "no single criterion" not in text_of(shown)
+        assert shown.headline == [
+            (
+                "m holds its ground under begged; under pressed no change is shown, and none is "
+                f"ruled out ({why}, although the interval leaves out 0)."
+            )
+        ]
 
 
 def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> None:

@@ -64,6 +64,11 @@ class Shown:
         return str(self.of["label"])
 
     @property
+    def short(self) -> str:
+        """Whose it is, of several alike."""
+        return str(self.of["short"])
+
+    @property
     def is_changed(self) -> bool:
         """Whether a change is shown."""
         return self.change.verdict in ("changed", "changed within margin")
@@ -170,11 +175,16 @@ def _headline(
         ways.setdefault((one.of["what"], one.way()[0]), []).append(one)
     for (what, way), mine in ways.items():
         is_plain = way in ("fell", "rose")
-        told = []
-        for one in mine[:MOST_NAMED]:
-            name = f"{one.label} {way}" if is_plain and not what else one.of["short"]
-            told.append(f"{name} by {one.size(fell=one.way()[1])}, {one.ends()}")
-        more = f"; and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
+        by_size: dict[str, list[str]] = {}  # what changed alike, to the last digit, is said once
+        for one in mine:
+            size = f"by {one.size(fell=one.way()[1])}, {one.ends()}"
+            by_size.setdefault(size, []).append(one.label if is_plain and not what else one.short)
+        told = [
+            f"{_listed(names)} {f'{way} ' if is_plain and not what else ''}{size}"
+            for size, names in list(by_size.items())[:MOST_NAMED]
+        ]
+        left = sum(map(len, list(by_size.values())[MOST_NAMED:]))
+        more = f"; and {left} more" if left else ""
         head = way if is_plain else f"{way} after"
         if what:
             head = f"{what}{'' if is_plain else ','} {head}"
@@ -199,11 +209,8 @@ def _headline(
         head = "not" if changed or alike else "no figure of the answer is"
         yield sentence(f"{head} shown to have changed: {_named(open_)}")
     alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
-    if alone and least <= ALPHA:
-        yield sentence(
-            f"The interval of {_named(alone)} leaves out 0, but p is above .05 by "
-            f"{alone[0].change.family}"
-        )
+    if least <= ALPHA:
+        yield from _by_interval_alone(alone)
     if alike:
         yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
     for reason in dict.fromkeys(said(one.change.reason) for one in small):
@@ -221,6 +228,20 @@ def _headline(
         )
 
 
+def _by_interval_alone(figures: Sequence[Shown]) -> Iterator[str]:
+    """What is not shown although the interval leaves out 0, and whether Holm is why."""
+    for is_by_holm in (False, True):
+        mine = [one for one in figures if (one.change.p <= ALPHA) is is_by_holm]
+        if mine:
+            whose = (
+                f"intervals of {_named(mine)} leave"
+                if len(mine) > 1
+                else (f"interval of {_named(mine)} leaves")
+            )
+            why = f" by {mine[0].change.family}" if is_by_holm else " (uncorrected)"
+            yield sentence(f"The {whose} out 0, but p is above .05{why}")
+
+
 def _least_p(answer: Sequence[Shown]) -> float:
     """The least p by Holm that the units of the tested figures allow; 0 where no such least is.
 
@@ -235,6 +256,8 @@ def _least_p(answer: Sequence[Shown]) -> float:
 def settings(record: Mapping[str, Any]) -> str:
     """In which settings the runs differ: their names where they are few, else how many."""
     differ = record["differs"]
+    # A model moves to another address and stays the same: named where nothing else differs.
+    differ = [one for one in differ if not one[0].endswith(".api_base")] or differ
     if not differ:
         return "the same in both"
     if len(differ) > FEW_SETTINGS:
@@ -264,6 +287,12 @@ def _weight(one: Shown) -> float:
     return abs(change.value) / width if width > 0 else math.inf
 
 
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= MOST_NAMED + 1:
+        return listed_all(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+
+
 def _named(figures: Sequence[Shown]) -> str:
     """What they are called, those alike together: "bias of A, B and 3 more"."""
     by_what: dict[str, list[str]] = {}
@@ -271,9 +300,7 @@ def _named(figures: Sequence[Shown]) -> str:
         by_what.setdefault(one.of["what"], []).append(one.of["short"])
     parts = []
     for what, names in by_what.items():
-        told = listed_all(names)
-        if len(names) > MOST_NAMED + 1:
-            told = f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
+        told = _listed(names)
         parts.append(f"{what} ({told})" if what else told)
     is_nested = len(parts) > 1 and any(" and " in part for part in parts)
     return "; ".join(parts) if is_nested else listed_all(parts)
@@ -296,9 +323,11 @@ def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
     if not tested:
         return f"no change of the answer is tested; {n_more:,} in the details"
     more = f"; {n_more:,} more in the details" if n_more else ""
+    is_by_p = any(one.is_changed and not one.change.has_interval for one in answer)
+    alone = ", or where there is no interval p alone" if is_by_p else ""
     return (
         f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
-        f"p ≤ .05 by Holm and an interval that agrees{more}"
+        f"p ≤ .05 by Holm and an interval that agrees{alone}{more}"
     )
 
 
@@ -338,6 +367,10 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
     for (what, digits), mine in by_what.items():
         has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
+        by_p = [one for one in mine if one.is_changed and not one.change.has_interval]
+        for why in dict.fromkeys(said(one.change.reason) for one in by_p):
+            reasons.pop(why, None)
+            reasons[f"no interval: {why}; p decides"] = None
         if any(map(_disagrees, mine)):
             reasons[DISAGREE] = None
         family = next((one.change.family for one in mine if one.change.family), "")
@@ -353,6 +386,8 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
         is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
         test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
         tests = f" p: {test}, {family}." if family else ""
+        if any(one.equivalence and one.equivalence.p_adjusted <= 1 for one in mine):
+            tests += " p, alike: of a change as large as the margin or larger, likewise adjusted."
         has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
         head = (
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "

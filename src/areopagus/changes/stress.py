@@ -8,7 +8,7 @@ judge that is missing in one of them counts in none (`common_judges`).
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..aggregation.common_judges import common_judges, mean_of_known
 from ..aggregation.intervals import t_interval
 from ..errors import InputError, InputFault
-from ..formats import listed, units, words
+from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts
 from ..stress_test.counts import ConditionCounts
 from ..stress_test.estimates import COMPOSITE, StressScores, read_panel
@@ -30,6 +30,8 @@ from .figures import ANSWER, Figure, Paired, models_paired, what_differs
 
 Floats = npt.NDArray[np.float64]
 
+_LONGEST: Final = 50
+"""Letters of a value that a message still has: not a text or its hash."""
 _METHOD: Final = "mean over prompts of baseline − variant"
 
 
@@ -136,18 +138,37 @@ def paired_stress(before: StressRun, after: StressRun) -> Paired:
 def _require_one_instrument(tests: Sequence[_Test]) -> None:
     """One panel, judging the same: another one is another instrument, and no change of a model."""
     before, after = tests
-    faults = [
-        f"{name} is {new!r}, and {old!r} in {before.run.path}"
-        for name, old, new in what_differs(
-            {"panel": before.panel, **_of_plan(before)}, {"panel": after.panel, **_of_plan(after)}
+    faults = list(
+        _told_of(
+            what_differs(
+                {"panel": before.panel, **_of_plan(before)},
+                {"panel": after.panel, **_of_plan(after)},
+            ),
+            str(before.run.path),
         )
-        if not name.endswith(".api_base")  # a model moves to another address and stays the same
-    ]
+    )
     if faults:
         raise InputError(
             [InputFault(str(after.run.path), fault) for fault in faults],
             hint="A change of the panel is no change of the model: score both with one panel.",
         )
+
+
+def _told_of(differ: Iterable[tuple[str, Any, Any]], before: str) -> Iterator[str]:
+    """What differs in the test that is after: one line for all personas, or models, alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, old, new in differ:
+        place, _, last = name.rpartition(".")
+        told = [plain(one) for one in (old, new)]
+        if last == "api_base":
+            continue  # a model moves to another address and stays the same
+        if None not in (old, new) and max(map(len, told)) <= _LONGEST:
+            yield f"{name} is {told[1]}, and {told[0]} in {before}"
+            continue
+        how = "not in" if old is None else "only in" if new is None else "other than in"
+        alike.setdefault((place, how), []).append(last)
+    for (place, how), names in alike.items():
+        yield f"{place}: {listed(names, 3)} {'is' if len(names) == 1 else 'are'} {how} {before}"
 
 
 def _of_plan(test: _Test) -> dict[str, Any]:

@@ -129,31 +129,55 @@ class Answer:
             return f"{target}: there is no figure under any {self.noun}."
         if len(doubtful) == len(deltas) and (too_few := self._too_few_prompts(target, known)):
             return f"{target}: {too_few}"
+        why = self._not_shown(target, {k: known[k] for k in doubtful})
         if len(doubtful) == len(deltas) > 1:
-            return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
+            return f"{target}: no change {why[0]} under any {self.noun}{why[1]}."
         if doubtful:
-            rest.append(f"under {self.spoken(doubtful)} no change is shown, and none is ruled out")
+            rest.append(f"under {self.spoken(doubtful)} no change {''.join(why)}")
         if unknown := [k for k in deltas if k not in known]:
             rest.append(f"under {self.spoken(unknown)} there is no figure")
         told = "; ".join([*([", and ".join(parts)] if parts else []), *rest])
         return f"{target} {told}." if parts else f"{target}: {told}."
 
-    def _too_few_prompts(self, target: str, deltas: Mapping[str, Estimate]) -> str:
-        """That none of these changes could be shown, whatever they are; empty where one could."""
+    def floor(self, target: str, detail: str) -> str:
+        """That no p of a family can be low enough, whatever the changes are; "" where one can.
+
+        Args:
+            target: whose cells.
+            detail: "means" of the criteria, or single "dimensions".
+        """
         of = ({"respondent": target}, {"respondent": None})  # tested alone, or with other targets
-        least = next(
-            found.value
+        found = (
+            estimate_at(self.frame, "family", "smallest_p_adjusted", detail=detail, **keys)
             for keys in of
-            if (
-                found := estimate_at(
-                    self.frame, "family", "smallest_p_adjusted", detail="means", **keys
-                )
-            )
         )
+        least = next((one.value for one in found if one), 0.0)
         if not least > self.plan["alpha"]:
             return ""
+        return f"no p by Holm can be below {p_value(least)}" if least < 1 else "nothing is tested"
+
+    def _not_shown(self, target: str, doubtful: Mapping[str, Estimate]) -> tuple[str, str]:
+        """What is said of framings without a verdict, and why although intervals leave out 0."""
+        away = {k: d for k, d in doubtful.items() if d.has_interval and not d.covers(0)}
+        if not away:
+            return "is shown", ", and none is ruled out"
+        if floor := self.floor(target, "means"):
+            n = units(max(d.n for d in doubtful.values()), "prompt")
+            return "could be shown", f", since with {n} {floor}"
+        alpha = f"{self.plan['alpha']:g}"
+        parts = []
+        for by_holm, why in ((True, " by Holm"), (False, "")):
+            if mine := [k for k, d in away.items() if (d.p <= self.plan["alpha"]) is by_holm]:
+                whose = f" under {self.spoken(mine)}" if len(doubtful) > 1 else ""
+                parts.append(f"p is above {alpha}{why}{whose}")
+        told = listed_all(parts)
+        return "is shown", f", and none is ruled out ({told}, although the interval leaves out 0)"
+
+    def _too_few_prompts(self, target: str, deltas: Mapping[str, Estimate]) -> str:
+        """That none of these changes could be shown, whatever they are; empty where one could."""
+        if not (floor := self.floor(target, "means")):
+            return ""
         most, delta = max(deltas.items(), key=lambda item: abs(item[1].value))
-        floor = f"no p by Holm can be below {p_value(least)}" if least < 1 else "nothing is tested"
         told = (
             f"no change could be shown: with {units(delta.n, 'prompt')} {floor}. The largest is "
             f"that under {self.spoken([most])}, {_size(delta)} points "

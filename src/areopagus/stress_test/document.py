@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -153,6 +154,7 @@ class _Shown(Answer):
                 notes=notes,
             )
         codes = _codes(self.criteria) if len(self.criteria) > 1 else {}
+        cells = [(self.targets[0], k, name) for k in self.framings for name in self.criteria]
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
             is_uneven = self.unbalanced(self.targets[0], framing)
@@ -165,6 +167,9 @@ class _Shown(Answer):
                 ]
             )
         if codes:
+            if floor := self.floor(self.targets[0], "dimensions"):
+                n = units(max(self.delta(*at).n for at in cells), "prompt")
+                notes.append(f"no single criterion could be called changed: with {n} {floor}")
             notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
         return Table(
             caption=f"{self._what()} {marks}",
@@ -376,6 +381,22 @@ class _Shown(Answer):
             self.named["detail"][row["detail"]]: units(int(row["n"]), "response")
             for row in rows[rows["measure"] == "retest_sd"].to_dict("records")
         }
+        rows = select(self.frame, "noise")
+        known = {
+            (measure, field)
+            for field in ("value", "high")
+            for measure in rows[rows[field].notna()]["measure"]
+        }
+        meant = [
+            told
+            for at, told in (
+                (("retest_sd", "value"), "sd: of a panel mean when nothing else is new"),
+                (("retest_sd", "high"), "bound: its upper 95% limit"),
+                (("shift", "value"), "shift: second minus first"),
+                (("sdc_prompt", "value"), "SDC: the change that noise alone passes in 5 of 100"),
+            )
+            if at in known
+        ]
         found = self._table(
             "noise",
             [
@@ -389,9 +410,7 @@ class _Shown(Answer):
             first=("detail",),
             heads={"detail": "what was new"},
             caption=f"{capital(listed([f'{what}: {n}' for what, n in asked.items()]))}. "
-            "sd: of a panel mean when nothing else is new; bound: its upper 95% limit; shift: "
-            "second minus first; SDC: the change that noise alone passes in 5 of 100. The "
-            f"margin is {self.plan['margin']:g} points.",
+            f"{'; '.join(meant)}. The margin is {self.plan['margin']:g} points.",
         )
         yield from found or [Paragraph("Nobody was asked again, and nothing generated again.")]
 
@@ -450,7 +469,7 @@ class _Shown(Answer):
         points = [
             ("Variants:", became),
             ("Written by:", listed_counts("rewriters", "model")),
-            ("Reviewed by a second model:", listed_counts("reviewed", "detail")),
+            ("Reviewed by a second model:", _why_not_checked(listed_counts("reviewed", "detail"))),
         ]
         if "reasons" in found:
             points.append(("Faults:", listed_counts("reasons", "detail")))
@@ -593,3 +612,10 @@ def _codes(criteria: Sequence[str]) -> dict[str, str]:
     if len(set(codes.values())) < len(codes) or any(len(code) < 2 for code in codes.values()):
         return {name: name[:8] for name in criteria}
     return codes
+
+
+def _why_not_checked(told: str) -> str:
+    """Without the brackets within brackets of "not checked (no_variant) (2)"."""
+    return re.sub(
+        r"not checked \(([\w ]+)\)", lambda found: f"not checked: {words(found[1])}", told
+    )
