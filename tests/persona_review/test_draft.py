@@ -284,7 +284,7 @@ def test_the_command_drafts_and_its_dry_run_says_what_it_will_cost(
 def test_what_a_cap_leaves_of_the_check_is_said(world: World, tmp_path: Path) -> None:
     world.script.description = f"{MENDED} You ask twice."
     try:
-        dear = world.review(tmp_path / "part", max_cost=0.03, seed=93)
+        dear = world.review(tmp_path / "part", max_cost=0.04, seed=93)
     finally:
         world.script.description = MENDED
     assert dear.exit_code == 4
