@@ -20,6 +20,7 @@ import numpy as np
 
 from areopagus.aggregation.differences import (
     Difference,
+    _scored,
     in_both_universes,
     paired_differences,
     sides_of,
@@ -91,6 +92,23 @@ def by_criterion(n: int, prompts: int, sides: int, seed: int) -> str:
     return "   ".join(f"{hit / n:.3f}" for hit in hits)
 
 
+def told_lost(n: int, prompts: int, before: float, after: float, seed: int) -> float:
+    """Share of worlds in which `gate` says that a run has no score on more than chance leaves.
+
+    Three responses a prompt, each without a score at a rate that differs between prompts (beta with
+    this mean, ICC .25) and is the same in both runs, but for what the later one loses more.
+    """
+    rng = np.random.default_rng([seed, prompts, round(1000 * before), round(1000 * after)])
+    hits = 0
+    for _ in range(n):
+        rate = rng.beta(3 * before, 3 * (1 - before), size=(prompts, 1))
+        lost = rate + (after - before) / (1 - before) * (1 - rate)
+        scored = [(rng.random((prompts, 3)) >= one).mean(axis=1) for one in (lost, rate)]
+        one = _scored(scored[0] - scored[1], 0.95)
+        hits += one.value < 0 and one.p <= 0.05
+    return hits / n
+
+
 def main() -> None:
     """Prints coverages and error rates with their Monte Carlo errors."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -146,6 +164,12 @@ def main() -> None:
         two, six = (by_criterion(n, prompts, sides, options.seed) for sides in (2, 6))
         print(f"  {prompts:4} prompts   {two}      {six}", flush=True)
     SD.update(kept)
+    print("share of worlds in which a run is said to lose scores: .02, .1, .3 missing in both;")
+    print("  .1 missing before, .3 after")
+    for prompts in (8, 12, 30, 100):
+        rates = ((0.02, 0.02), (0.1, 0.1), (0.3, 0.3), (0.1, 0.3))
+        shown = "   ".join(f"{told_lost(n, prompts, *one, options.seed):.3f}" for one in rates)
+        print(f"  {prompts:4} prompts   {shown}", flush=True)
 
 
 if __name__ == "__main__":
