@@ -25,8 +25,8 @@ def prompt_units(rows: Rows) -> dict[str, str]:
     """Returns prompt id to the id that stands for its unit: the first with the same text.
 
     Args:
-        rows: with `prompt_id` and `prompt_text_id`, as in scores.csv. Without the second (a run of
-            the first version) every id is a unit.
+        rows: with `prompt_id` and `prompt_text_id`, as in scores.csv. Without the second every id
+            is a unit.
     """
     return _named(rows)[0]
 

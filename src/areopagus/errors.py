@@ -8,7 +8,7 @@ AreopagusError
 A reply that came but cannot be used is never raised: it is recorded, as a typed vote.
 
 Messages name arguments as Python calls them, between backquotes: `max_cost`, or with a value
-`template='areopagus_v1'`. The command line puts its options in their place (`cli.display`).
+`template='my_wording'`. The command line puts its options in their place (`cli.display`).
 """
 
 from __future__ import annotations

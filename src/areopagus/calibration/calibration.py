@@ -28,7 +28,7 @@ from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.humans.match import Scale
-from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
+from ..records.run_folder import RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
 from ..shown import Shown
 from .corrections import add_corrections
@@ -165,20 +165,6 @@ class CalibrationRun(JobRun):
 
     kind: ClassVar[str] = "calibration"
 
-    def __init__(self, path: str | Path) -> None:
-        """Reads run.json.
-
-        Raises:
-            InputError: the folder holds no calibration, or one of the first version.
-        """
-        folder = Path(path)
-        if (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists():
-            raise InputError(
-                [InputFault(str(folder), "holds a calibration of the first version")],
-                hint="Give areopagus calibrate RUN HUMANS again: it asks nobody and pays nothing.",
-            )
-        super().__init__(folder)
-
     def document(self) -> Document:
         """What is shown, made of run.json and the estimates alone."""
         return calibration_document(self.record, self.estimates)
@@ -224,7 +210,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
             `calibrate --json` or `agreement --json`.
 
     Raises:
-        InputError: it is none of these, or of the first version.
+        InputError: it is none of these.
     """
     place = Path(path)
     if place.name == RUN_FILE:
@@ -242,9 +228,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
         raise InputError([InputFault(str(place), told)], hint=_HINT) from error
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in ("calibration", "agreement") or not isinstance(content.get("estimates"), list):
-        known = kind in ("calibration", "agreement", "saved calibration")
-        got = f"a {kind} of the first version" if known else kind or "other JSON"
-        told = f"must be a calibration's figures, got {got}"
+        told = f"must be a calibration's figures, got {kind or 'other JSON'}"
         raise InputError([InputFault(str(place), told)], hint=_HINT)
     return place, content, frame_of(content["estimates"])
 
