@@ -406,7 +406,7 @@ class RowSource(ABC, Generic[RowT]):
         if names.faults:
             raise InputError(names.faults)
         self._names = names
-        self._map = ColumnMap(self.own, names.theirs | self._map.columns)
+        self._map = ColumnMap(self.own, {**names.theirs, **self._map.columns})
         # Ids are made where there are none; where some are missing, rows have lost theirs.
         self._required = [
             name

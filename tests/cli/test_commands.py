@@ -245,6 +245,25 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
     assert "asked again" not in out
 
 
+def test_screened_responses_are_not_asked_again_and_nothing_says_so(
+    call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("prompt,answer\nWhy?,Because promises bind.\nHow?,\n")
+    with ProviderServer(constant(Fault.CONTEXT_LENGTH)) as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"models: [{{model: openai/a, api_base: {server.openai_base}}}]\n"
+        )
+        _, out, _ = call("score", path, "--panel", tmp_path / "panel.yaml", "--out", tmp_path / "a")
+    assert (
+        "0 scored of 20 planned judgments; 10 failed (asked again by the same command), 10 not "
+        "asked (screened responses)" in " ".join(out.split())
+    )
+    _, out, _ = call("score", path, "--out", tmp_path / "b")
+    assert "10 not asked (screened responses)" in " ".join(out.split())
+    assert "asked again" not in out
+
+
 def test_a_cap_is_exit_code_4(call: Call, responses: Path, tmp_path: Path) -> None:
     with ProviderServer(by_hash(1, 10)) as server:
         (tmp_path / "panel.yaml").write_text(
