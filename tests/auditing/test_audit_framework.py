@@ -257,7 +257,7 @@ def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
     assert "asked 2 to 3 times: `areopagus respond --repeats 3`" in odd
     assert "to be asked" not in call(str(TOY), "--write-prompts", "once.csv")
     respond("p.csv", "offline/respondent", "answers.csv", repeats=5)
-    given = ["--responses", "answers.csv", "--column", "item_id=prompt_id", "--out", "run"]
+    given = ["--responses", "answers.csv", "--out", "run"]
     call(*few, *given)
     assert AuditRun("run").statuses == {"classified": 10}
     # Ten answers to one question compare nothing: the title is no answer to what was asked.

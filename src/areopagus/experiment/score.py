@@ -285,7 +285,11 @@ class ScoreJob(Job[Run]):
                 **({"left_out": dict(given.left_out)} if given.left_out else {}),
             },
             panel_description=self._panel_description,
-            notices=(*given.notices, *self._answer_notices),
+            notices=(
+                # Of the prompts too, where the summary is by now that of their answers.
+                *dict.fromkeys((*(answering.notices if answering else ()), *given.notices)),
+                *self._answer_notices,
+            ),
             is_demonstration=self.is_demonstration,
         )
         if answering is not None:
