@@ -26,6 +26,7 @@ FEW_PROMPTS: Final = 20
 not to say so."""
 
 _ON: Final = {
+    "constant": "always the same score on",
     BETTER: "better than one more person on",
     NEAR: "near people on",
     "agrees": "agrees with people on",
@@ -33,6 +34,9 @@ _ON: Final = {
     "none": "not shown to agree with people on",
 }
 CANNOT_TELL: Final = "cannot tell on"
+
+NO_AGREEMENT: Final = ("constant", "disagrees", "none")
+"""Verdicts on a panel whose scores are not worth correcting, or keeping."""
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
@@ -124,6 +128,10 @@ class Answer:
             yield "Nothing can be compared: people and panel share no criterion."
             return
         n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
+        if opposed := found.pop("disagrees", None):
+            yield f"Shown to disagree with people on {listed(opposed, 3)}: is the scale reversed?"
+        if not found:
+            return
         known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
         if unknown := [name for names in found.values() for name in names]:
             known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
@@ -134,17 +142,24 @@ class Answer:
         """The criteria, in words, by what can be said of the panel on them.
 
         "better", "near", "worse" (than one more person), "agrees" (no one more person to compare
-        with), "none" (not shown to agree); and why nothing can be said: "undecided", "few", "noise"
+        with), "none" (not shown to agree), "disagrees" (shown to; with its figure), "constant"
+        (one score for everything); and why nothing can be said: "undecided", "few", "noise"
         (people are not shown to agree), "undefined".
         """
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
-            found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+            verdict, name = self._verdict(keys, figures), self.named(keys)
+            if verdict == "disagrees":
+                tau = self.of("one person", "tau_of_panel", rater=None, **keys) or figures["tau"]
+                name += f" (tau {number(tau.value)})"
+            found.setdefault(verdict, []).append(name)
         for verdict, name in preferences.verdicts(self.estimates):
             found.setdefault(verdict, []).append(name)
         return found
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        if "only_score" in figures:
+            return "constant"
         tau, people = figures["tau"], figures.get("tau_of_raters")
         if not tau.is_defined:  # a panel that orders nothing has none, and is 0 beside one person
             tau = self.of("one person", "tau_of_panel", rater=None, **keys) or tau
@@ -154,8 +169,9 @@ class Answer:
             return "few"
         if people is not None and people.is_defined and not verdict_limits(people)[0] > 0:
             return "noise"
-        if not (tau.low if tau.has_interval else tau.value) > 0:
-            return "none"
+        low, high = (tau.low, tau.high) if tau.has_interval else (tau.value, tau.value)
+        if not low > 0:
+            return "disagrees" if high < 0 else "none"
         one = self.of("one person", "tau_difference", rater=None, **keys)
         return (one.verdict if one is not None else None) or "agrees"
 
@@ -167,7 +183,7 @@ class Answer:
         yield from self._panel()
         yield from preferences.trust(self.estimates)
         yield from self._labels()
-        if not self.has_labels_only:
+        if not (self.has_labels_only or self.is_without_agreement):
             yield from self._corrected()
         if told := scale_use(self.estimates):
             yield "scale use", told
@@ -299,6 +315,14 @@ class Answer:
         told = f"tau {estimate(of_panel)}"
         yield "panel", preferences.beside_one_person(told, of_one, difference, ceiling)
 
+    @property
+    def is_without_agreement(self) -> bool:
+        """Whether no agreement of the panel is shown on the main target: nothing is advised."""
+        return any(
+            dict(keys) == self.main and self._verdict(keys, figures) in NO_AGREEMENT
+            for keys, figures in self.criteria("panel")
+        )
+
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
             f"{name} {words(way)}"
@@ -345,7 +369,10 @@ class Answer:
         """The criteria of labels, in words, by the verdicts of `by_verdict`."""
         found: dict[str, list[str]] = {}
         for keys, figures in self.groups("labels", "criterion"):
-            found.setdefault(self.label_verdict(keys, figures), []).append(self.label_named(keys))
+            verdict, name = self.label_verdict(keys, figures), self.label_named(keys)
+            if verdict == "disagrees":
+                name += f" (kappa {number(figures['kappa'].value)})"
+            found.setdefault(verdict, []).append(name)
         return found
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -357,8 +384,9 @@ class Answer:
             return "few"
         if self._is_noise(keys):
             return "noise"
-        if not (kappa.low if kappa.has_interval else kappa.value) > 0:
-            return "none"
+        low, high = (kappa.low, kappa.high) if kappa.has_interval else (kappa.value, kappa.value)
+        if not low > 0:
+            return "disagrees" if high < 0 else "none"
         one = self.of("label one person", "difference", criterion=keys["criterion"])
         return (one.verdict if one is not None else None) or "agrees"
 
@@ -492,7 +520,9 @@ class Answer:
             yield f"Tau above its ceiling on {listed(above)}: ties, pooling or shared errors."
         for verdict in (NOT_ABOVE_CHANCE, SOURCE_ONLY):
             if names := self.judges_called(verdict):
-                yield f"{verdict.capitalize()}: {listed(names, 3)}."
+                is_all = 1 < len(names) == self.n("matched", "n_judges")
+                told = f"all {units(len(names), 'judge')}" if is_all else listed(names, 3)
+                yield f"{verdict.capitalize()}: {told}."
         if named := self._raters_called():
             yield f"Raters who are {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:

@@ -516,14 +516,17 @@ class _Shown(Answer):
         if self.has_labels_only:
             return
         points = []
+        if self.is_without_agreement:
+            points.append(("Advice:", "none, as the panel is not shown to agree with people."))
         for table, measure, label, kept in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
             ("maps", "error", "Map to people's scale:", {"as is": "keep the scores as they are"}),
         ):
-            points += [
-                (label, f"{kept.get(way, f'adopt {words(way)}')}.")
-                for way in self.adopted(table, measure)
-            ]
+            if not self.is_without_agreement:
+                points += [
+                    (label, f"{kept.get(way, f'adopt {words(way)}')}.")
+                    for way in self.adopted(table, measure)
+                ]
             points += self._why_none(table, measure, label)
         if self.record["map_note"]:
             points.append(("", f"{self.record['map_note']}."))

@@ -114,6 +114,7 @@ def add_agreement(
                 corrects (`PanelScores.mean`)
     pooled_tau  tau-b over all responses at once: the paper's definition, which differences
                 between prompts inflate
+    only_score  the score that the panel gives every response; no row where its scores differ
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): tau .942,
@@ -129,6 +130,8 @@ def add_agreement(
         return
     of_raters = pairs or pairwise_tau(target.ratings, level=level)
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
+    if len(x) > 1 and np.ptp(x) == 0:
+        out.add("panel", "only_score", float(x[0]), **keys)
     if target.is_across(prompt):
         _add_agreement_across(out, target, x, y, groups, of_raters, level=level, seed=seed)
         return

@@ -57,7 +57,8 @@ class CalibrationTable:
 
 
 SO: Final = {
-    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
+    "none": "not shown", "constant": "one score", "disagrees": "disagrees", "agrees": "agreeing",
+    "undecided": "cannot tell", "few": "cannot tell",
     "noise": "cannot tell", "undefined": "cannot tell",
 }  # fmt: skip
 """How the verdict on a panel is said."""
