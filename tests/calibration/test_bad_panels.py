@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from calibration_worlds import Files, summary, write_table
+from calibration_worlds import Files, figure, summary, write_table
 
 from areopagus.calibration import calibrate
+from areopagus.calibration.copies import copied_raters
+from areopagus.calibration.dataset import targets_of
+from areopagus.calibration.reading import Texts, panel_dataset
 
 Scores = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
 """A judge's scores of some responses, from their qualities and people's ratings (raters first)."""
@@ -83,3 +86,67 @@ def test_an_honest_panel_is_advised_as_before(tmp_path: Path) -> None:
     assert summary(found).startswith("Better than one more person on overall.")
     assert "corrected " in summary(found)
     assert "Not shown above chance" not in summary(found)
+
+
+def copy_of_h1(_: np.ndarray, people: np.ndarray, __: np.random.Generator) -> np.ndarray:
+    return 2.0 * people[1]
+
+
+def errorless(quality: np.ndarray, people: np.ndarray, _: np.random.Generator) -> np.ndarray:
+    return np.clip(np.round(5.5 + 1.5 * quality), 1, 10)
+
+
+def mean_of_people(_: np.ndarray, people: np.ndarray, __: np.random.Generator) -> np.ndarray:
+    return np.asarray(people.mean(axis=0))
+
+
+def copies_in(files: Files) -> list[tuple[str, int]]:
+    dataset, _, _ = panel_dataset(files.judgments, files.humans, texts=Texts(), scale=(1, 10))
+    return [(one.rater, one.n) for one in copied_raters(dataset, targets_of(dataset))]
+
+
+def test_a_copy_of_a_rater_is_noticed_and_an_honest_panel_never_called_one(tmp_path: Path) -> None:
+    """Copies were certified in 5 of 5 worlds."""
+    for seed in range(5):
+        assert copies_in(write_world(tmp_path, copy_of_h1, seed=seed, judges=1)) == [("h1", 144)]
+        for scores in (honest, errorless, mean_of_people, constant):
+            assert not copies_in(write_world(tmp_path, scores, seed=seed, judges=1))
+    # raters who all say the same: the panel may be right as they are
+    files = write_world(tmp_path, copy_of_h1, judges=1)
+    rows = files.humans.read_text().splitlines()
+    mine = {row.split(",")[2]: row.rpartition(",")[2] for row in rows if row.startswith("h1,")}
+    same = [
+        ",".join([*row.split(",")[:3], mine[row.split(",")[2]]]) if row[0] == "h" else row
+        for row in rows
+    ]
+    files.humans.write_text("\n".join(same) + "\n")
+    assert not copies_in(files)
+
+
+def test_too_few_responses_show_no_copy(tmp_path: Path) -> None:
+    assert not copies_in(write_world(tmp_path, copy_of_h1, prompts=3, judges=1))
+
+
+def test_a_copied_rater_is_named_first_and_leaves_the_comparison(tmp_path: Path) -> None:
+    files = write_world(tmp_path, copy_of_h1, judges=2, raters=3)
+    found = calibrate(*files, scale=(1, 20))
+    assert summary(found).startswith(
+        "The panel orders all 144 responses exactly as rater h1 does: it seems to be a copy, and "
+        "its agreement is that of h1, who is left out of the comparison. "
+    )
+    assert "With 2 raters left, one more person can only be compared with a single other" in (
+        summary(found)
+    )
+    each = found.estimates[found.estimates["table"] == "one person"]["rater"].dropna()
+    assert set(each) == {"h0", "h2"}
+    assert set(found.people_scores["rater"].dropna()) == {"h0", "h2"}
+    # people among themselves are all of them
+    assert figure(found, "people", "n_raters", criterion="overall").value == 3
+
+
+def test_with_one_rater_left_what_cannot_be_estimated_is_said(tmp_path: Path) -> None:
+    found = calibrate(*write_world(tmp_path, copy_of_h1, judges=1, raters=2), scale=(1, 20))
+    assert (
+        "With 1 rater left, agreement among people, and one more person, cannot be estimated."
+        in summary(found)
+    )

@@ -16,7 +16,7 @@ from .corrections import ADOPTED
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
-from .people import BELOW_CHANCE, EVERY
+from .people import ALIKE, BELOW_CHANCE, BELOW_CHANCE_CAUSES, EVERY, contradictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,17 +124,26 @@ class Answer:
         found = self.by_verdict()
         for verdict, names in self.labels_by_verdict().items():
             found.setdefault(verdict, []).extend(names)
+        yield from self._copies()
         if not found:
-            yield "Nothing can be compared: people and panel share no criterion."
+            why = "people and panel share no criterion"
+            if self.record.get("copies"):
+                why = "no other rater is left"
+            yield f"Nothing can be compared: {why}."
             return
         n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
+        refused = found.pop("refused", [])
         if opposed := found.pop("disagrees", None):
             yield f"Shown to disagree with people on {listed(opposed, 3)}: is the scale reversed?"
-        if not found:
+        if not (found or refused):
             return
         known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
         if unknown := [name for names in found.values() for name in names]:
             known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
+        if refused:
+            known.append(
+                f"not calibrated on {listed(refused, 3)}, where people agree less than chance"
+            )
         told = "; ".join(known)
         yield f"{told[0].upper()}{told[1:]}."
 
@@ -155,7 +164,24 @@ class Answer:
             found.setdefault(verdict, []).append(name)
         for verdict, name in preferences.verdicts(self.estimates):
             found.setdefault(verdict, []).append(name)
+        for one in contradictions(self.estimates):
+            if one.kind in ("score", "rank"):
+                keys = {"criterion": one.criterion, "detail": one.kind}
+                found.setdefault("refused", []).append(self.named(keys))
         return found
+
+    def _copies(self) -> Iterator[str]:
+        """Which rater the panel repeats, and who is left to compare it with."""
+        copies = self.record.get("copies", [])
+        several = len({one["criterion"] for one in copies}) > 1 or len(self.criteria("panel")) > 1
+        for rater in dict.fromkeys(one["rater"] for one in copies):
+            mine = [one for one in copies if one["rater"] == rater]
+            on = f" on {listed([words(one['criterion']) for one in mine], 3)}" if several else ""
+            yield (
+                f"The panel orders all {units(mine[0]['n'], 'response')} exactly as rater {rater} "
+                f"does{on}: it seems to be a copy, and its agreement is that of {rater}, who is "
+                "left out of the comparison."
+            )
 
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         if "only_score" in figures:
@@ -224,6 +250,10 @@ class Answer:
             told += f"; {compared}"
         pool = self.record.get("matched", {}).get("pool")
         who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        if self.record.get("matched", {}).get("has_unnamed_raters"):
+            who = "unnamed raters"
+            if n_ratings:
+                told = f"{n_ratings / n['response']:.2g} ratings a response"
         size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
@@ -373,6 +403,10 @@ class Answer:
             if verdict == "disagrees":
                 name += f" (kappa {number(figures['kappa'].value)})"
             found.setdefault(verdict, []).append(name)
+        for one in contradictions(self.estimates):
+            if one.kind == "label":
+                keys = {"criterion": one.criterion}
+                found.setdefault("refused", []).append(self.label_named(keys))
         return found
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -477,11 +511,33 @@ class Answer:
 
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
+        n_left = self.record.get("n_raters_left", 0)
+        if self.record.get("copies") and n_left < 3:
+            lost = (
+                "one more person can only be compared with a single other rater"
+                if n_left == 2
+                else "agreement among people, and one more person, cannot be estimated"
+            )
+            yield f"With {units(n_left, 'rater')} left, {lost}."
+        if refused := contradictions(self.estimates):
+            names = [f"{words(one.criterion)} ({one.figure})" for one in refused]
+            composite = (
+                " The composite contains it and is not calibrated either."
+                if self.record.get("composite_refused")
+                else ""
+            )
+            yield (
+                f"People agree less than chance on {listed_all(names)}. Likely causes: "
+                f"{BELOW_CHANCE_CAUSES}.{composite}"
+            )
+        if told := self._alike_raters():
+            yield told
         yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
             if self._verdict(keys, figures) == "noise":
-                noise.append(f"{self.named(keys)} (tau {estimate(figures['tau_of_raters'])})")
+                tau = f"tau {self.where} {estimate(figures['tau_of_raters'])}"
+                noise.append(f"{self.named(keys)} ({tau})")
         if noise:
             yield (
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
@@ -528,6 +584,16 @@ class Answer:
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short."
 
+    def _alike_raters(self) -> str:
+        """Suggests that ids of raters are places; nothing where raters differ."""
+        shift = self.of("people", "largest_shift", criterion=EVERY)
+        if shift is None or shift.verdict != ALIKE:
+            return ""
+        return (
+            f"No rater is stricter than another over {units(shift.n, 'response')}: these may be "
+            "places (first, second rating), not persons. If so, add --unnamed-raters."
+        )
+
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""
         measure = "within" if verdict == SOURCE_ONLY else "accuracy"
@@ -560,10 +626,11 @@ class Answer:
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
-            if figures["tau"].verdict == BELOW_CHANCE:
+            agreed = figures.get("icc_one_way", figures["tau"])
+            if agreed.verdict == BELOW_CHANCE:
                 against.append(self.named(keys))
                 continue
-            tau = first_defined([figures.get("tau"), figures.get("alpha_ordinal")])
+            tau = first_defined([agreed, figures.get("alpha_ordinal")])
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
@@ -579,9 +646,8 @@ class Answer:
             told[verdict].append(self.label_named(keys))
         if against:
             yield (
-                f"People agree less than chance would have them on {listed(against)}: ratings "
-                "beside the wrong responses, columns that are no raters, or a rater for whom 1 is "
-                "the best."
+                f"People agree less than chance would have them on {listed(against)}: "
+                f"{BELOW_CHANCE_CAUSES}."
             )
         if shared:
             yield f"People agree better than chance on {listed(shared)}."
@@ -607,6 +673,8 @@ class Answer:
             )
         if named := self._raters_called():
             yield "raters", named
+        if told := self._alike_raters():
+            yield "raters", told
         if told := scale_use(self.estimates):
             yield "scale use", told
 

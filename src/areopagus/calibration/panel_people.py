@@ -42,6 +42,7 @@ from ..aggregation.pair_counting import (
 from ..aggregation.permutation import permutation_test
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
+from .people import UNNAMED
 from .responses import MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -81,7 +82,8 @@ def add_panel(
         add_agreement(out, dataset, target, pairs=pairs, level=level, seed=seed)
         is_main = place == 0
         add_one_person(
-            out, dataset, target, pairs=pairs, level=level, by_rater=is_main,
+            out, dataset, target, pairs=pairs, level=level,
+            by_rater=is_main and not dataset.has_unnamed_raters,
             most=MOST_RATERS if is_main else MOST_RATERS_ELSEWHERE,
         )  # fmt: skip
     if targets:
@@ -623,6 +625,8 @@ def add_alt_test(
     """
     if target is None or not target.both.any():
         return _add_none(out, none_rated(dataset))
+    if dataset.has_unnamed_raters:
+        return _add_none(out, UNNAMED)
     ratings, responses = target.ratings, dataset.responses
     usable = target.both.copy()
     prompts = np.unique(responses.prompt[usable])

@@ -32,6 +32,8 @@ def verdict(figures: Figures) -> str | None:
     accuracy, kappa = figures.get("accuracy"), figures["kappa"]
     if accuracy is None:
         return None
+    if kappa.verdict == BELOW_CHANCE:
+        return "refused"
     if not accuracy.is_defined:
         return "undefined"
     if not accuracy.has_interval and accuracy.n < MIN_UNITS:
