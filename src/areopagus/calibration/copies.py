@@ -71,7 +71,8 @@ def copied_raters(dataset: Dataset, targets: tuple[Target, ...]) -> list[Copy]:
 
 def _independent_disagreements(own: Floats, others: Floats, prompt: npt.NDArray[np.int64]) -> int:
     """How many pairs of responses, none in two pairs, the rater and the others order oppositely."""
-    own, others, prompt = (part[:MOST_COMPARED] for part in (own, others, prompt))
+    own, others = own[:MOST_COMPARED], others[:MOST_COMPARED]
+    prompt = prompt[:MOST_COMPARED]
     sides = np.subtract.outer(own, own) * np.nan_to_num(np.subtract.outer(others, others))
     is_opposed = (sides < 0) & (prompt[:, None] == prompt)
     is_free = np.ones(len(own), dtype=bool)
