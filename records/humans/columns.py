@@ -52,6 +52,7 @@ A YAML file with any of these parts (an unknown key is a fault):
     scales: {clarity: "1:5", rest: "1:10"}
     ignore: [confidence, age]    # columns that are read as nothing
     pool: panel                  # raters with one value of this column count as one rater
+    raters: places               # rater ids are places (first, second, third), not persons
 """
 
 from __future__ import annotations
@@ -290,6 +291,7 @@ class HumanColumns(BaseModel):
         scales: criterion, or "rest", to lowest and highest score.
         ignore: columns that are read as nothing.
         pool: the column whose values are counted as raters.
+        raters: whether ids of raters name persons, or only places (first, second, third rating).
         standard_item_types: item types of the study itself; all others are calibration items.
     """
 
@@ -316,6 +318,7 @@ class HumanColumns(BaseModel):
     scales: dict[str, Ends] = Field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     pool: str | None = None
+    raters: Literal["persons", "places"] = "persons"
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
 
     def numbers_of_codes(self) -> dict[str, float]:

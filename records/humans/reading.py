@@ -66,6 +66,7 @@ class HumanReading:
         sum: the overall score that is the sum of the criteria beside it, where there is one.
         roster: raters that may rate, or None where no roster was given.
         pool: the column whose values are counted as raters, or None.
+        has_unnamed_raters: whether ids of raters are places, not persons.
         notices: sentences for the user: what was assumed.
     """
 
@@ -88,6 +89,7 @@ class HumanReading:
     sum: Sum | None
     roster: frozenset[str] | None
     pool: str | None
+    has_unnamed_raters: bool
     notices: tuple[str, ...]
 
     @property
@@ -405,6 +407,7 @@ def _read(
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
         pool=plan.pool,
+        has_unnamed_raters=look.column_map.raters == "places",
         notices=tuple(notices),
     )
     return reading, found.attributes

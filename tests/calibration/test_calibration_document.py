@@ -61,7 +61,7 @@ def test_a_panel_that_orders_nothing_is_not_shown_to_agree(make_world: Callable[
     judgments = pd.read_csv(files.judgments).assign(score=5)
     judgments.to_csv(files.judgments, index=False)
     shown = summary(calibrate(files.judgments, files.humans, scale=(1, 10)))
-    assert shown.startswith("Not shown to agree with people on overall.")
+    assert shown.startswith("Always the same score on overall.")
     assert "panel tau 0.00;" in shown
     assert "No agreement on" not in shown
 

@@ -181,7 +181,8 @@ def test_a_stated_cut_is_taken_as_it_is(world: World) -> None:
     # with the labels the other way round the panel is wrong about as often as it was right
     one, other = (figure(x, "labels", "kappa").value for x in (found, turned))
     assert other < 0 < one
-    assert first_line(turned) == "Not shown to agree with people on helpful."
+    assert first_line(turned).startswith("Shown to disagree with people on helpful (kappa −0.")
+    assert first_line(turned).endswith("): is the scale reversed?")
 
 
 def test_a_cut_chosen_on_noise_shows_no_agreement(world: World) -> None:

@@ -16,7 +16,7 @@ from .corrections import ADOPTED
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .panel_people import BETTER, NEAR, WORSE
-from .people import BELOW_CHANCE, EVERY
+from .people import ALIKE, BELOW_CHANCE, BELOW_CHANCE_CAUSES, EVERY, contradictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ FEW_PROMPTS: Final = 20
 not to say so."""
 
 _ON: Final = {
+    "constant": "always the same score on",
     BETTER: "better than one more person on",
     NEAR: "near people on",
     "agrees": "agrees with people on",
@@ -33,6 +34,9 @@ _ON: Final = {
     "none": "not shown to agree with people on",
 }
 CANNOT_TELL: Final = "cannot tell on"
+
+NO_AGREEMENT: Final = ("constant", "disagrees", "none")
+"""Verdicts on a panel whose scores are not worth correcting, or keeping."""
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
@@ -120,13 +124,26 @@ class Answer:
         found = self.by_verdict()
         for verdict, names in self.labels_by_verdict().items():
             found.setdefault(verdict, []).extend(names)
+        yield from self._copies()
         if not found:
-            yield "Nothing can be compared: people and panel share no criterion."
+            why = "people and panel share no criterion"
+            if self.record.get("copies"):
+                why = "no other rater is left"
+            yield f"Nothing can be compared: {why}."
             return
         n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
+        refused = found.pop("refused", [])
+        if opposed := found.pop("disagrees", None):
+            yield f"Shown to disagree with people on {listed(opposed, 3)}: is the scale reversed?"
+        if not (found or refused):
+            return
         known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
         if unknown := [name for names in found.values() for name in names]:
             known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
+        if refused:
+            known.append(
+                f"not calibrated on {listed(refused, 3)}, where people agree less than chance"
+            )
         told = "; ".join(known)
         yield f"{told[0].upper()}{told[1:]}."
 
@@ -134,17 +151,41 @@ class Answer:
         """The criteria, in words, by what can be said of the panel on them.
 
         "better", "near", "worse" (than one more person), "agrees" (no one more person to compare
-        with), "none" (not shown to agree); and why nothing can be said: "undecided", "few", "noise"
+        with), "none" (not shown to agree), "disagrees" (shown to; with its figure), "constant"
+        (one score for everything); and why nothing can be said: "undecided", "few", "noise"
         (people are not shown to agree), "undefined".
         """
         found: dict[str, list[str]] = {}
         for keys, figures in self.criteria("panel"):
-            found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
+            verdict, name = self._verdict(keys, figures), self.named(keys)
+            if verdict == "disagrees":
+                tau = self.of("one person", "tau_of_panel", rater=None, **keys) or figures["tau"]
+                name += f" (tau {number(tau.value)})"
+            found.setdefault(verdict, []).append(name)
         for verdict, name in preferences.verdicts(self.estimates):
             found.setdefault(verdict, []).append(name)
+        for one in contradictions(self.estimates):
+            if one.kind in ("score", "rank"):
+                keys = {"criterion": one.criterion, "detail": one.kind}
+                found.setdefault("refused", []).append(self.named(keys))
         return found
 
+    def _copies(self) -> Iterator[str]:
+        """Which rater the panel repeats, and who is left to compare it with."""
+        copies = self.record.get("copies", [])
+        several = len({one["criterion"] for one in copies}) > 1 or len(self.criteria("panel")) > 1
+        for rater in dict.fromkeys(one["rater"] for one in copies):
+            mine = [one for one in copies if one["rater"] == rater]
+            on = f" on {listed([words(one['criterion']) for one in mine], 3)}" if several else ""
+            yield (
+                f"The panel orders all {units(mine[0]['n'], 'response')} exactly as rater {rater} "
+                f"does{on}: it seems to be a copy, and its agreement is that of {rater}, who is "
+                "left out of the comparison."
+            )
+
     def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        if "only_score" in figures:
+            return "constant"
         tau, people = figures["tau"], figures.get("tau_of_raters")
         if not tau.is_defined:  # a panel that orders nothing has none, and is 0 beside one person
             tau = self.of("one person", "tau_of_panel", rater=None, **keys) or tau
@@ -154,8 +195,9 @@ class Answer:
             return "few"
         if people is not None and people.is_defined and not verdict_limits(people)[0] > 0:
             return "noise"
-        if not (tau.low if tau.has_interval else tau.value) > 0:
-            return "none"
+        low, high = (tau.low, tau.high) if tau.has_interval else (tau.value, tau.value)
+        if not low > 0:
+            return "disagrees" if high < 0 else "none"
         one = self.of("one person", "tau_difference", rater=None, **keys)
         return (one.verdict if one is not None else None) or "agrees"
 
@@ -167,7 +209,7 @@ class Answer:
         yield from self._panel()
         yield from preferences.trust(self.estimates)
         yield from self._labels()
-        if not self.has_labels_only:
+        if not (self.has_labels_only or self.is_without_agreement):
             yield from self._corrected()
         if told := scale_use(self.estimates):
             yield "scale use", told
@@ -208,6 +250,10 @@ class Answer:
             told += f"; {compared}"
         pool = self.record.get("matched", {}).get("pool")
         who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        if self.record.get("matched", {}).get("has_unnamed_raters"):
+            who = "unnamed raters"
+            if n_ratings:
+                told = f"{n_ratings / n['response']:.2g} ratings a response"
         size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
         yield "design", f"{size}{alone}"
 
@@ -299,6 +345,14 @@ class Answer:
         told = f"tau {estimate(of_panel)}"
         yield "panel", preferences.beside_one_person(told, of_one, difference, ceiling)
 
+    @property
+    def is_without_agreement(self) -> bool:
+        """Whether no agreement of the panel is shown on the main target: nothing is advised."""
+        return any(
+            dict(keys) == self.main and self._verdict(keys, figures) in NO_AGREEMENT
+            for keys, figures in self.criteria("panel")
+        )
+
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
             f"{name} {words(way)}"
@@ -345,7 +399,14 @@ class Answer:
         """The criteria of labels, in words, by the verdicts of `by_verdict`."""
         found: dict[str, list[str]] = {}
         for keys, figures in self.groups("labels", "criterion"):
-            found.setdefault(self.label_verdict(keys, figures), []).append(self.label_named(keys))
+            verdict, name = self.label_verdict(keys, figures), self.label_named(keys)
+            if verdict == "disagrees":
+                name += f" (kappa {number(figures['kappa'].value)})"
+            found.setdefault(verdict, []).append(name)
+        for one in contradictions(self.estimates):
+            if one.kind == "label":
+                keys = {"criterion": one.criterion}
+                found.setdefault("refused", []).append(self.label_named(keys))
         return found
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
@@ -357,8 +418,9 @@ class Answer:
             return "few"
         if self._is_noise(keys):
             return "noise"
-        if not (kappa.low if kappa.has_interval else kappa.value) > 0:
-            return "none"
+        low, high = (kappa.low, kappa.high) if kappa.has_interval else (kappa.value, kappa.value)
+        if not low > 0:
+            return "disagrees" if high < 0 else "none"
         one = self.of("label one person", "difference", criterion=keys["criterion"])
         return (one.verdict if one is not None else None) or "agrees"
 
@@ -449,11 +511,33 @@ class Answer:
 
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
+        n_left = self.record.get("n_raters_left", 0)
+        if self.record.get("copies") and n_left < 3:
+            lost = (
+                "one more person can only be compared with a single other rater"
+                if n_left == 2
+                else "agreement among people, and one more person, cannot be estimated"
+            )
+            yield f"With {units(n_left, 'rater')} left, {lost}."
+        if refused := contradictions(self.estimates):
+            names = [f"{words(one.criterion)} ({one.figure})" for one in refused]
+            composite = (
+                " The composite contains it and is not calibrated either."
+                if self.record.get("composite_refused")
+                else ""
+            )
+            yield (
+                f"People agree less than chance on {listed_all(names)}. Likely causes: "
+                f"{BELOW_CHANCE_CAUSES}.{composite}"
+            )
+        if told := self._alike_raters():
+            yield told
         yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
             if self._verdict(keys, figures) == "noise":
-                noise.append(f"{self.named(keys)} (tau {estimate(figures['tau_of_raters'])})")
+                tau = f"tau {self.where} {estimate(figures['tau_of_raters'])}"
+                noise.append(f"{self.named(keys)} ({tau})")
         if noise:
             yield (
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
@@ -492,11 +576,23 @@ class Answer:
             yield f"Tau above its ceiling on {listed(above)}: ties, pooling or shared errors."
         for verdict in (NOT_ABOVE_CHANCE, SOURCE_ONLY):
             if names := self.judges_called(verdict):
-                yield f"{verdict.capitalize()}: {listed(names, 3)}."
+                is_all = 1 < len(names) == self.n("matched", "n_judges")
+                told = f"all {units(len(names), 'judge')}" if is_all else listed(names, 3)
+                yield f"{verdict.capitalize()}: {told}."
         if named := self._raters_called():
             yield f"Raters who are {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short."
+
+    def _alike_raters(self) -> str:
+        """Suggests that ids of raters are places; nothing where raters differ."""
+        shift = self.of("people", "largest_shift", criterion=EVERY)
+        if shift is None or shift.verdict != ALIKE:
+            return ""
+        return (
+            f"No rater is stricter than another over {units(shift.n, 'response')}: these may be "
+            "places (first, second rating), not persons. If so, add --unnamed-raters."
+        )
 
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""
@@ -530,10 +626,11 @@ class Answer:
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
-            if figures["tau"].verdict == BELOW_CHANCE:
+            agreed = figures.get("icc_one_way", figures["tau"])
+            if agreed.verdict == BELOW_CHANCE:
                 against.append(self.named(keys))
                 continue
-            tau = first_defined([figures.get("tau"), figures.get("alpha_ordinal")])
+            tau = first_defined([agreed, figures.get("alpha_ordinal")])
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
@@ -549,9 +646,8 @@ class Answer:
             told[verdict].append(self.label_named(keys))
         if against:
             yield (
-                f"People agree less than chance would have them on {listed(against)}: ratings "
-                "beside the wrong responses, columns that are no raters, or a rater for whom 1 is "
-                "the best."
+                f"People agree less than chance would have them on {listed(against)}: "
+                f"{BELOW_CHANCE_CAUSES}."
             )
         if shared:
             yield f"People agree better than chance on {listed(shared)}."
@@ -577,6 +673,8 @@ class Answer:
             )
         if named := self._raters_called():
             yield "raters", named
+        if told := self._alike_raters():
+            yield "raters", told
         if told := scale_use(self.estimates):
             yield "scale use", told
 

@@ -29,7 +29,8 @@ def add_matched(
     """Adds the table "matched", and returns what was left out by name, for run.json.
 
     The keys of what is returned: "misfits" (a sentence and its places with their rows), "unrated"
-    (ids of judged responses), "pool" (the column by which raters were pooled), "missing" (code and
+    (ids of judged responses), "pool" (the column by which raters were pooled),
+    "has_unnamed_raters" (whether ids of raters are places, not persons), "missing" (code and
     rows of ratings that are not there), "left_out" (on reading: reason and rows), "notices" (what
     was assumed).
     """
@@ -78,6 +79,7 @@ def add_matched(
         "misfits": [[one.said, one.shown(SHOWN)] for one in found],
         "unrated": list(unrated[:SHOWN]),
         "pool": reading.pool if reading else None,
+        "has_unnamed_raters": dataset.has_unnamed_raters,
         "missing": [[code, misfits.rows_said(lines, n)] for code, (n, lines) in missing.items()],
         "left_out": [[one.reason, misfits.rows_said(one.lines, one.n)] for one in exclusions],
         "notices": [

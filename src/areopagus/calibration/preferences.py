@@ -70,8 +70,12 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
             },
             **keys,
         )
-        _add_panel(out, dataset, given, agreed.ceiling, level=level)
-        if not has_judges:
+        if is_below and dataset.panel is not None:
+            why = "people agree less than chance would have them"
+            out.add(PREFERENCES, "accuracy", undefined(why), **keys)
+        else:
+            _add_panel(out, dataset, given, agreed.ceiling, level=level)
+        if not (has_judges or is_below):
             has_judges = _add_judges(out, dataset, given, level=level)
         _add_respondents(out, dataset, given, level=level)
         _add_responses(out, dataset, given, level=level)

@@ -32,6 +32,8 @@ def verdict(figures: Figures) -> str | None:
     accuracy, kappa = figures.get("accuracy"), figures["kappa"]
     if accuracy is None:
         return None
+    if kappa.verdict == BELOW_CHANCE:
+        return "refused"
     if not accuracy.is_defined:
         return "undefined"
     if not accuracy.has_interval and accuracy.n < MIN_UNITS:
@@ -39,7 +41,7 @@ def verdict(figures: Figures) -> str | None:
     if kappa.is_defined and not verdict_limits(kappa)[0] > 0:
         return "noise"
     if not verdict_limits(accuracy)[0] > 0.5:
-        return "none"
+        return "disagrees" if verdict_limits(accuracy)[1] < 0.5 else "none"
     apart = figures.get("accuracy_difference")
     return (apart.verdict if apart is not None else None) or "agrees"
 
@@ -48,7 +50,9 @@ def verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The verdict on the panel and the criterion, of each that it judged."""
     for name, figures in criteria(estimates):
         said_of = verdict(figures)
-        if said_of is not None:
+        if said_of == "disagrees":
+            yield said_of, f"{name} (accuracy {number(figures['accuracy'].value)})"
+        elif said_of is not None:
             yield said_of, name
 
 

@@ -218,6 +218,7 @@ def people_dataset(
         preferences=preferences,
         n_preferences_left_out=n_apart,
         labels=label_set(labels, None, responses),
+        has_unnamed_raters=reading is not None and reading.has_unnamed_raters,
     ), reading
 
 
@@ -314,6 +315,7 @@ def panel_dataset(
         preferences=preferences,
         n_preferences_left_out=n_apart,
         labels=labelled,
+        has_unnamed_raters=reading is not None and reading.has_unnamed_raters,
     ), reading, identity  # fmt: skip
 
 

@@ -57,7 +57,8 @@ class CalibrationTable:
 
 
 SO: Final = {
-    "none": "not shown", "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
+    "none": "not shown", "refused": "not calibrated", "constant": "one score",
+    "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
     "noise": "cannot tell", "undefined": "cannot tell",
 }  # fmt: skip
 """How the verdict on a panel is said."""
@@ -92,6 +93,13 @@ PEOPLE_IN_SHORT: Final = CalibrationTable(
     "Tau-b of two raters within prompts; ordinal alpha; ICC of the mean of a prompt's raters.",
 )
 
+UNNAMED_IN_SHORT: Final = CalibrationTable(
+    "people",
+    "tau = tau of two; icc_one_way = ICC(1); icc_one_way_mean value = ICC of the mean",
+    "Tau-b of two ratings within prompts; ICC of one rating over all responses, one-way; ICC of "
+    "the mean of a response's ratings.",
+)
+
 PEOPLE: Final = (
     CalibrationTable(
         "people",
@@ -118,6 +126,13 @@ PEOPLE: Final = (
         "Raters who rated whole prompts: ICC of one rater and of the mean of a prompt's m "
         "raters (consistency), absolute agreement of one rater, shared first choices and "
         "shared orders.",
+    ),
+    CalibrationTable(
+        "people",
+        "icc_one_way = ICC(1); icc_one_way_mean = ICC(1,m)",
+        "Unnamed raters: one-way agreement over responses of one rating, and of the mean of a "
+        "response's ratings. Differences in strictness count as error, differences between prompts "
+        "as agreement.",
     ),
 )
 

@@ -83,6 +83,8 @@ def _column_map(config: HumansConfig) -> HumanColumns:
     more: dict[str, Any] = {"missing": (*given.missing, *config.missing)}
     if config.pool is not None:
         more["pool"] = config.pool
+    if config.unnamed_raters:
+        more["raters"] = "places"
     return given.model_copy(update=more)
 
 
@@ -317,7 +319,8 @@ def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str
     of = units(len(rated), "response")
     if prompts:
         of += f" to {units(len(prompts), 'prompt')}"
-    told = f"{listed_all(held)} by {units(len(who), pool)} of {of}: ready for calibrate"
+    by = "unnamed raters" if reading.has_unnamed_raters else units(len(who), pool)
+    told = f"{listed_all(held)} by {by} of {of}: ready for calibrate"
     if len(who) < 2:
         told += f" (agreement needs a second {pool})"
     if found:
