@@ -15,6 +15,7 @@ import numpy as np
 
 from ..aggregation.ratings import Ratings
 from ..errors import InputError, InputFault
+from ..formats import short
 from ..records.humans import (
     Coded,
     HumanReading,
@@ -29,7 +30,7 @@ from ..records.humans import (
     read_judgments,
 )
 from ..records.humans.match import REST, Scale, scale_of
-from ..records.humans.misfits import rows_said, short
+from ..records.humans.misfits import NAME_SHOWN, rows_said
 from ..records.humans.respondents import ids_by_respondent, prompts_by_text, with_ids
 from ..records.humans.sums import scale_with
 from ..records.humans.table import TableBuilder
@@ -313,7 +314,7 @@ def panel_dataset(
             *prompts_of_preferences(compared),
             *labels.response_id.used(),
         )
-        shown = ", ".join(map(short, rated[:5]))
+        shown = ", ".join(short(name, NAME_SHOWN) for name in rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
