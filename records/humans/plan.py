@@ -436,7 +436,7 @@ def _shape(
 
 
 def _people_as_columns(
-    found: Columns,
+    table: Columns,
     column_map: HumanColumns,
     profiles: Mapping[str, Profile],
     dimensions: Collection[str],
@@ -446,14 +446,14 @@ def _people_as_columns(
     Nothing else names the rater, no column is called like a criterion, and no response has two
     rows, as it would where each row is a rater.
     """
-    columns = tuple(name for name in found.rest if _is_rated(name, profiles[name]))
+    columns = tuple(name for name in table.rest if _is_rated(name, profiles[name]))
     is_said = (
-        not found.named.keys().isdisjoint({"rater_id", *_VALUES})
+        not table.named.keys().isdisjoint({"rater_id", *_VALUES})
         or "rater_id" in column_map.constants
         or column_map.rater_from_row
         or column_map.pool is not None
         or bool(column_map.criteria or column_map.items)
-        or found.criteria is not None
+        or table.criteria is not None
     )
     if (
         is_said
@@ -462,8 +462,8 @@ def _people_as_columns(
         or not {*columns}.isdisjoint(dimensions)
     ):
         return ()
-    ids = [found.named[n] for n in (*RESPONSES, "prompt_id", "criterion") if n in found.named]
-    rows = [tuple(str(row.values.get(name)) for name in ids) for row in found.rows]
+    ids = [table.named[n] for n in (*RESPONSES, "prompt_id", "criterion") if n in table.named]
+    rows = [tuple(str(row.values.get(name)) for name in ids) for row in table.rows]
     return columns if len(set(rows)) == len(rows) else ()
 
 

@@ -245,18 +245,18 @@ def settled(found: Columns, column_map: HumanColumns) -> tuple[dict[str, str], l
     return named, notices
 
 
-def _is_row_number(found: Columns, named: Mapping[str, str], column_map: HumanColumns) -> bool:
+def _is_row_number(table: Columns, columns: Mapping[str, str], column_map: HumanColumns) -> bool:
     """Whether a column `id` numbers the rows: no two are alike, though several people rated."""
-    column = named.get("response_id", "")
+    column = columns.get("response_id", "")
     if plain_name(column) != "id" or "response_id" in column_map.columns:
         return False
-    ids = found.cells(column)
+    ids = table.cells(column)
     if len(set(map(str, ids))) < len(ids):
         return False
-    is_elsewhere = "blinded_label" in named or (
-        "prompt_id" in named and ("source" in named or "model" in named)
+    is_elsewhere = "blinded_label" in columns or (
+        "prompt_id" in columns and ("source" in columns or "model" in columns)
     )
-    raters = found.cells(named["rater_id"]) if "rater_id" in named else []
+    raters = table.cells(columns["rater_id"]) if "rater_id" in columns else []
     return len(set(map(str, raters))) > 1 or (is_elsewhere and all(map(_is_number, ids)))
 
 

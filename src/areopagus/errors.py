@@ -99,8 +99,12 @@ def fault_lines(faults: Sequence[InputFault]) -> list[str]:
             lines.append(str(fault))
         elif same:
             file = f"{fault.where.rpartition(':')[0]}:"
-            in_lines = all(one.startswith(file) and one[len(file) :].isdigit() for one in same)
-            first = ", ".join(one[len(file) :] if in_lines else one for one in same[:PLACES_SHOWN])
+            in_lines = all(
+                place.startswith(file) and place[len(file) :].isdigit() for place in same
+            )
+            first = ", ".join(
+                place[len(file) :] if in_lines else place for place in same[:PLACES_SHOWN]
+            )
             more = ", …" if len(same) > PLACES_SHOWN else ""
             what = "lines" if in_lines else "places"
             lines.append(f"{fault} (in {len(same):,} {what}: {first}{more})")

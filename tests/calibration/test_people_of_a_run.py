@@ -58,11 +58,11 @@ def test_prompts_named_by_their_text_are_those_of_the_run(
     path = write(tmp_path / "h.csv", HEADER, RATED)
     ids = [[r, f"q{COPIED.index(text)}", who, score] for r, text, who, score in RATED]
     by_id = write(tmp_path / "ids.csv", HEADER, ids)
-    found, same = calibrate(run, path), calibrate(run, by_id)
+    calibrated, same = calibrate(run, path), calibrate(run, by_id)
     notice = "54 of 54 rows matched to the run's prompts by their text"
-    assert notice in found.record["matched"]["notices"]
-    assert not found.record["matched"]["misfits"]
-    assert found.estimates["value"].equals(same.estimates["value"])
+    assert notice in calibrated.record["matched"]["notices"]
+    assert not calibrated.record["matched"]["misfits"]
+    assert calibrated.estimates["value"].equals(same.estimates["value"])
     assert not any("by their text" in text for text in same.record["matched"]["notices"])
     code, printed = inspect(capsys, path, "--run", run)
     assert code == 0
@@ -71,11 +71,11 @@ def test_prompts_named_by_their_text_are_those_of_the_run(
 
 def test_rows_whose_text_no_prompt_has_are_counted_and_left_out(run: Path, tmp_path: Path) -> None:
     more = [["a", "Another question, of nobody? " * 5, "alder", 5]]
-    found = calibrate(run, write(tmp_path / "h.csv", HEADER, [*RATED, *more]))
-    matched = found.record["matched"]
+    calibrated = calibrate(run, write(tmp_path / "h.csv", HEADER, [*RATED, *more]))
+    matched = calibrated.record["matched"]
     assert "54 of 55 rows matched to the run's prompts by their text" in matched["notices"]
-    ((told, places),) = matched["misfits"]
-    assert told.startswith("1 rating is of a response that the run does not have")
+    ((sentence, places),) = matched["misfits"]
+    assert sentence.startswith("1 rating is of a response that the run does not have")
     assert places[0].endswith("body? /alder (1 rating, row 56)")
     assert len(places[0]) < 120
 
@@ -132,11 +132,11 @@ def test_most_ratings_dropped_as_repeats_is_said_first(
 ) -> None:
     rated = [["a", f"q{COPIED.index(text)}-{who}", score] for _, text, who, score in RATED]
     path = write(tmp_path / "h.csv", ["rater_id", "response_id", "score"], rated)
-    said = "36 ratings repeat an earlier one of the same rater; the first stands."
+    repeats = "36 ratings repeat an earlier one of the same rater; the first stands."
     code, printed = inspect(capsys, path)
     assert code == 2
     counted = "54 ratings by 1 rater of 18 responses (agreement needs a second rater)."
-    assert printed.startswith(f"{counted} {said}")
+    assert printed.startswith(f"{counted} {repeats}")
     code, printed = inspect(capsys, path, "--run", run)
     assert code == 2
-    assert printed.startswith(f"{counted} {said} 18 of 54 can be compared with {run}.")
+    assert printed.startswith(f"{counted} {repeats} 18 of 54 can be compared with {run}.")

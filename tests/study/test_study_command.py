@@ -143,27 +143,27 @@ def test_what_is_demanded_comes_with_the_options_that_give_it(tmp_path: Path) ->
         "response_id", "prompt_id", "prompt_text", "response_text")} for row in rows]  # fmt: skip
     file = write_csv(tmp_path / "r.csv", sourceless)
     people = ("--raters", 4, "--out", tmp_path / "s")
-    told = refusal(file, *people)
-    assert "add the column, or give the file as --model FILE or --human FILE" in told
-    assert "(in 20 lines: 2, 5, 8, 11, 14, 17, …)" in told
-    told = refusal("--model", file, "--humans", 0, *people)
-    assert "needs 6 responses of models, got 4; --humans 0 and --per-packet 4 would fit" in told
-    assert "(in 5 places: prompt 'p0', prompt 'p1'" in told
-    told = refusal("--human", file, *people)
-    assert "needs 3 responses of models, got 0; --humans 4 and --per-packet 4 would fit" in told
+    message = refusal(file, *people)
+    assert "add the column, or give the file as --model FILE or --human FILE" in message
+    assert "(in 20 lines: 2, 5, 8, 11, 14, 17, …)" in message
+    message = refusal("--model", file, "--humans", 0, *people)
+    assert "needs 6 responses of models, got 4; --humans 0 and --per-packet 4 would fit" in message
+    assert "(in 5 places: prompt 'p0', prompt 'p1'" in message
+    message = refusal("--human", file, *people)
+    assert "needs 3 responses of models, got 0; --humans 4 and --per-packet 4 would fit" in message
     assert run("build", "--human", file, "--humans", 4, "--per-packet", 4, *people).exit_code == 0
-    told = refusal("--model", file, "--humans", 5, "--per-packet", 4, *people)
-    assert told == "--humans must be at most --per-packet, got 5"
+    message = refusal("--model", file, "--humans", 5, "--per-packet", 4, *people)
+    assert message == "--humans must be at most --per-packet, got 5"
     assert "give FILE, --model FILE or --human FILE" in refusal(*people)
-    told = refusal(EXAMPLE.parent / "prompts.csv", "--task", "label", *people)
-    assert "--category NAME --category NAME" in told
-    assert "give --question TEXT" in told
+    message = refusal(EXAMPLE.parent / "prompts.csv", "--task", "label", *people)
+    assert "--category NAME --category NAME" in message
+    assert "give --question TEXT" in message
 
 
 def test_an_option_that_must_be_given_is_asked_for(tmp_path: Path) -> None:
-    found = CliRunner().invoke(study, ["build", "r.csv", "--out", str(tmp_path / "s")])
-    assert found.exit_code == 2
-    assert "Missing option '--raters'" in found.output
+    result = CliRunner().invoke(study, ["build", "r.csv", "--out", str(tmp_path / "s")])
+    assert result.exit_code == 2
+    assert "Missing option '--raters'" in result.output
 
 
 def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> None:

@@ -125,8 +125,8 @@ def read_people(
                 len({k for t in tables.values() for k in t.where("prompt_id", *some).line.tolist()})
                 for some in (prompts, unlike)
             )
-            told = f"{n:,} of {n_all:,} rows matched to the run's prompts by their text"
-            reading = replace(reading, notices=(*reading.notices, told))
+            notice = f"{n:,} of {n_all:,} rows matched to the run's prompts by their text"
+            reading = replace(reading, notices=(*reading.notices, notice))
         ids |= by_text
         changed = {name: with_ids(table, ids, known, prompts) for name, table in tables.items()}
         reading = replace(reading, **changed)
@@ -674,7 +674,7 @@ class Screened:
             InputError: with every fault of all tables.
         """
         if self.faults:
-            in_order = sorted(self.faults, key=lambda one: one[0])
+            in_order = sorted(self.faults, key=lambda fault: fault[0])
             raise InputError([fault for _, fault in in_order], hint=_SCALE_HINT)
 
     def notices(

@@ -169,8 +169,8 @@ def _join(run: str | None, reading: HumanReading) -> _Join:
     except InputError as error:
         lines = tuple(fault_lines(error.faults))
         return _Join(run, reading, reading.misfits(), lines, hint=error.hint or "")
-    parts = (*dataset.ratings, *dataset.preferences, *dataset.labels.people)
-    n_compared = sum(map(len, parts))
+    parts = (dataset.ratings, dataset.preferences, dataset.labels.people)
+    n_compared = sum(len(part) for kind in parts for part in kind)
     return _Join(run, matched or reading, misfits_of(dataset), n_compared=n_compared)
 
 
@@ -331,8 +331,8 @@ def reading_document(look: Look, reading: HumanReading, join: _Join) -> Document
     if reading.n_faults or join.faults:
         faults = [_with_options(line) for line in (*fault_lines(reading.faults), *join.faults)]
         n = _n_faults(reading) + len(join.faults)
-        shown = [*faults[:_PLACES], *([f"and {n - _PLACES:,} more"] if n > _PLACES else [])]
-        tables.append(_places(f"{units(n, 'thing')} to fix", shown))
+        more = [f"and {n - _PLACES:,} more"] if n > _PLACES else []
+        tables.append(_places(f"{units(n, 'thing')} to fix", [*faults[:_PLACES], *more]))
         if any("must be a number" in fault.message for fault in reading.faults):
             said.append(("To fix:", _with_options(" ".join(TEXT_HINT.split()))))
     tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in join.misfits]
@@ -347,7 +347,7 @@ def reading_document(look: Look, reading: HumanReading, join: _Join) -> Document
 
 
 def _n_faults(reading: HumanReading) -> int:
-    """How many faults are told: alike ones count once."""
+    """How many faults there are; those that say the same count once."""
     return len(fault_lines(reading.faults)) + reading.n_faults - len(reading.faults)
 
 
@@ -371,18 +371,22 @@ def _answer(look: Look, reading: HumanReading, join: _Join) -> list[str]:
     of = units(len(rated), "response")
     if prompts:
         of += f" to {units(len(prompts), 'prompt')}"
-    told = f"{listed_all(held)} by {units(len(who), pool)} of {of}"
+    sentence = f"{listed_all(held)} by {units(len(who), pool)} of {of}"
     if len(who) < 2:
-        told += f" (agreement needs a second {pool})"
+        sentence += f" (agreement needs a second {pool})"
     wrong = [f"{misfit.said}." for misfit in join.misfits]
     if join.run is None:
-        return [f"{told}.", *wrong, "Not tried: whether a run has these responses (--run RUN)."]
+        return [f"{sentence}.", *wrong, "Not tried: whether a run has these responses (--run RUN)."]
     if join.faults:
-        return [f"{told}.", *wrong, f"They cannot be compared with {join.run} yet."]
+        return [f"{sentence}.", *wrong, f"They cannot be compared with {join.run} yet."]
     if not wrong:
-        return [f"{told}: ready for calibrate with {join.run}."]
+        return [f"{sentence}: ready for calibrate with {join.run}."]
     n = sum(len(table) for _, table in tables)
-    return [f"{told}.", *wrong, f"{join.n_compared:,} of {n:,} can be compared with {join.run}."]
+    return [
+        f"{sentence}.",
+        *wrong,
+        f"{join.n_compared:,} of {n:,} can be compared with {join.run}.",
+    ]
 
 
 def _taken_for(look: Look) -> list[str]:
