@@ -9,6 +9,7 @@ Two ids with one text are one unit of analysis: counted as two they would make i
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..formats import count, units
@@ -19,6 +20,19 @@ Rows = Iterable[Mapping[str, str]]
 def prompt_text_id(prompt_text: str) -> str:
     """Returns an id made from the text: the same for the same text, wherever it stands."""
     return "p-" + hashlib.sha256(prompt_text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_QUOTES = str.maketrans({**dict.fromkeys("‘’‚‛`´", "'"), **dict.fromkeys("“”„‟«»", '"')})
+
+
+def text_key(text: str) -> str:
+    """Returns a text as texts are compared that people copied into a sheet.
+
+    White space, case, Unicode's compatible forms and the kind of quotation marks make no
+    difference; quotation marks around the whole are left out.
+    """
+    folded = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
+    return " ".join(folded.split()).strip("'\" ")
 
 
 def prompt_units(rows: Rows) -> dict[str, str]:

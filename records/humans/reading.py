@@ -372,6 +372,8 @@ def _read(
         Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in found.excluded.items()
     ]
     notices = list(_notices(plan, found.n_composed, total))
+    if look.layout == "scrub" and not plan.says("item_type"):
+        notices.append("no column item_type: no rating is taken for one of a calibration item")
     if plan.pool is not None:
         raters = {one for table in tables for one in raters_in(table)}
         if approved is not None and (strangers := raters - approved):

@@ -49,7 +49,7 @@ def add_matched(
         for code in np.unique(part).tolist()
     }
     items, report = dataset.calibration, dataset.match
-    found = _misfits(dataset)
+    found = misfits_of(dataset)
     judged = {dataset.responses.ids[k] for k in rated.tolist()}
     unrated = [one for one in (report.unrated_responses if report else ()) if one not in judged]
     counts = {
@@ -94,7 +94,8 @@ def _compared(dataset: Dataset) -> list[npt.NDArray[np.int64]]:
     return [side for one in dataset.preferences for side in (one.first, one.second)]
 
 
-def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
+def misfits_of(dataset: Dataset) -> list[misfits.Misfit]:
+    """Returns what does not fit, of the file and between file and run, by kind."""
     report = dataset.match
     if report is None:
         alone = (misfits.repeated(dataset.n_repeated, ()), *dataset.labels.misfits)
