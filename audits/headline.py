@@ -500,15 +500,17 @@ def _bounds(view: AuditView) -> Iterator[str]:
             yield (
                 f"whatever {unread} say, the {outcome.title}{whose} lies between {low} and {high}"
             )
-    for name, contrast in view.definition.contrasts.items():
+    contrasts, differences = view.definition.contrasts, view.definition.differences
+    for name, one in {**contrasts, **differences}.items():
         values = [
             view.rows(name, f"difference{end}")["value"].to_numpy(dtype=np.float64)
             for end in ("", "_least", "_most")
         ]
         if len(values[0]) and len(values[0]) == len(values[1]) == len(values[2]):
             moved = np.nanmax(np.abs(np.stack(values[1:]) - values[0]), initial=0.0)
-            moved_said = number(float(moved), contrast.digits)
-            yield f"{unread} could move no {contrast.title} by more than {moved_said}"
+            moved_said = number(float(moved), one.digits)
+            title = one.title if name in contrasts else f"difference in the {one.title}"
+            yield f"{unread} could move no {title} by more than {moved_said}"
 
 
 def _directions(view: AuditView) -> Iterator[str]:
