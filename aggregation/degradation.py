@@ -492,9 +492,7 @@ class StressArrays:
         Returns:
             Shape (arms, units, dimensions); and what they rest on, prompt by prompt.
         """
-        found = common_judges(
-            [self.scores[t, c] for t, c in cells], self.models, units=self.units
-        )
+        found = common_judges([self.scores[t, c] for t, c in cells], self.models, units=self.units)
         return self.by_unit(found.means), found
 
     def by_unit(self, table: Floats) -> Floats:

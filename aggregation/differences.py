@@ -143,9 +143,7 @@ def in_both_universes(
             why, method, level,
         )  # fmt: skip
         here, there = cut_to_range(here, bounds), cut_to_range(there, bounds)
-        found.append(
-            BothUniverses(here, there, adjusted[:, k], values, float(moved[:, k].mean()))
-        )
+        found.append(BothUniverses(here, there, adjusted[:, k], values, float(moved[:, k].mean())))
     return found
 
 
@@ -424,11 +422,16 @@ def _pair(
     bounds = (-most, most)
     most_needed = int(needed.max(initial=1))
     few = f"fewer than {most_needed} judges" if most_needed > 1 else "no judge"
-    empty = f"no prompt has {most_needed if most_needed > 1 else 'a'} judge"
-    empty += "s who scored both" if most_needed > 1 else " who scored both"
+    empty = "they have no prompt in common"
+    if len(items):
+        some = f"{most_needed} judges" if most_needed > 1 else "a judge"
+        empty = f"no prompt has {some} who scored both"
     left_out = "; ".join(
-        f"{n} with {few} {what}"
-        for n, what in ((n_few, "on one side"), (n_apart, "who scored both sides"))
+        f"{n} scored {how}"
+        for n, how in (
+            (n_few, f"by {few} on one side"),
+            (n_apart, f"on both sides by {few.replace('judge', 'of the same judge')}"),
+        )
         if n
     )
     each = in_both_universes(

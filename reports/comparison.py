@@ -62,7 +62,9 @@ def comparison_document(
         notices: what a reader must know first.
     """
     found = Differences(estimates)
-    headline = found.headline() or ["Nothing can be compared: no prompt has a score on both sides."]
+    headline = found.headline() or [
+        "There are too many sides to compare each pair: name one of them as the baseline."
+    ]
     told = list(notices)
     if not is_one_panel:
         headline = [f"Another panel is another instrument. {headline[0]}", *headline[1:]]
@@ -120,8 +122,6 @@ def _trust(
         for run in runs
     ]
     coverage = f"judgments scored: {listed(scored, MOST_RUNS)}"
-    if pairs := found.pairs_told():
-        coverage += f"; {pairs}"
     trust = [("coverage", coverage)]
     if len(runs) > 1:
         differ = [name for name, _ in _settings_that_differ(runs)]

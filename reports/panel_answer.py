@@ -226,7 +226,7 @@ class PanelView:
             *(
                 one
                 for one in self.differences.trust()
-                if len(panel["models"]) > 1 or one[0] == "such judges"
+                if len(panel["models"]) > 1 or one[0] != "direction"
             ),
             ("judges", judges),
             ("people", self.people),
