@@ -316,7 +316,10 @@ class Answer:
             "on one side only count on neither"
         )
         if models:
-            told += f"; {listed(models, 3)} scored nothing of {family} on both sides"
+            told += (
+                f"; {listed(models, 3)} left out of {family}, without a response scored on both "
+                "sides"
+            )
         counts = select(self.estimates, "balance", detail="attacked − clean")
         left_out = int(counts[counts["measure"] == "responses_left_out"]["value"].sum())
         if left_out:

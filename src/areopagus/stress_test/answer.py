@@ -283,7 +283,7 @@ class Answer:
             f"{units(one_sided, 'vote')} on one side only count on neither"
         )
         if models:
-            told += f"; {listed(models, 3)} scored nothing on both sides"
+            told += f"; {listed(models, 3)} left out, without a prompt scored on both sides"
         if left_out:
             told += (
                 f"; {units(left_out, 'prompt')} left out, scored by fewer than {FEWEST_JUDGES} of "
