@@ -176,8 +176,9 @@ class Differences:
             what = f"be compared with {short(self.baseline)}: {why}."
             if len(sides) == len(self.others):
                 return f"Nothing can {what}"
-            more = [f"{len(sides) - MOST_NAMED} more"] if len(sides) > MOST_NAMED else []
-            return f"{listed_all([*map(short, sides[:MOST_NAMED]), *more])} cannot {what}"
+            each = [*map(short, sides[:MOST_NAMED])]
+            each += [f"{len(sides) - MOST_NAMED} more"] if len(sides) > MOST_NAMED else []
+            return f"{listed_all(each)} cannot {what}"
         apart = {side: number(abs(found[side]["difference"].value)) for side in named}
         if all(float(one) == 0 for one in apart.values()) and len(sides) == len(self.others):
             names = listed_all([short(side) for side in (self.baseline, *named)])

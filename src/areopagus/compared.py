@@ -336,9 +336,8 @@ def _rows_of(runs: Sequence[Judged], by: str) -> _Rows:
         columns = [0, *(1 + table.criteria.index(name) for name in criteria)]
         values = table.values[:, columns]
         values[run.is_declined[table.response]] = np.nan
-        of_response = item_of_response[table.response]
         has_mean = run.is_scored[table.response]
-        parts.append((values, has_mean, ~spared, side, of_response, judge))
+        parts.append((values, has_mean, ~spared, side, item_of_response[table.response], judge))
     values, has_mean, wanted, side, item, judge = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
