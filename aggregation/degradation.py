@@ -174,9 +174,9 @@ def degradation(
     Planted deltas at 20 prompts come back with a bias of −.003 ± .002. Sign-flip
     tests assume true changes that spread symmetrically over prompts; where they are exponential
     about a mean of 0 (20 prompts), Holm errs in .059 ± .005, max-T in .068 ± .006. Where one of
-    three models refuses every response under one framing, or three in ten (20 prompts, 500
-    studies), some cell of an unchanged target is changed in .034 ± .008 and .064 ± .011; by panel
-    means of whoever scored in .998 and .140.
+    three models refuses every response under one framing, or three in ten (20 prompts, 250
+    studies), some cell of an unchanged target is changed in .040 ± .012 and .036 ± .012; by panel
+    means of whoever scored in .996 and .144.
 
     Args:
         scores: shape (targets, conditions, prompts, repeats, judges, dimensions), the scores that
