@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault
-from .common_judges import CommonJudges, common_judges, mean_of_known
+from .common_judges import CommonJudges, common_judges, mean_of_known, panel_means
 from .degradation_cells import (
     Arms,
     Balance,
@@ -174,9 +174,9 @@ def degradation(
     Planted deltas at 20 prompts come back with a bias of −.003 ± .002. Sign-flip
     tests assume true changes that spread symmetrically over prompts; where they are exponential
     about a mean of 0 (20 prompts), Holm errs in .059 ± .005, max-T in .068 ± .006. Where one of
-    three models refuses every response under one framing, or three in ten (20 prompts, 500
-    studies), some cell of an unchanged target is changed in .034 ± .008 and .064 ± .011; by panel
-    means of whoever scored in .998 and .140.
+    three models refuses every response under one framing, or three in ten (20 prompts, 250
+    studies), some cell of an unchanged target is changed in .040 ± .012 and .036 ± .012; by panel
+    means of whoever scored in .996 and .144.
 
     Args:
         scores: shape (targets, conditions, prompts, repeats, judges, dimensions), the scores that
@@ -184,8 +184,8 @@ def degradation(
             dimensions), panel means. nan is not measured.
         targets, conditions, dimensions: names of the axes.
         models: of each judge; needed where there are judges.
-        quorum: share of the judges, of all and of each model, that must have scored both
-            arms of a prompt.
+        quorum: share of the judges that must have scored a response for its panel mean, of which
+            levels are made; a difference needs `common_judges.FEWEST_JUDGES` that scored both.
         units: of each prompt, what it is the same as: prompts with the same text are one unit,
             whose deltas are averaged. Each its own when left out.
         baseline: which condition is the baseline.
@@ -303,7 +303,7 @@ def _both_arms(arrays: StressArrays, at: int, variants: Sequence[str], top: floa
             cells = [(t, at), (t, arrays.conditions.index(name))]
             scores[:, t, v], found = arrays.arms(cells)
             raw[:, t, v] = arrays.by_unit(found.raw)
-            shares[:, t, v], _ = at_top.arms(cells)
+            shares[:, t, v] = arrays.by_unit(at_top.arms(cells)[1].plain)
             both = ~np.isnan(found.means).any(axis=(0, 2))
             left_out = set(arrays.units[found.left_out].tolist()) - set(arrays.units[both].tolist())
             row.append(
@@ -363,10 +363,9 @@ def _score_levels(
     rows: dict[tuple[str, str, str | None], Estimate] = {}
     for t, target in enumerate(arrays.targets):
         each = [arrays.arms([(t, c)]) for c in range(len(arrays.conditions))]
-        tables = np.stack([arrays.by_unit(found.raw)[0] for _, found in each])
+        means = np.stack([panel_means(scores, arrays.quorum) for scores in arrays.scores[t]])
         is_even = all(found.n_common == found.n_planned for _, found in each)
-        if not is_even:
-            tables = arrays.by_unit(_adjusted(arrays.scores[t], [f.raw[0] for _, f in each]))
+        tables = arrays.by_unit(means if is_even else _adjusted(arrays.scores[t], means))
         for c, condition in enumerate(arrays.conditions):
             columns = np.column_stack([tables[c], tables[c].mean(axis=1)])
             for k, dimension in enumerate((*arrays.dimensions, None)):
@@ -386,12 +385,12 @@ def _score_levels(
 ADDITIVE_FIT: Final = "additive fit of responses and judges"
 
 
-def _adjusted(scores: Floats, raw: Sequence[Floats]) -> Floats:
+def _adjusted(scores: Floats, raw: Floats) -> Floats:
     """Scores of one target's responses freed from who judged them, where they have a panel mean.
 
     Args:
         scores: shape (conditions, prompts, repeats, judges, dimensions).
-        raw: of each condition, shape (prompts, dimensions).
+        raw: panel means, shape (conditions, prompts, dimensions).
 
     Returns:
         Shape (conditions, prompts, dimensions); the mean over the repeats of a response.
@@ -408,7 +407,7 @@ def _adjusted(scores: Floats, raw: Sequence[Floats]) -> Floats:
         fit = severity(given, code, judges, shrink=False)
         found[..., k].flat[np.asarray(fit.responses, dtype=int)] = fit.adjusted
     means = mean_of_known(found, axis=2)
-    return np.where(np.isnan(np.stack(raw)), np.nan, means)
+    return np.where(np.isnan(raw), np.nan, means)
 
 
 def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustEverywhere:
@@ -493,9 +492,7 @@ class StressArrays:
         Returns:
             Shape (arms, units, dimensions); and what they rest on, prompt by prompt.
         """
-        found = common_judges(
-            [self.scores[t, c] for t, c in cells], self.models, quorum=self.quorum
-        )
+        found = common_judges([self.scores[t, c] for t, c in cells], self.models, units=self.units)
         return self.by_unit(found.means), found
 
     def by_unit(self, table: Floats) -> Floats:

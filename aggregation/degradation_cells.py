@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import nctdtr, stdtrit
 
+from .common_judges import FEWEST_JUDGES
 from .effect_size import cohen_dav, cohen_dz, hedges_correction
 from .effects import Floats, deviation_of, tested_means
 from .equivalence import METHOD, prompts_for_equivalence, tost
@@ -34,8 +35,9 @@ class Balance:
         n_common: judgments of judges that scored the prompt in both arms, once for both.
         n_planned: as many were planned, of the prompts that were scored in both.
         n_one_sided: judgments there in one arm and missing in the other: left out of both.
-        without: models left out of the whole difference, since they scored too few of the prompts.
-        n_left_out: prompts scored in both arms by too few common judges, and so left out.
+        without: models that scored no counted prompt in both arms.
+        n_left_out: prompts scored in both arms that fewer than `common_judges.FEWEST_JUDGES` judges
+            scored in both, and so left out.
     """
 
     n_common: int
@@ -475,7 +477,8 @@ def _family_cells(
             p_holm, equivalence = next(adjusted), one.equivalences[k]
             balance = arms.balance[t][k // len(columns)]
             is_left_out = not found.n and balance.n_left_out
-            mean = replace(found, reason=too_few_judges(balance)) if is_left_out else found
+            few = f"fewer than {FEWEST_JUDGES} judges scored both arms of a prompt"
+            mean = replace(found, reason=few) if is_left_out else found
             verdict, reason = verdict_of(
                 mean, equivalence, p_holm, alpha=plan.alpha, margin=plan.margin,
                 smallest_holm=smallest, n_tests=n_tests,
@@ -518,13 +521,6 @@ def _raw(deltas: Floats) -> Estimate:
         method="difference of panel means, whoever scored",
     )  # fmt: skip
     return made if known.size else replace(made, reason=NOT_BOTH)
-
-
-def too_few_judges(balance: Balance) -> str:
-    """Returns why prompts are left out that were scored in both arms."""
-    return (
-        f"too few judges scored both arms on {balance.n_left_out} prompts, of all or of one model"
-    )
 
 
 def _at_top(top: Floats, paired: npt.NDArray[np.bool_], method: str) -> tuple[Estimate, Estimate]:

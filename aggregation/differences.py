@@ -2,7 +2,8 @@
 
 A side is a respondent, a judge model, a persona, a run. On each prompt only those judges count who
 scored both sides, so that a judge who is missing on one of them is no finding about the other; the
-prompt's difference is their mean, and prompts are the units of every test. Two intervals are given:
+prompt's difference is their mean, and prompts are the units of every test. A prompt counts where at
+least `common_judges.FEWEST_JUDGES` judges did. Two intervals are given:
 
     this panel           other prompts of this kind, put to these judges: t over prompts
     judges like these    other prompts, and other personas and models of these kinds as well
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
+from .common_judges import FEWEST_JUDGES
 from .degradation_cells import prompts_to_detect
 from .effects import adjusted_by_holm, deviation_of, mean_p_value
 from .equivalence import tost
@@ -34,7 +36,7 @@ from .severity import AdditiveFit
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-NO_PROMPT: Final = "no prompt has judges who scored both"
+NO_SCORE: Final = "no prompt was scored"
 SMALLEST_WORTH_TELLING: Final = 0.2
 """Points for which the prompts needed are told where no margin is given."""
 
@@ -50,12 +52,15 @@ class BothUniverses:
     Attributes:
         this_panel, such_judges: the mean with its interval and the t test of 0.
         by_prompt: shape (prompts,), its value on each prompt, freed from which judges were there.
+        spread: shape (prompts,), the values whose scatter is the error of the mean
+            (`AdditiveFit.spread`).
         moved: what freeing it added to the mean of the plain values.
     """
 
     this_panel: Estimate
     such_judges: Estimate
     by_prompt: Floats
+    spread: Floats
     moved: float
 
 
@@ -67,12 +72,13 @@ def in_both_universes(
     *,
     bounds: Bounds,
     level: float = 0.95,
+    empty: str = NO_SCORE,
 ) -> list[BothUniverses]:
     """Returns the mean of each column over prompts and judges, with an interval a universe.
 
     On prompt q the judges' additive fit gives the value d_q. With s² the variance of d over n
-    prompts, and V_J that of a mean over random personas and models (`facet_intervals` of the
-    judges' own means):
+    prompts, spread by what the fit adds to the error of their mean (`AdditiveFit.spread`), and V_J
+    that of a mean over random personas and models (`facet_intervals` of the judges' own means):
 
         this panel          d ± t(n − 1) s / sqrt(n)
         judges like these   d ± t(df) sqrt(s² / n + V_J)
@@ -87,6 +93,7 @@ def in_both_universes(
         persona, model: shape (judges,), codes from 0.
         bounds: of such a mean; limits beyond are cut.
         level: nominal coverage.
+        empty: why there is none, where no prompt is left.
 
     Returns:
         One a column. No limits below six prompts, or where the values do not vary over prompts.
@@ -100,6 +107,7 @@ def in_both_universes(
     moved = fit.moved(counts)
     plain = totals.sum(axis=1) / counts.sum(axis=1)[:, None]
     adjusted = plain + moved
+    spread = fit.spread(totals, counts)
     seen = counts.sum(axis=0) > 0
     found = []
     if len(adjusted):
@@ -114,16 +122,16 @@ def in_both_universes(
         )
     for k in range(totals.shape[2]):
         if not len(adjusted):
-            none = undefined(NO_PROMPT)
+            none = undefined(empty)
             found.append(
                 BothUniverses(
                     replace(none, universe="this panel"),
                     replace(none, universe="judges like these"),
-                    adjusted[:, k], math.nan,
+                    adjusted[:, k], spread[:, k], math.nan,
                 )
             )  # fmt: skip
             continue
-        values = adjusted[:, k]
+        values = spread[:, k]
         here = replace(t_interval(values, level=level), universe="this panel")
         if here.n < MIN_UNITS:
             here = replace(here, reason=TOO_FEW_PROMPTS)
@@ -137,7 +145,7 @@ def in_both_universes(
             why, method, level,
         )  # fmt: skip
         here, there = cut_to_range(here, bounds), cut_to_range(there, bounds)
-        found.append(BothUniverses(here, there, values, float(moved[:, k].mean())))
+        found.append(BothUniverses(here, there, adjusted[:, k], values, float(moved[:, k].mean())))
     return found
 
 
@@ -243,8 +251,9 @@ class Difference:
         won, tied: share of these prompts on which the first side is higher, or the same.
         moved: this difference minus that of the plain means, which other judges may have made.
         n_unbalanced: prompts on which a judge scored one side only.
-        pairs: pairs with a score on both sides, of those that both were asked about.
-        only_first, only_second: pairs with a score on that side alone.
+        pairs: pairs that enough judges scored on both sides, of those that both were asked about;
+            its reason counts those that are left out, by why.
+        only_first, only_second: pairs that enough judges scored on that side alone.
         scored: share of pairs that the first has a score of, less that of the second, over prompts.
         deviation: SD of the differences over prompts.
         equivalence: test that the difference lies inside the margin; None without a margin.
@@ -278,15 +287,15 @@ def paired_differences(
     prompt_of: Integers,
     persona: npt.ArrayLike,
     model: npt.ArrayLike,
-    quorum: float,
     most: float,
     margin: float | None = None,
     level: float = 0.95,
+    fewest: int = FEWEST_JUDGES,
 ) -> list[list[Difference]]:
     """Returns first minus second of each pair, by column, tested over prompts.
 
-    Of each item the judges count who scored both sides; where they are fewer than the quorum of
-    those who were to be asked on both, the item is left out. A prompt's difference is freed from
+    Of each item the judges count who scored both sides; where they are fewer than `fewest`, and
+    fewer than were to be asked on both, the item is left out. A prompt's difference is freed from
     which judges those were, and prompts are the units (`in_both_universes`).
 
     p-values are adjusted by Holm in each universe: the first column, the composite, over the pairs;
@@ -299,10 +308,10 @@ def paired_differences(
         pairs: places of (first, second) in `sides`.
         prompt_of: shape (all items,), the prompt of each item.
         persona, model: shape (judges,), codes.
-        quorum: share, in [0, 1].
         most: points that two scores can be apart, the width of their scale.
         margin: points inside which a difference does not matter.
         level: nominal coverage.
+        fewest: judges that must have scored both sides of an item.
 
     Returns:
         shape (pairs, columns).
@@ -310,7 +319,7 @@ def paired_differences(
     Source: Holm (1979); Schuirmann (1987) for equivalence.
     """
     found = [
-        _pair(sides[a], sides[b], prompt_of, persona, model, quorum, most, margin, level)
+        _pair(sides[a], sides[b], prompt_of, persona, model, fewest, most, margin, level)
         for a, b in pairs
     ]
     alpha = 1 - level
@@ -371,7 +380,7 @@ def _pair(
     prompt_of: Integers,
     persona: npt.ArrayLike,
     model: npt.ArrayLike,
-    quorum: float,
+    fewest: int,
     most: float,
     margin: float | None,
     level: float,
@@ -383,10 +392,10 @@ def _pair(
     wanted = first.wanted[left] & second.wanted[right]
     common = (a_n > 0) & (b_n > 0)
     n_common = common.sum(axis=1)
-    # Two thirds of 30 is 20 in floating point only by luck: a hair of slack.
-    needed = np.maximum(quorum * wanted.sum(axis=1) - 1e-9, 1)
+    needed = np.clip(wanted.sum(axis=1), 1, fewest)
     kept = n_common >= needed
     is_first, is_second = ((one > 0).sum(axis=1) >= needed for one in (a_n, b_n))
+    n_few, n_apart = int((~is_first | ~is_second).sum()), int((is_first & is_second & ~kept).sum())
     n_pairs = np.bincount(at, minlength=len(prompts))
     scored = np.bincount(at, is_first * 1.0 - is_second, minlength=len(prompts)) / n_pairs
     a, b = first.totals[left][kept], second.totals[right][kept]
@@ -413,7 +422,23 @@ def _pair(
     n_unbalanced = len(np.unique(at_kept[is_one_sided]))
     found = []
     bounds = (-most, most)
-    each = in_both_universes(totals, counts, persona, model, bounds=bounds, level=level)
+    most_needed = int(needed.max(initial=1))
+    few = f"fewer than {most_needed} judges" if most_needed > 1 else "no judge"
+    empty = "they have no prompt in common"
+    if len(items):
+        some = f"{most_needed} judges" if most_needed > 1 else "a judge"
+        empty = f"no prompt has {some} who scored both"
+    left_out = "; ".join(
+        f"{n} scored {how}"
+        for n, how in (
+            (n_few, f"by {few} on one side"),
+            (n_apart, f"on both sides by {few.replace('judge', 'of the same judge')}"),
+        )
+        if n
+    )
+    each = in_both_universes(
+        totals, counts, persona, model, bounds=bounds, level=level, empty=empty
+    )
     for k, one in enumerate(each):
         values, n = one.by_prompt, len(one.by_prompt)
         planned = len(prompts)
@@ -422,13 +447,13 @@ def _pair(
             replace(
                 wilson(int(mask.sum()), n, level=level, unit="prompt"),
                 n_planned=planned, universe="this panel",
-            ) if n else undefined(NO_PROMPT)
+            ) if n else undefined(empty)
             for mask in ((values > 0) & ~is_tied, is_tied)
         ]  # fmt: skip
         equivalence = None
         if margin is not None and n:
             equivalence = replace(
-                cut_to_range(_inside(values, margin, level), bounds),
+                cut_to_range(_inside(one.spread, margin, level), bounds),
                 n_planned=planned, universe="this panel",
             )  # fmt: skip
         found.append(
@@ -445,11 +470,12 @@ def _pair(
                     n_planned=len(items),
                     unit="pair",
                     method="count",
+                    reason=left_out or None,
                 ),
                 int((is_first & ~is_second).sum()),
                 int((is_second & ~is_first).sum()),
                 _scored(scored, level),
-                deviation_of(values),
+                deviation_of(one.spread),
                 equivalence,
                 None,
                 values,

@@ -73,6 +73,38 @@ class AdditiveFit:
         moved: Floats = -(share @ self.severity) * is_off[:, None]
         return moved
 
+    def spread(self, totals: Floats, counts: Floats, weights: Floats | None = None) -> Floats:
+        """Shape (responses, columns): values whose mean is that of the adjusted means.
+
+        Adjusted means share the errors of the severities, so their scatter is too small for the
+        error of their mean, and far too small where a judge scored a few responses only. With e_r
+        the residuals of response r by judge, w_r its weight, A the normal equations of the
+        severities, and d = Σ w_r (share_r − 1 / J) how far the judges of all are from equal shares:
+
+            v_r = adjusted_r − d' A⁺ e_r / w_r
+
+        Args:
+            totals, counts: everything that was added, each response with a score.
+            weights: shape (responses,), of each in the mean; their sum is 1. None: the same for
+                all.
+
+        Source: the infinitesimal jackknife, Jaeckel (1972); Efron (1982), ch. 6.
+        """
+        size = counts.sum(axis=1, keepdims=True)
+        share = counts / size
+        plain: Floats = totals.sum(axis=1) / size
+        adjusted: Floats = plain + self.moved(counts)
+        of_all = np.full(len(size), 1 / max(len(size), 1)) if weights is None else weights
+        seen: Floats = (self._n > 0).astype(np.float64)
+        off = of_all @ share - seen / max(1.0, float(seen.sum()))
+        if np.abs(off).max(initial=0.0) <= 1e-12:
+            return adjusted
+        pull = np.linalg.lstsq(self._system + np.diag(self._n), off, rcond=1e-10)[0]
+        severity = self.severity
+        error = np.tensordot(totals, pull, axes=(1, 0)) - counts @ (severity * pull[:, None])
+        error -= (counts @ pull)[:, None] * (plain - share @ severity)
+        return np.asarray(adjusted - error / of_all[:, None], dtype=np.float64)
+
 
 @dataclass(frozen=True, slots=True)
 class SeverityFit:

@@ -9,6 +9,9 @@ is known; the truth for this panel is that of the judges drawn. Worlds are norma
 effect exponential) or ordinal (normal, rounded to whole points). "One model missing": one of the
 models scored the second respondent on a third of the prompts only. "By criterion": five criteria
 whose effects are half shared, so that they correlate by .5, and their mean, the composite.
+"Votes missing at random": panels of 10 x 3, 5 x 3, 10 x 1 and 3 x 1 lose votes on either side; the
+first respondent is .6 better on this panel. The floor is how many judges must have scored both
+sides of a prompt: two thirds of the panel, or a few.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import math
 
 import numpy as np
 
+from areopagus.aggregation.common_judges import FEWEST_JUDGES
 from areopagus.aggregation.differences import (
     Difference,
     _scored,
@@ -33,12 +37,16 @@ SD = {"r": 0.0, "q": 0.7, "P": 0.25, "M": 0.55, "rP": 0.12, "rM": 0.3, "rq": 0.6
 
 
 def world(
-    rng: np.random.Generator, prompts: int, kind: str, sides: int = 2
+    rng: np.random.Generator,
+    prompts: int,
+    kind: str,
+    sides: int = 2,
+    judges: tuple[int, int] = (PERSONAS, MODELS),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (sides, prompts, personas, models), and the means of this panel over all prompts."""
-    shape = {"r": sides, "q": prompts, "P": PERSONAS, "M": MODELS}
-    scores = np.full((sides, prompts, PERSONAS, MODELS), 5.0)
-    of_panel = np.full((sides, 1, PERSONAS, MODELS), 5.0)
+    shape = {"r": sides, "q": prompts, "P": judges[0], "M": judges[1]}
+    scores = np.full((sides, prompts, *judges), 5.0)
+    of_panel = np.full((sides, 1, *judges), 5.0)
     for name, sd in SD.items():
         axes = "rqPM" if name == "e" else name
         size = [shape[one] if one in axes else 1 for one in "rqPM"]
@@ -59,21 +67,40 @@ def criteria_world(rng: np.random.Generator, prompts: int, sides: int) -> np.nda
     return np.concatenate([each.mean(axis=-1, keepdims=True), each], axis=-1)
 
 
-def compared(scores: np.ndarray, pairs: list[tuple[int, int]]) -> list[list[Difference]]:
+def compared(
+    scores: np.ndarray, pairs: list[tuple[int, int]], fewest: int = FEWEST_JUDGES
+) -> list[list[Difference]]:
     """The differences of these pairs; scores (sides, prompts, personas, models[, columns])."""
     shape = scores.shape[:4]
-    sides, prompts = shape[:2]
+    sides, prompts, personas, models = shape
     side, prompt, persona, model = (axis.ravel() for axis in np.indices(shape))
     n = side.size
     made = sides_of(
         scores.reshape(n, -1), np.ones(n, dtype=bool), side=side, item=prompt,
-        judge=persona * MODELS + model, n_sides=sides, n_judges=PERSONAS * MODELS,
+        judge=persona * models + model, n_sides=sides, n_judges=personas * models,
     )  # fmt: skip
     return paired_differences(
-        made, pairs, prompt_of=np.arange(prompts), quorum=2 / 3, most=np.inf,
-        persona=np.repeat(np.arange(PERSONAS), MODELS),
-        model=np.tile(np.arange(MODELS), PERSONAS),
+        made, pairs, prompt_of=np.arange(prompts), most=np.inf, fewest=fewest,
+        persona=np.repeat(np.arange(personas), models),
+        model=np.tile(np.arange(models), personas),
     )  # fmt: skip
+
+
+def missing_votes(n: int, judges: tuple[int, int], share: float, fewest: int, seed: int) -> str:
+    """Prompts kept of 30, power at .6 and coverage; this share of votes is missing at random."""
+    rng = np.random.default_rng([seed, *judges, round(100 * share)])
+    kept = higher = covered = known = 0
+    for _ in range(n):
+        scores, truth = world(rng, 30, "normal", judges=judges)
+        scores[0] += 0.6 - (truth[0] - truth[1])
+        scores[rng.random(scores.shape) < share] = np.nan
+        ((one,),) = compared(scores, [(0, 1)], fewest)
+        kept += one.this_panel.n
+        higher += one.this_panel.verdict == "higher"
+        known += one.this_panel.has_interval
+        covered += one.this_panel.covers(0.6)
+    coverage = f"{covered / known:.3f}" if known > n / 20 else "    –"
+    return f"{kept / n:4.1f} {higher / n:.2f} {coverage}"
 
 
 def by_criterion(n: int, prompts: int, sides: int, seed: int) -> str:
@@ -164,6 +191,16 @@ def main() -> None:
         two, six = (by_criterion(n, prompts, sides, options.seed) for sides in (2, 6))
         print(f"  {prompts:4} prompts   {two}      {six}", flush=True)
     SD.update(kept)
+    print("votes missing at random, 30 prompts: kept, power at .6, coverage, by floor of judges")
+    for judges in ((10, 3), (5, 3), (10, 1), (3, 1)):
+        n_judges = math.prod(judges)
+        floors = dict.fromkeys(min(k, n_judges) for k in (1, 2, 3, math.ceil(2 * n_judges / 3)))
+        print(f"  {judges[0]:2} x {judges[1]}, floor " + "".join(f"{k:<19}" for k in floors))
+        for percent in (0, 5, 10, 15, 20, 25, 30, 40, 50):
+            each = [
+                missing_votes(n, judges, percent / 100, floor, options.seed) for floor in floors
+            ]
+            print(f"  {percent:4}% missing   " + "    ".join(each), flush=True)
     print("share of worlds in which a run is said to lose scores: .02, .1, .3 missing in both;")
     print("  .1 missing before, .3 after")
     for prompts in (8, 12, 30, 100):

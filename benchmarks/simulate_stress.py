@@ -338,6 +338,41 @@ def missing_judges(studies: int, rng: np.random.Generator, prompts: int) -> Iter
         yield row("some cell changed, whoever scored", *share(naive))
 
 
+def missing_votes(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
+    """Yields what votes missing at random leave: 0.8 points lost under one framing, 0 elsewhere."""
+    planted = np.zeros((4, 5))
+    planted[2] = 0.8
+    for personas, models in ((10, 3), (5, 3), (10, 1)):
+        of_judge = tuple(f"model {k}" for k in range(models)) * personas
+        for percent in (0, 10, 20, 30, 50):
+            kept, found, wrong, covered = [], [], [], []
+            for study in range(max(studies // 10, 20)):
+                scores = scores_of(rng, prompts, normal, planted, SD)
+                severity = 0.7 * rng.normal(size=(len(of_judge), 1))
+                judged = scores[:, :, :, None, None] + severity
+                judged = judged + 0.8 * rng.normal(size=judged.shape)
+                judged[rng.random(judged.shape[:-1]) < percent / 100] = np.nan
+                one = degradation(
+                    judged, targets=["target"], conditions=["baseline", *FRAMINGS],
+                    dimensions=DIMENSIONS, models=of_judge, scale=(-90, 110), flips=FLIPS,
+                    seed=study,
+                )  # fmt: skip
+                cell = one.cell("target", FRAMINGS[2], None)
+                kept.append(cell.delta.n / prompts)
+                found.append(float(cell.verdict == "changed"))
+                others = [c for c in dimension_cells(one) if c.condition != FRAMINGS[2]]
+                wrong.append(float(any(c.verdict == "changed" for c in others)))
+                covered.append(
+                    float(np.mean([c.delta.covers(0) for c in others if c.delta.has_interval]))
+                )
+            world = f"{percent}% of votes missing at random, {personas} x {models} judges"
+            row = partial(Row, f"{world} ({len(kept)} studies)", prompts)
+            yield row("share of prompts kept", *share(kept))
+            yield row("0.8 points called changed", *share(found))
+            yield row("some unchanged cell called changed", *share(wrong), "≤", ALPHA)
+            yield row("coverage of unchanged cells", *share(covered), "=", 0.95)
+
+
 def uneven(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row]:
     """Yields the error where prompts change by skewed amounts of mean 0: no symmetric null."""
     changed, most, covered = [], [], []
@@ -371,6 +406,7 @@ WORLDS: tuple[partial[Iterator[Row]], ...] = (
     partial(rare, prompts=20),
     partial(rare, prompts=60),
     partial(missing_judges, prompts=20),
+    partial(missing_votes, prompts=30),
 )
 
 

@@ -66,7 +66,7 @@ def comparison_document(
     """
     found = Differences(estimates)
     headline = found.headline(BY_THIS_PANEL if is_one_panel else "") or [
-        "Nothing can be compared: no prompt has a score on both sides."
+        "There are too many sides to compare each pair: name one of them as the baseline."
     ]
     told = list(notices)
     if not is_one_panel:
@@ -130,8 +130,6 @@ def _trust(
         for run in runs
     ]
     coverage = f"judgments scored: {listed(scored, MOST_RUNS)}"
-    if pairs := found.pairs_told():
-        coverage += f"; {pairs}"
     trust = [("coverage", coverage)]
     if len(runs) > 1:
         differ = [name for name, _ in _settings_that_differ(runs)]

@@ -124,8 +124,11 @@ class Differences:
         if equal:
             sentences.append(self._not_told_apart(equal, found))
         open_ = [side for side in rest if side not in equal]
-        if open_:
-            sentences.append(self._open(open_, found))
+        by_reason: dict[tuple[bool, str], list[str]] = {}
+        for side in open_:
+            one = found[side]["difference"]
+            by_reason.setdefault((one.is_defined, said(one.reason)), []).append(side)
+        sentences += [self._open(sides, found, why) for (_, why), sides in by_reason.items()]
         if not sentences[0].startswith(_WITHOUT_SCOPE):
             sentences[0] = f"{scope}{sentences[0]}"
         if len(self.others) == 1 and (above or below):
@@ -207,13 +210,17 @@ class Differences:
             told_one += f"; to tell {_smallest(figures)} apart takes {count(needed.value)}"
         return f"{told_one}."
 
-    def _open(self, sides: Sequence[str], found: Any) -> str:
+    def _open(self, sides: Sequence[str], found: Any, why: str) -> str:
+        """What is known of sides without a test, which all are without it for this reason."""
         defined = [side for side in sides if found[side]["difference"].is_defined]
         named = _largest(defined, found)
-        reasons = dict.fromkeys(said(found[side]["difference"].reason) for side in sides)
-        why = listed_all([one for one in reasons if one])
         if not named:
-            return f"Nothing can be compared with {short(self.baseline)}: {why}."
+            what = f"be compared with {short(self.baseline)}: {why}."
+            if len(sides) == len(self.others):
+                return f"Nothing can {what}"
+            each = [*map(short, sides[:MOST_NAMED])]
+            each += [f"{len(sides) - MOST_NAMED} more"] if len(sides) > MOST_NAMED else []
+            return f"{listed_all(each)} cannot {what}"
         apart = {side: number(abs(found[side]["difference"].value)) for side in named}
         if all(float(one) == 0 for one in apart.values()) and len(sides) == len(self.others):
             names = listed_all([short(side) for side in (self.baseline, *named)])
@@ -247,17 +254,30 @@ class Differences:
         shown = number(sign * known[most], is_signed=True)
         return [f"The difference is largest in {words(most)} ({shown})."]
 
-    def pairs_told(self) -> str:
-        """On how many pairs both sides have a score, where not on all; of two sides alone."""
-        found = self.of(self.others[0]).get("pairs scored") if len(self.others) == 1 else None
-        if found is None or found.n_planned is None or found.n >= found.n_planned:
-            return ""
-        return f"compared on {count(found.n)} of {units(found.n_planned, found.unit)}"
+    def left_out(self) -> list[tuple[str, str]]:
+        """On how many pairs each side is compared, where not on all, and why not on the others."""
+        each = {side: self.of(side).get("pairs scored") for side in self.others}
+        less = {
+            side: pairs
+            for side, pairs in each.items()
+            if pairs is not None and pairs.n < (pairs.n_planned or 0)
+        }
+        told = []
+        for side, pairs in list(less.items())[:MOST_NAMED]:
+            who = f"{short(side)} " if len(self.others) > 1 else ""
+            n = f"on {count(pairs.n)} of {units(pairs.n_planned or 0, pairs.unit)}"
+            told.append(f"{who}{n} (left out: {pairs.reason})")
+        if not told:
+            return []
+        if len(less) > MOST_NAMED:
+            told.append(f"{len(less) - MOST_NAMED} more on fewer than all")
+        return [("compared", "; ".join(told))]
 
     def trust(self) -> list[tuple[str, str]]:
-        """Whether the models agree on the directions."""
+        """On how many pairs each side is compared, and whether the models agree on directions."""
         told_apart = [side for side in self.others if _is_told(self.of(side)["difference"])]
-        return [("direction", one) for one in self._direction(told_apart or self.others[:1])]
+        sides = told_apart or self.others[:1]
+        return [*self.left_out(), *(("direction", one) for one in self._direction(sides))]
 
     def _direction(self, sides: Sequence[str]) -> list[str]:
         """How many judge models alone put all these sides where the panel puts them."""

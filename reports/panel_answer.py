@@ -252,7 +252,11 @@ class PanelView:
             *self.missing(),
             *self.unbalanced(),
             # with one model the design has said so already
-            *(one for one in self.differences.trust() if len(panel["models"]) > 1),
+            *(
+                one
+                for one in self.differences.trust()
+                if len(panel["models"]) > 1 or one[0] != "direction"
+            ),
             ("judges", judges),
             ("people", self.people),
         ]

@@ -265,7 +265,9 @@ def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_p
         "By this panel, after and before score the same on every one of 12 prompts.",
         "after has no score on 24 responses that before has one of (p 0.0005).",
     ]
-    assert dict(document.trust)["coverage"].endswith("; compared on 12 of 36 responses")
+    assert dict(document.trust)["compared"] == (
+        "on 12 of 36 responses (left out: 24 scored by fewer than 2 judges on one side)"
+    )
     decided = areopagus.gate(after, before)
     assert (decided.outcome, decided.exit_code) == ("undecided", 6)
     assert "; on 12 of 36 responses. after has no score on 24 " in decided.sentence()
@@ -290,7 +292,7 @@ def test_models_personas_and_columns_are_sides_too(tmp_path: Path) -> None:
     )
     assert len(run.compare(by="persona").found.sides) == 10
     # Each prompt stands in one half: nothing can be paired.
-    assert "no prompt has judges" in run.compare(by="half").document().headline[0]
+    assert "they have no prompt in common" in run.compare(by="half").document().headline[0]
     with pytest.raises(InputError, match=r"carried \(half\), got 'theme'"):
         run.compare(by="theme")
 

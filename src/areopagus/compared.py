@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from .aggregation.common_judges import MOST_ABSTAINED
 from .aggregation.differences import (
     SMALLEST_WORTH_TELLING,
     BothUniverses,
@@ -55,20 +56,24 @@ class Judged:
         name: of the run.
         table: its judgments.
         rows: of scores.csv, by response.
-        quorum: share of the wanted judgments that must be scored.
         scale: the lowest and the highest score.
     """
 
     name: str
     table: JudgmentTable
     rows: Mapping[str, Mapping[str, str]]
-    quorum: float
     scale: tuple[float, float]
 
     @property
     def is_scored(self) -> npt.NDArray[np.bool_]:
         """Shape (responses,): whether the panel has a mean of it."""
         return np.array([bool(one) for one in self.of_responses("composite")], dtype=bool)
+
+    @property
+    def is_declined(self) -> npt.NDArray[np.bool_]:
+        """Shape (responses,): whether most judges say that it declined (`MOST_ABSTAINED`)."""
+        shares = [float(one or 0) for one in self.of_responses("share_abstained")]
+        return np.array(shares, dtype=np.float64) > MOST_ABSTAINED
 
     def of_responses(self, column: str) -> list[str]:
         """The column of scores.csv, by response of the table."""
@@ -86,7 +91,6 @@ def judged(name: str, folder: Path, record: Mapping[str, Any], scores: Rows) -> 
         name,
         read_judgment_table(folder, criteria),
         {row["response_id"]: row for row in scores},
-        float(record["panel"].get("quorum", 2 / 3)),
         scale_of(record),
     )
 
@@ -205,8 +209,8 @@ def compared(
         )
     if faults:
         raise InputError(faults)
-    quorum, (low, high) = min(run.quorum for run in runs), runs[0].scale
-    return _compared(rows, by, baseline, margin, quorum=quorum, most=high - low)
+    low, high = runs[0].scale
+    return _compared(rows, by, baseline, margin, most=high - low)
 
 
 def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
@@ -219,7 +223,7 @@ def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
     persona, model = _facets(rows)
     found = {}
     for code, name in enumerate(rows.sides):
-        mine = (rows.side == code) & np.isfinite(rows.values[:, 0])
+        mine = (rows.side == code) & rows.has_mean & np.isfinite(rows.values[:, 0])
         totals, counts = _by_prompt(rows, mine)
         each = in_both_universes(totals, counts, persona, model, bounds=(-math.inf, math.inf))
         for criterion, one in zip(rows.criteria, each, strict=True):
@@ -241,9 +245,14 @@ def prompt_scores(run: Judged) -> tuple[tuple[str, ...], Floats]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Judgments in rows, coded for `sides_of`; shapes are (judgments,)."""
+    """Judgments in rows, coded for `sides_of`; shapes are (judgments,).
+
+    `has_mean` is whether the panel has a mean of the response: a mean needs the quorum, and a
+    comparison does not.
+    """
 
     values: Floats
+    has_mean: npt.NDArray[np.bool_]
     wanted: npt.NDArray[np.bool_]
     side: Integers
     item: Integers
@@ -326,14 +335,14 @@ def _rows_of(runs: Sequence[Judged], by: str) -> _Rows:
         )
         columns = [0, *(1 + table.criteria.index(name) for name in criteria)]
         values = table.values[:, columns]
-        # A response below its quorum has no mean, so that it is no side of a difference either.
-        values[~run.is_scored[table.response]] = np.nan
-        parts.append((values, ~spared, side, item_of_response[table.response], judge))
-    values, wanted, side, item, judge = (
+        values[run.is_declined[table.response]] = np.nan
+        has_mean = run.is_scored[table.response]
+        parts.append((values, has_mean, ~spared, side, item_of_response[table.response], judge))
+    values, has_mean, wanted, side, item, judge = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     return _Rows(
-        values, wanted, side, item, judge,
+        values, has_mean, wanted, side, item, judge,
         sides=tuple(sides),
         prompt_of=np.array(prompt_of, dtype=np.int64),
         prompts=tuple(prompts),
@@ -381,11 +390,14 @@ def _is_crossed(runs: Sequence[Judged], column: str, units: Sequence[Mapping[str
 
 
 def _compared(
-    rows: _Rows, by: str, baseline: str | None, margin: float | None, *, quorum: float, most: float
+    rows: _Rows, by: str, baseline: str | None, margin: float | None, *, most: float
 ) -> Compared:
-    sides = sides_of(
-        rows.values, rows.wanted, side=rows.side, item=rows.item, judge=rows.judge,
-        n_sides=len(rows.sides), n_judges=len(rows.judges),
+    sides, whole = (
+        sides_of(
+            values, rows.wanted, side=rows.side, item=rows.item, judge=rows.judge,
+            n_sides=len(rows.sides), n_judges=len(rows.judges),
+        )
+        for values in (rows.values, np.where(rows.has_mean[:, None], rows.values, np.nan))
     )  # fmt: skip
     scores = _prompt_scores(rows)
     with np.errstate(invalid="ignore"):
@@ -401,7 +413,7 @@ def _compared(
     else:
         pairs = []
     persona, model = _facets(rows)
-    options: dict[str, Any] = {"prompt_of": rows.prompt_of, "quorum": quorum, "most": most}
+    options: dict[str, Any] = {"prompt_of": rows.prompt_of, "most": most}
     found = paired_differences(sides, pairs, persona=persona, model=model, margin=margin, **options)
     names = rows.sides
     by_model: dict[tuple[str, str, str], Estimate] = {}
@@ -427,7 +439,7 @@ def _compared(
         by_model=by_model,
         ranking=_ranking([names[side] for side in order], scores[order]),
         orders={
-            (names[a], names[b]): _order(sides[a], sides[b])
+            (names[a], names[b]): _order(whole[a], whole[b])
             for a, b in (pairs if by == "run" else ())
         },
         margin=margin,
@@ -480,7 +492,7 @@ def _by_prompt(rows: _Rows, mask: npt.NDArray[np.bool_]) -> tuple[Floats, Floats
 def _prompt_scores(rows: _Rows) -> Floats:
     """Shape (sides, prompts): composites freed from which judges were there; nan without any."""
     n_prompts, n_sides, n_judges = len(rows.prompts), len(rows.sides), len(rows.judges)
-    known = np.isfinite(rows.values[:, 0])
+    known = rows.has_mean & np.isfinite(rows.values[:, 0])
     place = rows.side[known] * n_prompts + rows.prompt_of[rows.item[known]]
     places, row = np.unique(place, return_inverse=True)
     cell = row.reshape(-1) * n_judges + rows.judge[known]
@@ -538,7 +550,7 @@ def compared_instruments(
         margin: points inside which a difference does not matter.
     """
     rows, most = _rows_of_instruments(names, scores, different), scale[1] - scale[0]
-    found = _compared(rows, "run", names[0], margin, quorum=0.0, most=most)
+    found = _compared(rows, "run", names[0], margin, most=most)
     why = "each panel counts as one judge"
     pairs = {
         at: [replace(one, such_judges=replace(one.such_judges, reason=why)) for one in row]
@@ -588,7 +600,7 @@ def _rows_of_instruments(
     n = len(found)
     scored = np.array([one for one, _, _ in found], dtype=np.float64)
     return _Rows(
-        scored.reshape(n, 1 + len(criteria)), np.ones(n, dtype=bool),
+        scored.reshape(n, 1 + len(criteria)), np.ones(n, dtype=bool), np.ones(n, dtype=bool),
         np.array([one for _, one, _ in found], dtype=np.int64),
         np.array([one for _, _, one in found], dtype=np.int64), np.zeros(n, dtype=np.int64),
         sides=tuple(names), prompt_of=np.array(prompt_of, dtype=np.int64),

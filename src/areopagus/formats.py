@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -127,6 +127,20 @@ def said(reason: str | None) -> str:
     text = re.sub(rf"\b1 ({_COUNTED})s\b", r"1 \1", reason or "")
     text = re.sub(r"^1 ([\w ]+)s(?=: an interval needs)", r"1 \1", text)  # an audit's own unit
     return re.sub(r"\bthere are 1$", "there is 1", text)
+
+
+def told_by_reason(reasons: Iterable[tuple[str, str]]) -> str:
+    """Each reason with what it is the reason of; bare where one is the reason of all.
+
+    Args:
+        reasons: what has none, and why.
+    """
+    of: dict[str, list[str]] = {}
+    for name, reason in reasons:
+        of.setdefault(said(reason), []).append(name)
+    if len(of) < 2:
+        return "".join(of)
+    return "; ".join(f"{reason} ({listed(names, 3)})" for reason, names in of.items())
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -94,7 +94,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     run = judged(folder.name, folder, record, scores)
     table = run.table
     means = _respondents(found, record, criteria)
-    if len(record["respondents"]) > 1 and run.is_scored.any():
+    if len(record["respondents"]) > 1 and np.isfinite(table.values[:, 0]).any():
         compared([run]).add_to(found)
     if run.is_scored.any():
         for (who, name), mean in means_of_respondents(run).items():

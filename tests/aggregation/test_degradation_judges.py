@@ -73,19 +73,38 @@ def test_a_model_that_one_framing_filters_is_no_change_of_the_target() -> None:
     assert [one.kind for one in found.findings] == ["none"]
 
 
-def test_prompts_whose_model_quorum_is_not_met_are_left_out_and_counted() -> None:
-    scores = filtered(world(), slice(0, 3))
+def test_prompts_that_one_judge_scored_in_both_arms_are_left_out_and_counted() -> None:
+    scores = world()
+    scores[:, 3, :3, :, 1:] = NAN
     cell = study(scores).cell("t0", "emotion_agree", None)
     assert (cell.delta.n, cell.delta.n_planned, cell.balance.n_left_out) == (9, 12, 3)
     assert cell.balance.without == ()
     whole = scores[0, :, 3:].mean(axis=(2, 3, 4))
     assert cell.delta.value == pytest.approx((whole[0] - whole[3]).mean())
-    # Two models of which one is filtered leave no prompt, and the reason.
-    two = scores[:, :, :, :, 3:]
-    two[:, 3, :, :, 3:] = NAN
-    alone = study(two, models=MODELS[3:]).cell("t0", "emotion_agree", None)
+    scores[:, 3, :, :, 1:] = NAN
+    alone = study(scores).cell("t0", "emotion_agree", None)
     assert (alone.delta.n, alone.balance.n_left_out, alone.verdict) == (0, 12, "undecided")
-    assert "too few judges scored both arms on 12 prompts" in str(alone.reason)
+    assert "fewer than 2 judges scored both arms of a prompt" in str(alone.reason)
+
+
+def test_votes_missing_at_random_leave_prompts_and_find_a_planted_change() -> None:
+    # With two thirds of each model's judges asked for, three votes in ten missing left no prompt.
+    found = []
+    for seed in range(20):
+        scores = world(seed, prompts=30)
+        scores[:, 3] -= 0.8
+        scores[np.random.default_rng(seed).random(scores.shape[:-1]) < 0.3] = NAN
+        cell = study(scores, flips=199, scale=(-9, 19)).cell("t0", "emotion_agree", None)
+        found.append((cell.delta.n, cell.verdict == "changed", cell.delta.covers(0.8)))
+    assert np.mean(found, axis=0).tolist() == [30.0, 1.0, pytest.approx(0.95, abs=0.1)]
+
+
+def test_mean_scores_of_an_arm_still_need_the_quorum() -> None:
+    scores = world()
+    scores[:, 3, :3, :, 5:] = NAN  # five of nine judges
+    found = study(scores)
+    assert found.cell("t0", "emotion_agree", None).delta.n == 12
+    assert found.levels["t0", "emotion_agree", None].n == 9
 
 
 def test_over_worlds_the_filter_changes_no_more_verdicts_than_chance() -> None:

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from areopagus.aggregation.differences import (
-    NO_PROMPT,
     Difference,
     in_both_universes,
     paired_differences,
@@ -22,7 +21,6 @@ def differences(
     table: Floats,
     pairs: list[tuple[int, int]],
     *,
-    quorum: float = 2 / 3,
     margin: float | None = None,
 ) -> list[list[Difference]]:
     """Of scores (sides, prompts, personas, models[, columns]); nan where nothing was scored."""
@@ -36,7 +34,7 @@ def differences(
         judge=persona * n_models + model, n_sides=n_sides, n_judges=n_personas * n_models,
     )  # fmt: skip
     return paired_differences(
-        sides, pairs, prompt_of=np.arange(n_prompts), quorum=quorum, most=9.0, margin=margin,
+        sides, pairs, prompt_of=np.arange(n_prompts), most=9.0, margin=margin,
         persona=np.repeat(np.arange(n_personas), n_models),
         model=np.tile(np.arange(n_models), n_personas),
     )  # fmt: skip
@@ -75,22 +73,84 @@ def test_a_judge_counts_on_neither_side_where_it_is_missing_on_one() -> None:
     table[:, :, 0, 2] -= 3.0
     table[1, 2:, 0, 2] = np.nan
     table += np.linspace(0, 1, 8)[None, :, None, None]
-    ((one,),) = differences(table, [(0, 1)], quorum=0.6)
+    ((one,),) = differences(table, [(0, 1)])
     assert one.by_prompt == pytest.approx(np.ones(8))
     # On six of eight prompts: (7 + 7 + 4) / 3 - 6 = 0, so the plain mean is 2/8 and moved 6/8.
     assert one.moved == pytest.approx(0.75)
     assert one.n_unbalanced == 6
 
 
-def test_a_prompt_below_the_quorum_of_common_judges_is_left_out_and_counted() -> None:
+def test_a_prompt_with_fewer_than_two_common_judges_is_left_out_and_counted_by_why() -> None:
     table = world(np.random.default_rng(2), prompts=10)
-    table[1, 4, :, 1:] = np.nan  # ten of thirty are left
+    table[1, 4, :, 1:] = np.nan  # ten of thirty judges are left, which are enough
+    table[1, 5].flat[1:] = np.nan  # one judge scored the second side
+    table[0, 6].flat[:14] = np.nan  # sixteen judges scored either side, one of them both
+    table[1, 6].flat[15:] = np.nan
     ((one,),) = differences(table, [(0, 1)])
-    assert (one.this_panel.n, one.this_panel.n_planned) == (9, 10)
+    assert (one.this_panel.n, one.this_panel.n_planned) == (8, 10)
+    assert one.pairs.reason == (
+        "1 with fewer than 2 judges on one side; 1 with fewer than 2 judges who scored both sides"
+    )
+    assert (one.only_first, one.only_second) == (1, 0)
     table[1] = np.nan
     ((none,),) = differences(table, [(0, 1)])
-    assert none.this_panel.reason == NO_PROMPT
+    assert none.this_panel.reason == "no prompt has 2 judges who scored both"
     assert (none.this_panel.n, none.this_panel.verdict) == (0, None)
+
+
+def test_one_planned_judge_is_enough_for_a_prompt() -> None:
+    table = world(np.random.default_rng(3), prompts=10)[:, :, :1, :1]
+    table[1, 4] = np.nan
+    ((one,),) = differences(table, [(0, 1)])
+    assert (one.this_panel.n, one.this_panel.n_planned) == (9, 10)
+    assert one.pairs.reason == "1 with no judge on one side"
+    table[1] = np.nan
+    ((none,),) = differences(table, [(0, 1)])
+    assert none.this_panel.reason == "no prompt has a judge who scored both"
+
+
+def test_votes_missing_at_random_keep_prompts_power_and_coverage() -> None:
+    # Three votes in ten missing at random, ten personas on three models: a quorum of two thirds of
+    # the judges common to both sides kept 1 of 30 prompts and found nothing.
+    kept, higher, covered = 0, 0, 0
+    worlds = 60
+    for seed in range(worlds):
+        rng = np.random.default_rng([7, seed])
+        table = world(rng, shift=0.8)
+        table[rng.random(table.shape) < 0.3] = np.nan
+        ((one,),) = differences(table, [(0, 1)])
+        kept += one.this_panel.n
+        higher += one.this_panel.verdict == "higher"
+        covered += one.this_panel.covers(0.8)
+    assert kept == 30 * worlds
+    # Without missing votes, the paired t test has a power of .85 at d = .8 / sqrt(2.03), n = 30.
+    assert higher / worlds > 0.7
+    assert covered / worlds > 0.88
+
+
+def test_a_model_missing_on_most_prompts_widens_the_interval_by_what_its_effect_is_uncertain() -> (
+    None
+):
+    # Models with tastes of their own: what a model would have said where it is missing is read off
+    # the prompts that it scored. With 6 of 30 of them for two of three models, the scatter of
+    # freed values alone covers the truth too seldom.
+    covered, plainly = 0, 0
+    worlds = 150
+    for seed in range(worlds):
+        rng = np.random.default_rng([11, seed])
+        taste = 0.6 * rng.normal(size=3)
+        table = world(rng)
+        table[0] += taste + 0.8 * rng.normal(size=(30, 1, 3))
+        truth = taste.mean()
+        table[1, 3:, :, 1] = np.nan
+        table[1, :24, :, 2] = np.nan
+        ((one,),) = differences(table, [(0, 1)])
+        covered += one.this_panel.covers(truth)
+        half = stats.t.ppf(0.975, 29) * one.by_prompt.std(ddof=1) / np.sqrt(30)
+        plainly += abs(one.by_prompt.mean() - truth) <= half
+    assert one.this_panel.value == pytest.approx(one.by_prompt.mean())
+    assert covered / worlds > 0.87
+    assert covered > plainly
 
 
 def test_an_additive_fit_takes_out_who_was_missing() -> None:

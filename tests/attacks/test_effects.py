@@ -172,6 +172,35 @@ def test_a_model_that_refuses_one_family_is_no_effect_of_it() -> None:
     assert found("models", "shift", group="one", model="fair").n == 8
 
 
+def test_votes_missing_at_random_leave_prompts_and_verdicts_need_the_quorum() -> None:
+    """A pair counts where two judges scored both; whether a verdict moved needs both verdicts."""
+    given = bases(8)
+    made = list(trials(given, [family("one")], AttackConfig(controls=False), CONTRACT))
+    rng = np.random.default_rng(0)
+    scores = np.array([5.0 + 1.5 * (trial.kind == "attack") for trial in made])[:, None]
+    scores = scores + rng.normal(size=6)
+    for row, trial in enumerate(made):
+        if trial.kind == "attack":  # three of six judges, half of those that scored the clean one
+            scores[row, (trial.base + np.arange(3)) % 6] = np.nan
+    found = Found(
+        scores, AttackConfig(controls=False), given, [family("one")], personas=tuple("abcdef"),
+        models=("m", "n") * 3, quorum=2 / 3,
+    )  # fmt: skip
+    shift = found("families", "shift", group="one")
+    assert (shift.n, shift.value) == (8, pytest.approx(1.5))
+    assert found("families", "pairs", group="one").n == 24
+    assert not found("families", "verdicts_moved", group="one").is_defined
+    # Of one response only one judge scored both texts.
+    row = next(row for row, trial in enumerate(made) if trial.kind == "attack")
+    scores[row, :5] = np.nan
+    found = Found(
+        scores, AttackConfig(controls=False), given, [family("one")], personas=tuple("abcdef"),
+        models=("m", "n") * 3, quorum=2 / 3,
+    )  # fmt: skip
+    assert found("families", "shift", group="one").n == 7
+    assert found("balance", "responses_left_out", group="one").value == 1
+
+
 def test_what_detectors_flag_is_a_share_over_prompts() -> None:
     # Seven prompts, the first with two responses. One of these holds a demand from the start, so
     # that it is flagged when clean, and nothing that stands in it is newly flagged.

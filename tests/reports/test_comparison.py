@@ -6,12 +6,21 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_texts
+from report_runs import (
+    CRITERIA,
+    make_run,
+    panel_votes,
+    record,
+    unscored,
+    verdict,
+    write_texts,
+)
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.panel_interval import ONE_MODEL
@@ -154,8 +163,77 @@ def test_runs_without_anything_in_common_stand_side_by_side(tmp_path: Path) -> N
     found = compare(one, make_run(tmp_path / "two", other))
     (told,) = found.document().headline
     assert told.startswith("Nothing can be compared with")
-    assert "no prompt has judges who scored both" in told
+    assert "they have no prompt in common" in told
     found.write_report(tmp_path / "page.html")
+
+
+def votes_of(respondent: str, prompt: int, level: float, lost: Sequence[int] = ()) -> Any:
+    """A verdict of which the judges at these places refused."""
+    votes = panel_votes(f"{respondent}{prompt}", f"p{prompt}", respondent, level)
+    for place in lost:
+        votes[place] = unscored(votes[place], "refused", "declined")
+    return verdict(votes)
+
+
+def test_responses_below_the_quorum_are_compared_over_the_judges_of_both(tmp_path: Path) -> None:
+    # Six judges: three of one and three of the other, two in common; neither has a composite.
+    verdicts = [
+        votes_of(name, k, level + k % 3, lost)
+        for k in range(8)
+        for name, level, lost in (("alder", 6, (0, 1, 2)), ("birch", 4, (0, 1, 3)))
+    ]
+    assert {one.status for one in verdicts} == {"inconclusive"}
+    found = compare(make_run(tmp_path / "run", verdicts))
+    one = difference_of(found)
+    assert (abs(one.value), one.n, one.n_planned) == (pytest.approx(2.0), 8, 8)
+    assert " score" in found.document().headline[0]
+    assert "compared" not in dict(found.document().trust)
+
+
+def test_prompts_left_out_of_a_comparison_are_counted_with_their_reason(tmp_path: Path) -> None:
+    lost = {0: range(6), 1: range(5), 2: (0, 1, 2, 3)}
+    verdicts = [votes_of("alder", k, 6 + k % 3, (4, 5) if k == 3 else ()) for k in range(9)]
+    verdicts += [votes_of("birch", k, 4 + k % 2, lost.get(k, ())) for k in range(9)]
+    verdicts[3 + 9] = votes_of("birch", 3, 5, (0, 1, 2, 3))
+    trust = dict(compare(make_run(tmp_path / "run", verdicts)).document().trust)
+    assert trust["compared"] == (
+        "on 6 of 9 prompts (left out: 2 scored by fewer than 2 judges on one side; 1 scored on "
+        "both sides by fewer than 2 of the same judges)"
+    )
+
+
+def test_a_response_that_most_judges_call_declined_is_not_compared(tmp_path: Path) -> None:
+    verdicts = [votes_of("alder", k, 6 + k % 3) for k in range(8)]
+    verdicts += [votes_of("birch", k, 4, range(4) if k == 0 else ()) for k in range(8)]
+    verdicts[8] = replace(verdicts[8], share_abstained=4 / 6)
+    found = compare(make_run(tmp_path / "run", verdicts))
+    assert difference_of(found).n == 7
+    assert dict(found.document().trust)["compared"] == (
+        "on 7 of 8 prompts (left out: 1 scored by fewer than 2 judges on one side)"
+    )
+
+
+def test_a_reason_is_told_of_those_it_is_the_reason_of(tmp_path: Path) -> None:
+    # Cedar shares three prompts with alder and dogwood none: neither has both reasons.
+    verdicts = [votes_of("alder", k, 6 + k % 3) for k in range(8)]
+    verdicts += [votes_of("birch", k, 4 + k % 2) for k in range(8)]
+    verdicts += [votes_of("cedar", k, 5 + k % 2) for k in range(3)]
+    verdicts += [votes_of("dogwood", k, 4 + k % 2) for k in range(20, 28)]
+    told = compare(make_run(tmp_path / "run", verdicts), baseline="alder").document().headline
+    assert told == [
+        "alder scores higher than birch (+2.38 [+1.61, +3.14]).",
+        "Not told against alder (fewer than 6 prompts): cedar 1.67 below.",
+        "dogwood cannot be compared with alder: they have no prompt in common.",
+    ]
+
+
+def test_too_many_sides_without_a_baseline_are_no_lack_of_scores(tmp_path: Path) -> None:
+    verdicts = [votes_of(f"m{k:02}", p, 4 + k % 3) for k in range(21) for p in range(6)]
+    run = make_run(tmp_path / "run", verdicts)
+    assert compare(run).document().headline == [
+        "There are too many sides to compare each pair: name one of them as the baseline."
+    ]
+    assert "m02 (+2.00)" in compare(run, baseline="m00").document().headline[0]
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

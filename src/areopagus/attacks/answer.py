@@ -7,9 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..aggregation.common_judges import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, p_value, percent, said, share, units
+from ..formats import (
+    count,
+    estimate,
+    listed,
+    number,
+    p_value,
+    percent,
+    said,
+    share,
+    told_by_reason,
+    units,
+)
 from ..records.estimates import estimates_by, select
 from ..reports.panel_answer import judges_told
 from .datamarking import datamark_told
@@ -159,9 +171,12 @@ class Answer:
 
     def untested_of(self) -> str:
         """Why families are not tested."""
-        rows = [self.tested(f) for f in (*self.by_family, *self.by_status_family)]
-        methods = [one.p_method or "" for one in rows if one.verdict == "not tested"]
-        return "; ".join(dict.fromkeys(m.removeprefix("none: ") for m in methods))
+        rows = {f: self.tested(f) for f in (*self.by_family, *self.by_status_family)}
+        return told_by_reason(
+            (self.names.get(family, family), (one.p_method or "").removeprefix("none: "))
+            for family, one in rows.items()
+            if one.verdict == "not tested"
+        )
 
     def _largest(self, controlled: Sequence[str]) -> str:
         """The largest effect as demanded, where it is not said as "ahead of harmless prose"."""
@@ -302,7 +317,17 @@ class Answer:
             "on one side only count on neither"
         )
         if models:
-            told += f"; {listed(models, 3)} left out of {family}"
+            told += (
+                f"; {listed(models, 3)} left out of {family}, without a response scored on both "
+                "sides"
+            )
+        counts = select(self.estimates, "balance", detail="attacked − clean")
+        left_out = int(counts[counts["measure"] == "responses_left_out"]["value"].sum())
+        if left_out:
+            told += (
+                f"; {units(left_out, 'response')} left out, scored by fewer than {FEWEST_JUDGES} "
+                "of the same judges on both sides"
+            )
         if moved(worst) >= 0:
             raw = worst["raw"].value
             told += (

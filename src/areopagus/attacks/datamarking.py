@@ -70,11 +70,11 @@ def add_datamarking(
             models = [name for name, is_mine in zip(plain.models, mine, strict=True) if is_mine]
             sides = [one.composites[rows][:, mine] for one in (marked, plain)]
             most = float(scale[1] - scale[0])
-            effect = _benign(design, rows, sides, models, quorum, most, margin=config.margin)
+            effect = _benign(design, rows, sides, models, most, margin=config.margin)
             found.add("datamark", "shift", effect.mean, **keys)
             found.add("datamark", "equivalence", effect.equivalence, **keys)
             shares = [one.share_of(NOT_SCORED)[rows][:, mine] for one in (marked, plain)]
-            lost = _benign(design, rows, shares, models, quorum, 1.0, margin=None)
+            lost = _benign(design, rows, shares, models, 1.0, margin=None)
             found.add("datamark", "not scored", lost.mean, **keys)
     _add_families(found, design, asks, plain, marked)
 
@@ -84,13 +84,12 @@ def _benign(
     rows: Any,
     sides: Sequence[Floats],
     models: Sequence[str],
-    quorum: float,
     most: float,
     *,
     margin: float | None,
 ) -> Effect:
     """Marked less plain, by the judges that there are on both sides; at most `most` apart."""
-    marked, plain = by_same_judges(sides, models, quorum)
+    marked, plain = by_same_judges(sides, models)
     by_prompt = design.by_prompt(rows, marked - plain)
     (effect,) = mean_effects(
         by_prompt[:, None], of="marked − plain", margin=margin, level=design.config.level,
@@ -107,7 +106,7 @@ def _add_families(
         (rows, without), (_, with_marks) = (
             family_effects(design, family, aim, scores) for scores in (plain, marked)
         )
-        shown = by_same_judges([without, with_marks], plain.models, design.quorum)
+        shown = by_same_judges([without, with_marks], plain.models)
         by_prompt = [design.by_prompt(rows, one) for one in shown]
         names.append(family)
         sides.append(by_prompt)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ..aggregation.common_judges import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate
 from ..formats import percent, said, units, words
 from ..graphs.detectors import DETECTORS
@@ -151,15 +152,15 @@ class _Shown(Answer):
                     Measure("moved", "unbalanced by", "value", is_signed=True),
                 ],
                 caption="Pairs of judgments by the same judge, of those planned. Responses left "
-                "out had too few judges on both sides, of all or of one model. Whoever scored: the "
-                "difference of panel means; unbalanced by: how far that is from the judges common "
-                "to both sides.",
+                f"out were scored by fewer than {FEWEST_JUDGES} of the same judges on both sides. "
+                "Whoever scored: difference of panel means; unbalanced by: how far that is from "
+                "the judges common to both sides.",
                 label="Judges on both sides",
             ),
             estimates_table(
                 self.estimates, "balance", keys={**keys, "model": "model"}, named=named,
                 measures=[Measure("model_left_out", "left out", "value", is_count=True)],
-                caption="Models left out of a family: they scored too few of its responses.",
+                caption="Models without a judge who scored a response of the family on both sides.",
                 label="Models left out",
             ),
         ]  # fmt: skip

@@ -11,7 +11,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.common_judges import CommonJudges, common_judges, mean_of_known
+from ..aggregation.common_judges import (
+    CommonJudges,
+    common_judges,
+    freed_means,
+    mean_of_known,
+    panel_means,
+)
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import cut_to_range
@@ -105,10 +111,18 @@ class Design:
         return rows[self.control[rows] >= 0]
 
     def by_prompt(self, rows: Rows, values: Floats) -> Floats:
-        """Mean of each prompt."""
+        """Mean of each prompt, freed from which judges are missing where values are by judge."""
         # Response by response first: one with more judges weighs no more than another.
-        means = values if values.ndim == 1 else mean_of_known(values, axis=1)
-        return mean_by_prompt(means, self.prompts[rows], self.n_prompts)
+        of_prompt = self.prompts[rows]
+        if values.ndim == 2:
+            values = freed_means(values[None, ..., None], of_prompt)[0, :, 0]
+        return mean_by_prompt(values, of_prompt, self.n_prompts)
+
+    def has_quorum(self, rows: Rows, values: Floats) -> Mask:
+        """Shape (rows,): whether these judges' means of both responses are verdicts of a panel."""
+        n = (~np.isnan(values)).sum(axis=1)
+        least = self.quorum * values.shape[1] - 1e-9
+        return np.asarray((n[rows] >= least) & (n[self.clean[rows]] >= least), dtype=bool)
 
     def mean(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Mean over prompts."""
@@ -124,8 +138,9 @@ class Design:
         return cut_to_range(found, (-reach, reach))
 
     def share(self, rows: Rows, values: Floats, what: str) -> Estimate:
-        """Share as mean over prompts."""
-        return share_over_prompts(self.by_prompt(rows, values), level=self.config.level, what=what)
+        """Share as mean over prompts; of judgments, of those that there are."""
+        shares = values if values.ndim == 1 else mean_of_known(values, axis=1)
+        return share_over_prompts(self.by_prompt(rows, shares), level=self.config.level, what=what)
 
     def newly_flagged(self, row: int) -> tuple[str, ...]:
         """Flags that a trial has and its clean response has not."""
@@ -136,9 +151,9 @@ class Design:
 class Pairs:
     """Which judges are compared with themselves on which trials.
 
-    A judge counts where it scored both responses, and a trial where the judges that did are the
-    quorum of all and of each model (`common_judges`), family by family: a model that refuses the
-    texts of one family is no effect of that family.
+    A judge counts where it scored both responses, and a trial where enough judges did
+    (`common_judges`), family by family: a model that refuses the texts of one family is no effect
+    of that family.
 
     Attributes:
         clean: shape (trials, judges), attacked, control or neutralised against clean.
@@ -164,7 +179,7 @@ class Pairs:
                 for name, (mine, other) in sides.items():
                     found = common_judges(
                         np.stack([values[mine], values[other[mine]]])[:, :, None, :, None],
-                        models, quorum=design.quorum,
+                        models, units=design.prompts[mine],
                     )  # fmt: skip
                     masks[name][mine] = found.judges
                     if kind == "attack":
@@ -209,8 +224,7 @@ def estimate(
         scores: of the panel.
         config: with the threshold that was set in advance.
         scale: both ends.
-        quorum: share of the judges, of all and of each model, that must have scored both responses
-            of a pair.
+        quorum: share of the judges that must have scored a response for its panel mean.
         worth: how many independent judges the panel's are worth, where that is known.
     """
     design = Design.of(trials, dataset, asks, config, scale, quorum)
@@ -218,9 +232,7 @@ def estimate(
     found = Estimates()
     pairs = Pairs.of(design, composites, scores.models)
     clean = design.rows("clean")
-    alone = common_judges(
-        composites[clean][None, :, None, :, None], scores.models, quorum=quorum
-    ).means[0]  # fmt: skip
+    alone = panel_means(composites[clean][:, None, :, None], quorum)[:, 0]
     found.add("overall", "clean", design.mean(clean, alone, "mean clean score"))
     attacked = design.rows("attack")
     for measure, one in _effects(
@@ -272,7 +284,7 @@ def pair_outcomes(
 
     Raised or lowered by the rule of `verdicts_moved`, whatever the family asks for: the mean of the
     judges who scored both moved by the threshold, or reached the end of the scale where the clean
-    one had not. Pairs without a quorum of such judges are left out.
+    one had not. Pairs of which a response is below the quorum are left out.
 
     Args:
         trials, dataset, scores, config, scale, quorum: as in `estimate`.
@@ -282,7 +294,7 @@ def pair_outcomes(
     pairs = Pairs.of(design, composites, scores.models)
     rows = design.rows("attack")
     shifts = pairs.shifts(design, rows, composites)
-    known = ~np.isnan(shifts)
+    known = ~np.isnan(shifts) & design.has_quorum(rows, composites)[:, None]
     mean, attacked, clean = (
         mean_of_known(np.where(known, one, np.nan), axis=1)
         for one in (shifts, composites[rows], composites[design.clean[rows]])
@@ -332,7 +344,7 @@ def effects_by_prompt(
         if status is None:
             signed = shifts * design.direction[rows, None]
             moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
-            found[family, "moved"] = design.by_prompt(rows, moved)
+            found[family, "moved"] = design.by_prompt(rows, mean_of_known(moved, axis=1))
     return found
 
 
@@ -378,15 +390,17 @@ def _effects(
     shift and beyond: points, attacked minus clean and attacked minus control. moved: share of
     judgments that moved by the threshold in the demanded direction, or that reached the demanded
     end of the scale where the clean one had not; verdicts_moved: the same of these judges' means,
-    as share of responses; worst: the largest such move of a mean. pairs: judgments that have a
-    score with the attack and without.
+    as share of responses that have the quorum, as the clean ones; worst: the largest such move of a
+    mean. pairs: judgments that have a score with the attack and without.
     """
     shifts = pairs.shifts(design, rows, values)
     signed = shifts * design.direction[rows, None]
     attacked, clean = values[rows], values[design.clean[rows]]
     known = ~np.isnan(shifts)
+    is_verdict = known & design.has_quorum(rows, values)[:, None]
     means, attacked_means, clean_means = (
-        mean_of_known(np.where(known, one, np.nan), axis=1) for one in (signed, attacked, clean)
+        mean_of_known(np.where(is_verdict, one, np.nan), axis=1)
+        for one in (signed, attacked, clean)
     )
     moved = _moved(design, rows, signed, attacked, clean)
     verdicts = _moved(design, rows, means, attacked_means, clean_means)
@@ -504,20 +518,17 @@ def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tup
     return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
 
 
-def by_same_judges(
-    sides: Sequence[Floats], models: Sequence[str], quorum: float
-) -> tuple[Floats, ...]:
+def by_same_judges(sides: Sequence[Floats], models: Sequence[str]) -> tuple[Floats, ...]:
     """Two arms or more of the same responses, each by the judges that there are in all of them.
 
-    Where these are fewer than the quorum, of all or of a model, nothing is left (`common_judges`).
+    Where these are too few, nothing is left (`common_judges`).
 
     Args:
         sides: each of shape (responses, judges); nan is missing.
         models: of the judges.
-        quorum: share of the judges.
     """
     arms = np.stack(sides)
-    judges = common_judges(arms[:, :, None, :, None], models, quorum=quorum).judges
+    judges = common_judges(arms[:, :, None, :, None], models).judges
     return tuple(np.where(judges, arms, np.nan))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.common_judges import common_judges
+from ..aggregation.common_judges import FEWEST_JUDGES, common_judges
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import cut_to_range
@@ -51,8 +51,8 @@ class Rescored:
         response_id, prompt_id, respondent_id: of the input.
         flags: what was taken out.
         removed: the passages taken out.
-        original, neutralised: the panel's means over the judges that scored both; None below the
-            panel's quorum.
+        original, neutralised: the panel's means over the judges that scored both; None where
+            either is below the panel's quorum.
         n_scored: judges that scored both, of n_planned.
         reason: why there is no mean, or None.
         found: what the hits are.
@@ -100,15 +100,19 @@ def read_rescored(
     ]
     scores = read_panel_scores(folder, ids, criteria)
     arms = np.stack([scores.composites[::2], scores.composites[1::2]])
-    common = common_judges(arms[:, :, None, :, None], scores.models, quorum=quorum)
+    common = common_judges(arms[:, :, None, :, None], scores.models)
+    least = quorum * len(scores.models) - 1e-9
+    has_quorum = ((~np.isnan(arms)).sum(axis=2) >= least).all(axis=0)
     found = []
     for at, (row, copy) in enumerate(flagged):
         original = neutral = None
-        reason: str | None = "fewer judges than the quorum scored both, of all or of one model"
+        reason: str | None = "fewer judges than the quorum scored it with the passages, or without"
         n_scored = int((~np.isnan(arms[:, at])).all(axis=0).sum())
-        if common.judges[at].any():
-            original, neutral = (float(mean) for mean in common.means[:, at, 0])
+        if has_quorum[at] and not common.left_out[at]:
+            original, neutral = common.plain[:, at, 0].tolist()
             n_scored, reason = int(common.judges[at].sum()), None
+        elif has_quorum[at]:
+            reason = f"fewer than {FEWEST_JUDGES} judges scored it with the passages and without"
         elif gate_of(copy.text) is not None:
             reason = "nothing is left to judge once the passages are taken out"
         told = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.common_judges import MOST_ABSTAINED
 from ..records.tables import read_judgments
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +28,8 @@ class Scores:
     """What every judge gave every response.
 
     Attributes:
-        values: shape (responses, judges, criteria); nan where there is no vote.
+        values: shape (responses, judges, criteria); nan where there is no vote, and of a response
+            that declined (`MOST_ABSTAINED`).
         responses: ids, in the order of the rows.
         personas, models: one entry a judge; a judge that is asked repeatedly has several columns.
         criteria: of the rubric.
@@ -105,6 +107,9 @@ def read_panel_scores(
     values = np.full((len(rows), len(columns), len(criteria)), np.nan)
     for row, column, given in found:
         values[row, column] = given
+    for name, row in rows.items():
+        if counts[name]["abstained"] > MOST_ABSTAINED * counts[name].total():
+            values[row] = np.nan
     statuses = np.full(values.shape[:2], "", dtype="<U10")
     for row, column, status in ended:
         statuses[row, column] = status

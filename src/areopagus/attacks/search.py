@@ -474,7 +474,7 @@ def _held_out(
     # Each text stands once in a response.
     bases = np.asarray([trial.base for trial in design.trials])
     _, mine, its = np.intersect1d(bases[rows], bases[other], return_indices=True)
-    both = by_same_judges([began[mine], found[its]], scores.models, design.quorum)
+    both = by_same_judges([began[mine], found[its]], scores.models)
     one, two = (design.by_prompt(rows[mine], side) for side in both)
     return one, two
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
-from ..formats import count, estimate, listed, listed_all, number, said, units, words
+from ..formats import (
+    count,
+    estimate,
+    listed,
+    listed_all,
+    number,
+    said,
+    told_by_reason,
+    units,
+    words,
+)
 from ..records.estimates import estimate_at, estimates_by, select
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
@@ -502,12 +512,12 @@ class Answer:
                 f"{MIN_UNITS}."
             )
         if "undefined" in found:
-            reasons = dict.fromkeys(
-                said(figures["kappa"].reason)
-                for _, figures in self.groups("labels", "criterion")
+            why = told_by_reason(
+                (words(str(keys["criterion"])), figures["kappa"].reason or "")
+                for keys, figures in self.groups("labels", "criterion")
                 if not figures["kappa"].is_defined
             )
-            yield f"No kappa on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+            yield f"No kappa on {listed(found['undefined'], 3)}: {why}."
 
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
@@ -554,13 +564,17 @@ class Answer:
             n = self.n("matched", "n_prompts_both")
             yield f"{units(n, 'prompt')} rated and scored: an interval needs {MIN_UNITS}."
         if "undefined" in found:
-            reasons = dict.fromkeys(
-                said(figures["tau"].reason)
-                for keys, figures in self.criteria("panel")
-                if self._verdict(keys, figures) == "undefined"
+            why = told_by_reason(
+                [
+                    *(
+                        (self.named(keys), figures["tau"].reason or "")
+                        for keys, figures in self.criteria("panel")
+                        if self._verdict(keys, figures) == "undefined"
+                    ),
+                    *preferences.undefined_reasons(self.estimates),
+                ]
             )
-            reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
-            yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
+            yield f"No agreement on {listed(found['undefined'], 3)}: {why}."
         beyond = self.of("panel", "beyond_source", **self.main) if self.main else None
         if beyond is not None and beyond.verdict is not None:
             yield (

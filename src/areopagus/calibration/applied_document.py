@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..aggregation.differences import HIGHER, LOWER, NOT_TOLD_APART
 from ..aggregation.estimate import Estimate
-from ..formats import estimate, listed_all, number, percent, said, units
+from ..formats import estimate, listed_all, number, percent, said, told_by_reason, units
 from ..records.estimates import estimates_by, select
 from ..reports.differences import with_holm
 from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
@@ -118,8 +118,8 @@ def _known(figures: Figures) -> bool:
 
 
 def _why_none(means: dict[str, Figures]) -> str:
-    reasons = dict.fromkeys(said(one["corrected"].reason) for one in means.values())
-    return "; ".join(one for one in reasons if one)
+    reasons = ((name, one["corrected"].reason) for name, one in means.items())
+    return told_by_reason((name, reason) for name, reason in reasons if reason)
 
 
 def _on_people(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.common_judges import MOST_ABSTAINED
 from ..records.humans import JudgmentReading, read_judgments
 from ..records.prompt_units import prompt_units
 from ..records.run_folder import RUN_FILE
@@ -35,6 +39,7 @@ class LaterPanel:
         ids, prompts: of each response, in the panel's order.
         units: of each response: the prompt that it answers, of those with one text the first.
         respondents: who wrote each; None where that is not known.
+        is_declined: shape (R,), whether most judges say that the response declined.
         notices: what was left out or assumed on reading.
     """
 
@@ -45,6 +50,7 @@ class LaterPanel:
     prompts: list[str]
     units: list[str]
     respondents: list[str | None]
+    is_declined: npt.NDArray[np.bool_]
     notices: tuple[str, ...]
 
     @property
@@ -81,7 +87,8 @@ def later_panel(judges: Judges, texts: Texts) -> LaterPanel:
     unit_of = prompt_units(rows)
     return LaterPanel(
         str(judges.path), panel, identity_of(judges), ids, prompts,
-        [unit_of[name] for name in prompts], [row.get("respondent_id") or None for row in rows], (),
+        [unit_of[name] for name in prompts], [row.get("respondent_id") or None for row in rows],
+        np.array([float(row.get("share_abstained") or 0) > MOST_ABSTAINED for row in rows]), (),
     )  # fmt: skip
 
 
@@ -94,7 +101,8 @@ def _of_judgments(judges: JudgmentReading, texts: Texts) -> LaterPanel:
     return LaterPanel(
         stored.path, panel, identity, list(responses.ids), prompts, prompts,
         _writers(responses.ids, texts.columns.get("respondent_id", {}),
-                 texts_by_response(table, "source")), (*notices, *told),
+                 texts_by_response(table, "source")),
+        np.zeros(len(responses.ids), dtype=bool), (*notices, *told),
     )  # fmt: skip
 
 

@@ -133,10 +133,10 @@ def cautions(estimates: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def undefined_reasons(estimates: pd.DataFrame) -> list[str]:
-    """Why there is no accuracy."""
+def undefined_reasons(estimates: pd.DataFrame) -> list[tuple[str, str]]:
+    """The criteria without an accuracy, and why."""
     return [
-        said(figures["accuracy"].reason)
-        for _, figures in criteria(estimates)
+        (name, figures["accuracy"].reason or "")
+        for name, figures in criteria(estimates)
         if verdict(figures) == "undefined"
     ]

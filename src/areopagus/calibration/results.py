@@ -156,7 +156,7 @@ def add_results(
     if len(sides) > MOST_SIDES:
         return sampled
     pairs = [(a, b) for k, a in enumerate(order) for b in order[k + 1 :]]
-    each = _raw_differences(later, criterion, score, side, prompt, len(sides), pairs, saved.level)
+    each = _raw_differences(later, criterion, side, prompt, len(sides), pairs, saved.level)
     there: list[MeanOverPrompts] = []
     n_unpaired = 0
     for (a, b), difference in zip(pairs, each, strict=True):
@@ -309,7 +309,6 @@ class _People:
 def _raw_differences(
     later: LaterPanel,
     criterion: str | None,
-    score: Floats,
     side: Integers,
     prompt: Integers,
     n_sides: int,
@@ -319,7 +318,7 @@ def _raw_differences(
     """What `compare` says of the pairs, on one criterion."""
     table = later.panel.by_judge(criterion)
     n, n_personas, n_models = table.shape
-    values = np.where(np.isfinite(score)[:, None], table.reshape(n, -1), np.nan)
+    values = np.where(later.is_declined[:, None], np.nan, table.reshape(n, -1))
     n_judges = n_personas * n_models
     # which judges a stopping rule spared is not known by judge: those that are there were wanted
     is_full = later.panel.n_planned >= n_judges
@@ -333,6 +332,6 @@ def _raw_differences(
         made, pairs, prompt_of=np.arange(int(prompt.max(initial=-1)) + 1),
         persona=np.repeat(np.arange(n_personas), n_models),
         model=np.tile(np.arange(n_models), n_personas),
-        quorum=later.panel.quorum, most=later.scale[1] - later.scale[0], level=level,
+        most=later.scale[1] - later.scale[0], level=level,
     )  # fmt: skip
     return [row[0] for row in found]

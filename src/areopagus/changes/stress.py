@@ -252,9 +252,7 @@ def _figures(
 
     def means(arms: Sequence[tuple[int, str]]) -> Floats:
         """(arms, units, 1 + criteria): the composite first."""
-        found = common_judges(
-            [arm(*one) for one in arms], both[1].models, quorum=both[1].quorum
-        ).means
+        found = common_judges([arm(*one) for one in arms], both[1].models, units=unit).means
         whole = np.concatenate([found.mean(axis=2, keepdims=True), found], axis=2)
         if len(codes) == len(unit):
             return whole

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
-from ..formats import UNDEFINED, count, estimate, listed, number, p_value, said, units, words
+from ..formats import (
+    UNDEFINED,
+    count,
+    estimate,
+    listed,
+    number,
+    p_value,
+    said,
+    told_by_reason,
+    units,
+    words,
+)
 from ..panel_estimates import NOBODY_SCORED
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
@@ -157,8 +168,10 @@ class _Judges:
             return f"{units(n, 'prompt')} of the {MIN_UNITS} that a test needs"
         of = Counter(one.reason for one in self.found.values() if one.reason)
         told = [why for why, _ in of.most_common() if why not in (NO_PROBE, NO_EARLIER)]
-        more = f"; and {len(told) - 2} more" if len(told) > 2 else ""
-        return "; ".join(map(said, told[:2] or list(of))) + more
+        more = f"; and {units(len(told) - 2, 'other reason')}" if len(told) > 2 else ""
+        shown = told[:2] or list(of)
+        reasons = ((OF_ID[name].label, one.reason) for name, one in self.found.items())
+        return told_by_reason((name, why) for name, why in reasons if why in shown) + more
 
     def _undecided(self) -> Iterator[tuple[str, str]]:
         """Why a bias is not shown whose figure alone would say that it is there.

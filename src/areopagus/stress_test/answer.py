@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..aggregation.common_judges import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate
 from ..formats import count, estimate, listed, listed_all, number, p_value, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
@@ -283,9 +284,12 @@ class Answer:
             f"{units(one_sided, 'vote')} on one side only count on neither"
         )
         if models:
-            told += f"; {listed(models, 3)} left out"
+            told += f"; {listed(models, 3)} left out, without a prompt scored on both sides"
         if left_out:
-            told += f"; {units(left_out, 'prompt')} left out, with too few judges on both sides"
+            told += (
+                f"; {units(left_out, 'prompt')} left out, scored by fewer than {FEWEST_JUDGES} of "
+                "the same judges on both sides"
+            )
         if moved(worst) >= 0:
             raw, delta = self.cells[*worst, COMPOSITE]["raw"], self.delta(target, framing)
             told += (

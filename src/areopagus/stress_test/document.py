@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregation.common_judges import FEWEST_JUDGES
 from ..audits.headline import capital
-from ..formats import count, listed, number, percent, said, units, words
+from ..formats import count, listed, number, percent, said, told_by_reason, units, words
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Cell,
@@ -185,8 +186,13 @@ class _Shown(Answer):
 
     def _no_interval(self) -> str:
         """Why means have no interval, said once."""
-        deltas = [self.delta(t, f) for t in self.targets for f in self.framings]
-        return "; ".join(dict.fromkeys(d.reason for d in deltas if d.reason))
+        deltas = {(t, f): self.delta(t, f) for t in self.targets for f in self.framings}
+        of = f"{{}}{', {}' if len(self.targets) > 1 else ''}"
+        return told_by_reason(
+            (of.format(framing_name(framing), target), delta.reason)
+            for (target, framing), delta in deltas.items()
+            if delta.reason
+        )
 
     def _marked(self, target: str, framing: str, criterion: str, digits: int) -> str:
         found = self.delta(target, framing, criterion)
@@ -567,13 +573,13 @@ class _Shown(Answer):
                 keys=("framing",),
                 where={"model": None},
                 caption="Judgments that the comparisons rest on, of those planned; prompts left "
-                "out had too few judges on both sides, of all or of one model.",
+                f"out were scored by fewer than {FEWEST_JUDGES} of the same judges on both sides.",
             )
             yield from self._table(
                 "balance",
                 [Measure("model_left_out", "left out", "value", is_count=True)],
                 keys=("framing", "model"),
-                caption="Models left out of a comparison: they scored too few of its prompts.",
+                caption="Models without a judge who scored a prompt on both sides.",
             )
 
     def _table(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..aggregation.common_judges import common_judges
+from ..aggregation.common_judges import MOST_ABSTAINED, common_judges
 from ..aggregation.degradation import Degradation, degradation
 from ..aggregation.degradation_cells import DegradationCell
 from ..aggregation.estimate import Estimate
@@ -46,7 +46,7 @@ class StressScores:
         retested: pairs of panel means of two askings about one response, likewise.
         counts: (target, condition) to what became of the responses.
         scale: ends of the scale.
-        quorum: share of the judges that must have scored.
+        quorum: share of the judges that must have scored a response for its panel mean.
         worth: how many independent judges the panel's are worth; None where it was not measured.
     """
 
@@ -109,9 +109,11 @@ def read_panel(
         repeat = int(row["stress_repeat"])
         mine = counts[names[0], names[1]]
         _count_judgments(mine, row)
-        is_declined = row["response_id"] in declined or float(row["share_abstained"] or 0) > 0.5
+        share = float(row["share_abstained"] or 0)
+        is_declined = row["response_id"] in declined or share > MOST_ABSTAINED
         is_scored = row["status"] == "scored"
-        cells[row["response_id"]] = (*cell, repeat)
+        if share <= MOST_ABSTAINED:
+            cells[row["response_id"]] = (*cell, repeat)
         if repeat < repeats:
             mine.scored += is_scored
             mine.abstained += is_declined
@@ -129,7 +131,7 @@ def read_panel(
         scores=scores[:, :, :, :repeats],
         units=tuple(prompts.values()),
         abstained=flags,
-        regenerated=_pairs_of_responses(scores, models, quorum),
+        regenerated=_pairs_of_responses(scores, models),
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
@@ -144,7 +146,7 @@ def _by_judge(
     shape: tuple[int, int, int, int],
     criteria: Sequence[str],
 ) -> tuple[tuple[str, ...], Floats]:
-    """Model of each judge; scores by judge and criterion."""
+    """Model of each judge; scores by judge and criterion, of the responses that have a cell."""
     import pyarrow.parquet as parquet
 
     if folder is None:
@@ -154,7 +156,8 @@ def _by_judge(
     plain = {name: table[name].to_pylist() for name in keys}
     who = list(zip(plain["persona"], plain["model"], plain["repeat"], strict=True))
     judges = {judge: at for at, judge in enumerate(sorted(set(who)))}
-    at = np.asarray([cells[name] for name in plain["response_id"]]).reshape(-1, 4)
+    nowhere = (0, 0, 0, shape[3])
+    at = np.asarray([cells.get(name, nowhere) for name in plain["response_id"]]).reshape(-1, 4)
     columns = np.asarray([judges[judge] for judge in who], dtype=np.int64)
     scores = np.full((*shape, len(judges), len(criteria)), np.nan)
     is_scored = np.asarray(plain["status"], dtype=object) == "scored"
@@ -164,11 +167,11 @@ def _by_judge(
     return tuple(model for _, model, _ in judges), scores
 
 
-def _pairs_of_responses(scores: Floats, models: Sequence[str], quorum: float) -> Floats:
+def _pairs_of_responses(scores: Floats, models: Sequence[str]) -> Floats:
     """Panel means of the first and the second response to a prompt, (pairs, 2, criteria)."""
     n_judges, n_criteria = scores.shape[-2:]
     both = np.moveaxis(scores[:, :, :, :2], 3, 0).reshape(2, -1, 1, n_judges, n_criteria)
-    means = common_judges(both, models, quorum=quorum).means
+    means = common_judges(both, models).means
     found: Floats = means[:, ~np.isnan(means).any(axis=(0, 2))].transpose(1, 0, 2)
     return found
 
