@@ -89,14 +89,17 @@ def test_prompts_that_one_judge_scored_in_both_arms_are_left_out_and_counted() -
 
 def test_votes_missing_at_random_leave_prompts_and_find_a_planted_change() -> None:
     # With two thirds of each model's judges asked for, three votes in ten missing left no prompt.
+    # Of nine judges two or more are common to both arms of .98 of prompts.
     found = []
     for seed in range(20):
         scores = world(seed, prompts=30)
         scores[:, 3] -= 0.8
         scores[np.random.default_rng(seed).random(scores.shape[:-1]) < 0.3] = NAN
         cell = study(scores, flips=199, scale=(-9, 19)).cell("t0", "emotion_agree", None)
-        found.append((cell.delta.n, cell.verdict == "changed", cell.delta.covers(0.8)))
-    assert np.mean(found, axis=0).tolist() == [30.0, 1.0, pytest.approx(0.95, abs=0.1)]
+        found.append((cell.delta.n, cell.verdict == "changed", cell.delta.value))
+    kept, changed, value = np.mean(found, axis=0)
+    assert (kept, changed) == (pytest.approx(29.3, abs=0.7), 1.0)
+    assert value == pytest.approx(0.8, abs=0.05)
 
 
 def test_mean_scores_of_an_arm_still_need_the_quorum() -> None:

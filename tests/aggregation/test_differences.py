@@ -89,7 +89,8 @@ def test_a_prompt_with_fewer_than_two_common_judges_is_left_out_and_counted_by_w
     ((one,),) = differences(table, [(0, 1)])
     assert (one.this_panel.n, one.this_panel.n_planned) == (8, 10)
     assert one.pairs.reason == (
-        "1 with fewer than 2 judges on one side; 1 with fewer than 2 judges who scored both sides"
+        "1 scored by fewer than 2 judges on one side; 1 scored on both sides by fewer than 2 of "
+        "the same judges"
     )
     assert (one.only_first, one.only_second) == (1, 0)
     table[1] = np.nan
@@ -103,7 +104,7 @@ def test_one_planned_judge_is_enough_for_a_prompt() -> None:
     table[1, 4] = np.nan
     ((one,),) = differences(table, [(0, 1)])
     assert (one.this_panel.n, one.this_panel.n_planned) == (9, 10)
-    assert one.pairs.reason == "1 with no judge on one side"
+    assert one.pairs.reason == "1 scored by no judge on one side"
     table[1] = np.nan
     ((none,),) = differences(table, [(0, 1)])
     assert none.this_panel.reason == "no prompt has a judge who scored both"

@@ -281,10 +281,19 @@ def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_ta
         for name in ("raw", "degradation")
     )
     assert (moved["value"], moved["verdict"]) == (raw - delta, "unbalanced")
-    assert "Models left out of a comparison" in text_of(shown)
+    assert "Models without a judge who scored a prompt on both sides" in text_of(shown)
     assert "Unbalanced by: how far" in text_of(shown)
     assert "Unbalanced by" not in text_of(study()[1]), "where there is no such column"
     assert of(frame, "moved", framing="begged").empty
+
+
+def test_prompts_that_too_few_of_the_same_judges_scored_are_counted_in_the_first_lines() -> None:
+    missing = np.zeros((1, 3, 20, 1, 6, 2), dtype=bool)
+    missing[:, 1, :4, :, 1:] = True
+    _, shown = study(models=("a/kind",) * 6, missing=missing)
+    assert (
+        "; 4 prompts left out, scored by fewer than 2 of the same judges on both sides"
+    ) in dict(shown.trust)["coverage"]
 
 
 def test_the_models_that_see_a_change_are_counted_and_shown_apart() -> None:
