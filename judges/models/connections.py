@@ -32,6 +32,8 @@ MOST_USES = 128
 _WATCH_S = 0.2
 _LOOKS = 4
 """Shortest time for which a used-up connection is watched, and how often it is looked at."""
+_MOST_WATCHED = 32
+"""At once; each keeps a file open."""
 _CONNECT_S = 30.0
 _UNPACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """zlib's word for each."""
@@ -284,6 +286,7 @@ def _connector_class() -> Any:
             self._mixed_up: dict[tuple[str, int | None], int] = {}
             self._uses: WeakKeyDictionary[Any, tuple[int, float]] = WeakKeyDictionary()
             self._allowed: dict[Any, int] = {}
+            self._n_watched = 0
 
         async def connect(self, req: Any, *given: Any, **named: Any) -> Any:
             """A connection on which nothing is waiting to be read."""
@@ -307,6 +310,11 @@ def _connector_class() -> Any:
             if should_close or self._has_surplus(key, protocol, uses) or not is_used_up:
                 super()._release(key, protocol, should_close=should_close)
                 return
+            if self._n_watched >= _MOST_WATCHED:
+                protocol.abort()
+                super()._release(key, protocol, should_close=True)
+                return
+            self._n_watched += 1
             # A real answer that a surplus one came before takes as long as any other.
             patience = max(_WATCH_S, 2 * (self._loop.time() - since) / uses)
             self._watch(key, protocol, uses, patience / _LOOKS, _LOOKS)
@@ -318,6 +326,7 @@ def _connector_class() -> Any:
                 return
             if not self._has_surplus(key, protocol, uses) and not looks:
                 self._allowed[key] = min(2 * self._allowed.get(key, 1), MOST_USES)
+            self._n_watched -= 1
             protocol.abort()  # a farewell by TLS may outlast the loop
             super()._release(key, protocol, should_close=True)
 

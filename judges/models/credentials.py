@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...environment import environment_secrets
 from ...records.types import Reply
@@ -104,7 +105,9 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
 def _with_short_names(reply: Reply) -> Reply:
     """The reply with names of 200 characters at most; a server may write megabytes there."""
     names = {name: text for name in _NAMES if (text := getattr(reply, name))}
-    short = {n: f"{t[: _LONGEST_NAME - 1]}…" for n, t in names.items() if len(t) > _LONGEST_NAME}
+    short: dict[str, Any] = {
+        n: f"{t[: _LONGEST_NAME - 1]}…" for n, t in names.items() if len(t) > _LONGEST_NAME
+    }
     return replace(reply, **short) if short else reply
 
 
