@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal
 
-from ..records.chat import FILTERED_ENDINGS, TRUNCATED_ENDINGS
+from ..records.chat import COMPLETE_ENDINGS, FILTERED_ENDINGS, TRUNCATED_ENDINGS
 from ..records.types import Reply
 from .schema import Fault, NumberAsWritten, OutputSchema, Problem, T, shown
 
@@ -34,11 +34,7 @@ MAX_DETAIL_CHARS = 300
 
 Outcome = Literal["read", "refused", "unreadable"]
 
-# What endpoints and chat-model wrappers call these endings, in lower case.
-_COMPLETE = frozenset(
-    {"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "endoftext", "complete"}
-    | {"completed", "finish", "finished", "done", "finish_reason_stop"}
-)
+# What endpoints and chat-model wrappers call it, in lower case.
 _TOOL_CALL = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
 
 # How models mark their reasoning where their server leaves it in the text.
@@ -179,11 +175,12 @@ def parse(reply: Reply, schema: OutputSchema[T], *, judged: Sequence[str] = ()) 
     if reply.refusal and reply.refusal.strip(_BLANK):
         return _without("refused", "refusal", f"the model declined: {reply.refusal[:400]}")
     is_blank = not text.strip().strip(_BLANK)
-    if is_blank and ending in _TOOL_CALL:
-        return _without("unreadable", "tool_call", "the reply is a tool call without text")
-    if is_blank and (ending in _COMPLETE or ending == "no_choices"):
+    if ending in _TOOL_CALL:
+        beside = "without text" if is_blank else "with text beside it"
+        return _without("unreadable", "tool_call", f"the reply is a tool call {beside}")
+    if is_blank and (ending in COMPLETE_ENDINGS or ending == "no_choices"):
         return _without("unreadable", "empty", "the reply has no text")
-    if ending not in _COMPLETE and ending not in _TOOL_CALL:
+    if ending not in COMPLETE_ENDINGS:
         return _without("unreadable", "finish_reason", f"the reply ended by {ending!r}")
     if len(text) > MAX_REPLY_CHARS:
         much = f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARS} are read"

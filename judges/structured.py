@@ -336,12 +336,20 @@ async def _probe(
     reservation: BudgetReservation,
 ) -> tuple[Answer, Request]:
     identity = backend.spec.identity
-    for response_format in RESPONSE_FORMATS:
+    formats = list(RESPONSE_FORMATS)
+    while formats:
+        response_format = formats.pop(0)
         request = build(response_format)
         try:
             answer = await client.ask(backend, request, reservation)
         except ProviderError as error:
-            if response_format != RESPONSE_FORMATS[-1] and is_about_format(error):
+            if formats and is_about_format(error):
+                continue
+            # Some servers fall over every format, and do not say that it was one. That is tried
+            # out once; a server that is down is not asked twice as often for it.
+            is_first = client.format_probes.get(identity) is not None
+            if formats and is_first and error.fault == "server" and error.status == 500:
+                del formats[:-1]
                 continue
             raise
         client.response_formats[identity] = response_format

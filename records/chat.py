@@ -35,6 +35,12 @@ TRUNCATED_ENDINGS = frozenset(
 )
 """What endpoints call it, in lower case, that a text was cut off."""
 
+COMPLETE_ENDINGS = frozenset(
+    {"", "stop", "stop_sequence", "eos", "eos_token", "end_turn", "endoftext", "complete"}
+    | {"completed", "finish", "finished", "done", "finish_reason_stop"}
+)
+"""The same where the model had said all that it wanted to."""
+
 FILTERED_ENDINGS = frozenset(
     {"content_filter", "content_filtered", "safety", "recitation", "blocklist", "spii"}
     | {"prohibited_content", "guardrail_intervened", "refusal"}

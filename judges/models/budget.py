@@ -41,12 +41,15 @@ class Budget:
             provider may have billed, and of answers that did not say what they used; they count
             against the cap.
         unknown_calls: paid calls without a known price (there are none under a cap).
+        needed: the most that the cheapest call costs of those that the cap did not allow; None
+            where it allowed all.
     """
 
     cap: float | None = None
     spent: float = 0.0
     possibly_spent: float = 0.0
     unknown_calls: int = 0
+    needed: float | None = None
     closed: bool = False
     _reserved: float = 0.0
     _reservations: int = 0
@@ -93,6 +96,10 @@ class Budget:
         """
         if await self.reserve(sum(worst_usd)):
             self._reservations += sum(amount > 0 for amount in worst_usd) - 1
+
+    def leave_out(self, worst_usd: float) -> None:
+        """Notes what a call costs at most that the cap does not allow."""
+        self.needed = worst_usd if self.needed is None else min(self.needed, worst_usd)
 
     def book(self, amount: float, *, certain: bool = True) -> None:
         """Adds what a call cost, or what it may have cost."""
@@ -158,10 +165,15 @@ class BudgetReservation:
             raise BudgetSpentError("the price of this backend is unknown")
         if self._budget.closed and not self._held:
             # Free calls are refused too: with the free judges alone it would be another panel.
+            self._budget.leave_out(worst_usd)
             raise BudgetSpentError(_REACHED)
         if worst_usd > self._held:
             self.close()  # waits with nothing in hand
-            self._held = await self._budget.reserve(worst_usd)
+            try:
+                self._held = await self._budget.reserve(worst_usd)
+            except BudgetSpentError:
+                self._budget.leave_out(worst_usd)
+                raise
 
     def pay(self, cost_usd: float | None, *, worst_usd: float | None = None) -> None:
         """Books what a call cost.

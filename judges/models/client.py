@@ -160,6 +160,7 @@ class Client:
             budget.unknown_calls,
             self.usage.plus(RunUsage()),
             self.faults.since(FaultCounts()),
+            budget.needed,
         )
 
     def reservation(self) -> BudgetReservation:
@@ -360,6 +361,7 @@ class Client:
         else:
             call.reservation.pay(None, worst_usd=worst_usd(call.backend, call.request))
         self.usage.paid_online(reply, call.backend.unit_prices)
+        self._check_output(call, reply)
         call.limiter.limited = None
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
         call.limiter.succeeded(
@@ -367,6 +369,22 @@ class Client:
             used_tokens=None if sent is None else sent + (said or 0),
         )
         return reply
+
+    def _check_output(self, call: _Call, reply: Reply) -> None:
+        """Closes a backend under a cost cap that does not keep to `max_tokens`."""
+        allowed, reported = call.request.params.get("max_tokens"), reply.usage.output_tokens
+        if self.budget.cap is None or not allowed or reported is None or reported <= allowed:
+            return
+        reserved = worst_usd(call.backend, call.request)
+        if not reserved:
+            return
+        cost = "an unknown amount" if reply.cost_usd is None else f"${reply.cost_usd:,.6f}"
+        detail = (
+            f"the endpoint reported {reported:,} output tokens for a call, where max_tokens allows "
+            f"{allowed:,}; ${reserved:,.6f} was reserved for the call and what was reported costs "
+            f"{cost}, so the cost cap could not be kept"
+        )
+        self._close(call, ProviderError("bad_reply", detail), "not sent")
 
     def _learn_from(self, call: _Call, error: ProviderError) -> None:
         """What a failed attempt says about the backend, and may have cost."""
@@ -376,7 +394,7 @@ class Client:
             call.write_off()
         if error.fault == "rate_limit":
             self._slow_down(call, error)
-        elif error.fault in CLOSES_BACKEND and not is_about_format(error):
+        elif error.closes_backend or (error.fault in CLOSES_BACKEND and not is_about_format(error)):
             self._close(call, error, "not sent")
         elif error.fault in TRANSIENT:
             call.limiter.server_error()

@@ -27,6 +27,13 @@ from .litellm_setup import litellm_module
 
 MOST_BYTES = 8_000_000
 """Of an answer, packed or unpacked."""
+MOST_USES = 128
+"""Of one connection."""
+_WATCH_S = 0.2
+_LOOKS = 4
+"""Shortest time for which a used-up connection is watched, and how often it is looked at."""
+_MOST_WATCHED = 32
+"""At once; each keeps a file open."""
 _CONNECT_S = 30.0
 _UNPACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """zlib's word for each."""
@@ -138,6 +145,7 @@ async def post(
             if len(content) > most_bytes:
                 response.close()  # what is left of it is not waited for
                 raise _too_long(most_bytes)
+        session.connector.check(response.url)
         packed = names.get("content-encoding", "identity").strip().lower()
         whole = bytes(content)
         if packed not in ("", "identity"):
@@ -156,6 +164,24 @@ def _unpacked(content: bytes, packed: str, most: int) -> bytes:
     if len(plain) > most:
         raise _too_long(most)
     return plain
+
+
+def refuse_stream(answer: Answer) -> None:
+    """Checks that an answer is no stream of events, which nobody asks for.
+
+    Raises:
+        ProviderError: it is.
+    """
+    kind = answer.headers.get("content-type", "")
+    if "text/event-stream" in kind.lower() or answer.content.lstrip().startswith(b"data:"):
+        raise ProviderError(
+            "bad_reply",
+            "the endpoint streams its answers (text/event-stream), though no stream was asked for; "
+            "switch forced streaming off there",
+            status=answer.status_code,
+            may_be_billed=True,
+            closes_backend=True,
+        )
 
 
 def _too_long(most: int) -> ProviderError:
@@ -229,7 +255,7 @@ async def _open_session() -> AsyncGenerator[Any]:
     import aiohttp
 
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+        connector=_connector_class()(limit=0, ttl_dns_cache=60),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
         headers={"User-Agent": "areopagus"},
@@ -237,6 +263,99 @@ async def _open_session() -> AsyncGenerator[Any]:
         trust_env=False,
     ) as session:
         yield session
+
+
+@lru_cache(maxsize=1)
+def _connector_class() -> Any:
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        """Connections that are used again only where each request has brought one answer.
+
+        HTTP/1.1 does not say which request an answer belongs to. After a surplus answer every
+        later call on the connection gets the answer of an earlier one, and only a pause shows
+        that one too many has come. So a new address gets one call a connection. A used-up
+        connection stays open for a while, and where nothing more comes the next ones may be used
+        twice as often, up to `MOST_USES` times. Where something comes, every further call to the
+        address has a connection of its own. If the connection had carried several calls, nobody
+        knows which answers were whose: the address is not asked again.
+        """
+
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self._mixed_up: dict[tuple[str, int | None], int] = {}
+            self._uses: WeakKeyDictionary[Any, tuple[int, float]] = WeakKeyDictionary()
+            self._allowed: dict[Any, int] = {}
+            self._n_watched = 0
+
+        async def connect(self, req: Any, *given: Any, **named: Any) -> Any:
+            """A connection on which nothing is waiting to be read."""
+            self.check(req.connection_key)
+            while True:
+                connection = await super().connect(req, *given, **named)
+                protocol: Any = connection.protocol
+                uses, since = self._uses.get(protocol, (0, self._loop.time()))
+                may_be_used = uses < max(1, self._allowed.get(req.connection_key, 1))
+                if not uses or (
+                    may_be_used and not self._has_surplus(req.connection_key, protocol, uses)
+                ):
+                    self._uses[protocol] = uses + 1, since
+                    return connection
+                connection.close()
+
+        def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:
+            uses, since = self._uses[protocol]
+            # A call that was given up may leave its own answer unread.
+            is_used_up = uses >= self._allowed.get(key, 1)
+            if should_close or self._has_surplus(key, protocol, uses) or not is_used_up:
+                super()._release(key, protocol, should_close=should_close)
+                return
+            if self._n_watched >= _MOST_WATCHED:
+                protocol.abort()
+                super()._release(key, protocol, should_close=True)
+                return
+            self._n_watched += 1
+            # A real answer that a surplus one came before takes as long as any other.
+            patience = max(_WATCH_S, 2 * (self._loop.time() - since) / uses)
+            self._watch(key, protocol, uses, patience / _LOOKS, _LOOKS)
+
+        def _watch(self, key: Any, protocol: Any, uses: int, pause: float, looks: int) -> None:
+            if looks and not protocol.should_close:
+                # Several looks: a loop that stands still for a while has seen nothing meanwhile.
+                self._loop.call_later(pause, self._watch, key, protocol, uses, pause, looks - 1)
+                return
+            if not self._has_surplus(key, protocol, uses) and not looks:
+                self._allowed[key] = min(2 * self._allowed.get(key, 1), MOST_USES)
+            self._n_watched -= 1
+            protocol.abort()  # a farewell by TLS may outlast the loop
+            super()._release(key, protocol, should_close=True)
+
+        def check(self, key: Any) -> None:
+            """Raises a ProviderError where answers of this address were mixed up."""
+            uses = self._mixed_up.get((key.host, key.port))
+            if uses is not None:
+                raise ProviderError(
+                    "bad_reply",
+                    f"an answer that nobody asked for came over a connection that {uses} calls had "
+                    "used: which answers belong to which calls is not known, and nothing further "
+                    "is sent to this address",
+                    may_be_billed=True,
+                    closes_backend=True,
+                )
+
+        def _has_surplus(self, key: Any, protocol: Any, uses: int) -> bool:
+            """Whether an answer came that nobody asked for; the address is remembered then."""
+            if not len(protocol):
+                return False
+            # Some servers say 408 before they close a connection that nobody uses.
+            waiting = getattr(protocol, "_buffer", ())
+            if not waiting or any(message.code != 408 for (message, _), _ in waiting):
+                self._allowed[key] = 0  # twice of which is 0
+                if uses > 1:
+                    self._mixed_up.setdefault((key.host, key.port), uses)
+            return True
+
+    return Connector
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...environment import environment_secrets
 from ...records.types import Reply
@@ -79,11 +80,15 @@ def _prefix(provider: str) -> str:
 
 REDACTED = "[redacted]"
 _SHORTEST = 8
-_TEXTS = ("text", "refusal", "answered_by", "request_id", "finish_reason")
+_NAMES = ("answered_by", "request_id", "finish_reason")
+_TEXTS = ("text", "refusal", *_NAMES)
+_LONGEST_NAME = 200
 
 
 def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
-    """The reply with `[redacted]` for every secret that stands in one of its texts.
+    """The reply with `[redacted]` for every secret that stands in one of its texts, as it is kept.
+
+    Names (of the model, of the answer, of its ending) are cut at 200 characters.
 
     Only these very values are replaced, and nothing that merely looks like a key: the reply is
     somebody's judgment and is not edited otherwise. The same object where none stands in it.
@@ -94,8 +99,19 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
             that hold one or are named so; a value under eight characters is taken for a word.
     """
     known = {*secrets, *(value for value, _ in environment_secrets())}
-    if not known:
-        return reply
+    return _with_short_names(_redacted(reply, known) if known else reply)
+
+
+def _with_short_names(reply: Reply) -> Reply:
+    """The reply with names of 200 characters at most; a server may write megabytes there."""
+    names = {name: text for name in _NAMES if (text := getattr(reply, name))}
+    short: dict[str, Any] = {
+        n: f"{t[: _LONGEST_NAME - 1]}…" for n, t in names.items() if len(t) > _LONGEST_NAME
+    }
+    return replace(reply, **short) if short else reply
+
+
+def _redacted(reply: Reply, known: set[str]) -> Reply:
     texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
     found = [
         secret

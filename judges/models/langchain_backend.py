@@ -15,7 +15,7 @@ from .backend import Backend, BackendSpec
 from .credentials import without_secrets
 from .prices import Prices
 from .provider_errors import one_attempt
-from .reply import TOOL_CALLS
+from .reply import TOOL_CALLS, ending_of, is_complete
 from .request import Request
 from .usage import usage_from
 
@@ -119,14 +119,14 @@ class ChatModelBackend(Backend):
         meta = getattr(answer, "response_metadata", None) or {}
         text = _text_of(getattr(answer, "content", None))
         refusal = (getattr(answer, "additional_kwargs", None) or {}).get("refusal")
-        endings = (meta.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
-        finish = next(filter(None, endings), None)
-        if not text and getattr(answer, "tool_calls", None):
+        finish = ending_of(meta)
+        calls = getattr(answer, "tool_calls", None) or getattr(answer, "invalid_tool_calls", None)
+        if calls and is_complete(finish):
             finish = TOOL_CALLS
         answered_by = meta.get("model_name") or meta.get("model")
         reply = Reply(
             text=text,
-            finish_reason=str(finish) if finish else None,
+            finish_reason=finish,
             refusal=refusal if isinstance(refusal, str) else None,
             answered_by=str(answered_by) if answered_by else None,
             request_id=getattr(answer, "id", None),

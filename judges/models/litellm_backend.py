@@ -128,11 +128,12 @@ class LitellmBackend(Backend):
         started = perf_counter()
         translation = self.translation(arguments.get("api_key"))
         if translation is None:
-            answer = await complete(self.spec, arguments)
+            answer, raw = await complete(self.spec, arguments)
         else:
-            answer = await translation.complete(arguments, request.form)
+            answer, raw = await translation.complete(arguments, request.form)
         return reply_of(
             answer,
+            raw,
             latency_s=perf_counter() - started,
             cost_of=lambda usage: self.pricing.cost(answer, usage),
         )
@@ -179,7 +180,7 @@ class LitellmBackend(Backend):
             found = translation.read(answer, translation.request(arguments, request.form))
         except Exception as error:
             raise classify(error, secrets=self.secrets()) from error
-        return without_secrets(reply_of(found, cost_of=cost_of), self.secrets())
+        return without_secrets(reply_of(found, answer.json(), cost_of=cost_of), self.secrets())
 
     def _whole_translation(self, arguments: Mapping[str, Any]) -> Translation:
         found = self._translation_for(arguments.get("api_key"))

@@ -10,6 +10,7 @@ whole process; both are left as they were.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -19,8 +20,9 @@ from typing import Any, ClassVar, Literal
 from ...environment import environment_state
 from ...errors import ProviderError
 from .backend import BackendSpec
-from .connections import HttpError, post
+from .connections import HttpError, post, refuse_stream
 from .litellm_setup import litellm_module, load_encodings
+from .reply import misfit
 from .transport import NOT_MAPPED, mapped_parameters, uses_responses_api
 
 NO_KEY = "no-key-needed"
@@ -110,8 +112,12 @@ def somebody_listens() -> bool:
     )
 
 
-async def complete(spec: BackendSpec, arguments: Mapping[str, Any], *, embeds: bool = False) -> Any:
-    """litellm's answer object; one request at most is sent.
+async def complete(
+    spec: BackendSpec, arguments: Mapping[str, Any], *, embeds: bool = False
+) -> tuple[Any, Any]:
+    """litellm's answer object, and the value of the provider's own answer; None where none came.
+
+    One request at most is sent.
 
     Args:
         spec: the backend.
@@ -141,9 +147,14 @@ async def complete(spec: BackendSpec, arguments: Mapping[str, Any], *, embeds: b
             caching=False,
             cache={"no-cache": True, "no-store": True},
         )
-    except Exception:
+    except Exception as error:
         if sender.failure is None:
-            raise
+            value = sender.value
+            if value is None or (isinstance(value, dict) and "error" in value):
+                raise
+            raise ProviderError(
+                "bad_reply", misfit(value, spec.provider), may_be_billed=True
+            ) from error
     finally:
         sender.openai.put_back()
     if sender.failure is not None:
@@ -155,7 +166,7 @@ async def complete(spec: BackendSpec, arguments: Mapping[str, Any], *, embeds: b
             "nothing further is sent",
             may_be_billed=True,
         )
-    return answer
+    return answer, sender.value
 
 
 class _OneSend:
@@ -164,12 +175,14 @@ class _OneSend:
     Attributes:
         has_sent: whether it was asked to.
         failure: what came of it, unless that is a success.
+        value: of the answer's JSON; None for any other.
         openai: what is to be put back in that module, once litellm has come to send.
     """
 
     def __init__(self, *, is_own_address: bool) -> None:
         self.has_sent = False
         self.failure: Exception | None = None
+        self.value: Any = None
         self.openai = _OpenaiModule()
         self._dropped = _NOT_SENT_ON if is_own_address else _NOT_SENT_ON | _OPENAIS_OWN
 
@@ -185,11 +198,16 @@ class _OneSend:
         headers = {n: v for n, v in request.headers.items() if n not in self._dropped}
         try:
             answer = await post(str(request.url), headers, body or None, method=request.method)
+            if answer.status_code < 400:
+                refuse_stream(answer)
         except Exception as error:
             self.failure = error
             raise httpx.ReadError(str(error)) from error
         if answer.status_code >= 400:
             self.failure = HttpError(answer)
+        else:
+            with contextlib.suppress(ValueError, RecursionError):
+                self.value = answer.json()
         kept = {
             name: value
             for name, value in answer.headers.items()

@@ -177,6 +177,8 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
     causes = frozenset().union(*map(_class_names, _chain(error)))
     fault = _fault_of(error, text, body, status, causes)
     told = text + _reason(error, text) if fault == "connection" else text
+    if fault == "bad_reply":  # a traceback of litellm's reading
+        told = "litellm could not read the answer: it is not in the provider's form"
     return ProviderError(
         fault,
         redact(told, secrets=secrets),

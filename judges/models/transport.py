@@ -17,9 +17,10 @@ from pydantic_core import to_json
 
 from ...errors import ProviderError
 from .backend import BackendSpec
-from .connections import Answer, HttpError, post
+from .connections import Answer, HttpError, post, refuse_stream
 from .credentials import key_variables
 from .litellm_setup import litellm_module, load_encodings
+from .reply import misfit
 
 TRANSLATED = frozenset(
     {
@@ -155,8 +156,8 @@ class Translation:
         self._is_openais_form = kind.transform_response is openais
         self._forms: dict[Any, _Form] = {}
 
-    async def complete(self, arguments: Mapping[str, Any], about: Any) -> Any:
-        """litellm's answer object.
+    async def complete(self, arguments: Mapping[str, Any], about: Any) -> tuple[Any, Any]:
+        """litellm's answer object, and the value of the provider's own answer.
 
         Args:
             arguments: what `litellm.acompletion` would be called with.
@@ -169,7 +170,7 @@ class Translation:
         """
         asked = self.request(arguments, about)
         answer = await post(asked.url, asked.headers, asked.body)
-        return self.read(answer, asked)
+        return self.read(answer, asked), answer.json()
 
     def request(self, arguments: Mapping[str, Any], about: Any) -> TranslatedRequest:
         """The call as it is sent.
@@ -206,6 +207,7 @@ class Translation:
         """
         if answer.status_code >= 300:
             raise HttpError(answer)
+        refuse_stream(answer)
         try:
             said = answer.json()
         except (ValueError, RecursionError) as error:
@@ -229,7 +231,7 @@ class Translation:
                 return found
             raise ProviderError(
                 "bad_reply",
-                f"the answer is not in the provider's form ({type(error).__name__})",
+                misfit(said, self.provider),
                 status=answer.status_code,
                 may_be_billed=True,
             ) from error

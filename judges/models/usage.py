@@ -384,6 +384,7 @@ class UsageSnapshot:
         spent_usd, possibly_spent_usd, unknown_price_calls: see `Budget`.
         usage: the replies by kind.
         faults: the calls without one.
+        needed_usd: see `Budget.needed`.
     """
 
     calls: CallCounts = field(default_factory=CallCounts)
@@ -392,6 +393,7 @@ class UsageSnapshot:
     unknown_price_calls: int = 0
     usage: RunUsage = field(default_factory=RunUsage)
     faults: FaultCounts = field(default_factory=FaultCounts)
+    needed_usd: float | None = None
 
     def plus(self, other: UsageSnapshot, sign: int = 1) -> UsageSnapshot:
         """The sum; with -1 what came after the other, an earlier moment of the same client."""
@@ -407,6 +409,7 @@ class UsageSnapshot:
             self.unknown_price_calls + sign * other.unknown_price_calls,
             self.usage.plus(other.usage, sign),
             faults,
+            self.needed_usd if self.needed_usd is not None else other.needed_usd,
         )
 
     def since(self, before: UsageSnapshot) -> UsageSnapshot:
@@ -422,6 +425,7 @@ class UsageSnapshot:
             "calls_with_unknown_price": self.unknown_price_calls,
             "replies": self.usage.to_json(),
             "faults": self.faults.to_json(),
+            "call_left_out_usd": self.needed_usd,
         }
 
 

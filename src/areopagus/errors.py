@@ -155,6 +155,7 @@ class ProviderError(AreopagusError):
         status: HTTP status where there was one.
         retry_after_s: seconds the endpoint asked us to wait, where it did.
         may_be_billed: whether the endpoint may have done the work all the same.
+        closes_backend: whether every further call to the endpoint would end like this.
 
     Attributes:
         attempts: HTTP attempts that were made for the call, once it is given up.
@@ -168,6 +169,7 @@ class ProviderError(AreopagusError):
         status: int | None = None,
         retry_after_s: float | None = None,
         may_be_billed: bool = False,
+        closes_backend: bool = False,
     ) -> None:
         super().__init__(f"{fault}: {detail}")
         self.fault: FaultClass = fault
@@ -175,6 +177,7 @@ class ProviderError(AreopagusError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.may_be_billed = may_be_billed
+        self.closes_backend = closes_backend
         self.attempts = 0
 
 

@@ -274,6 +274,7 @@ def test_a_cap_is_exit_code_4(call: Call, responses: Path, tmp_path: Path) -> No
         code, out, _ = call(*given, "--max-cost", "3")
     assert code == 4
     assert "A higher --max-cost goes on" in out
+    assert " at most, which the cap must cover." in out
     assert Run(tmp_path / "run").record["sessions"][-1]["spent_usd"] <= 3
 
 

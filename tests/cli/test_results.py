@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from areopagus.cli.results import cost_line, fault_lines
+from areopagus.cli.results import cost_line, fault_lines, stopped_by_cap
 from areopagus.formats import known_dollars
 from areopagus.judges.models.usage import RunUsage, UsageTotals
 
@@ -44,3 +44,10 @@ def test_what_has_no_known_price_never_costs_nothing() -> None:
     assert (known_dollars(0.0, 4), known_dollars(0.5, 4), known_dollars(0.0, 0)) == (
         "unknown", "$0.5000", "$0",
     )  # fmt: skip
+
+
+def test_a_cap_that_pays_for_no_call_is_followed_by_what_one_call_needs() -> None:
+    (_, needs) = stopped_by_cap({"call_left_out_usd": 0.16731}).splitlines()
+    assert needs == "One call can cost $0.1674 at most, which the cap must cover."
+    assert "$2.35 at most" in stopped_by_cap({"call_left_out_usd": 2.3401})
+    assert len(stopped_by_cap({"call_left_out_usd": None}).splitlines()) == 1

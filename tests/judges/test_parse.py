@@ -170,8 +170,7 @@ ENDS: list[tuple[dict[str, Any], str, str | None]] = [
     ({"text": None, "refusal": "No, thank you."}, "refused", "refusal"),
     ({"text": None, "refusal": " "}, "unreadable", "empty"),
     ({"text": None, "finish_reason": "tool_calls"}, "unreadable", "tool_call"),
-    # The forced tool call of some providers is handed over as text: that is a vote.
-    ({"text": GOOD, "finish_reason": "tool_calls"}, "read", None),
+    ({"text": GOOD, "finish_reason": "tool_calls"}, "unreadable", "tool_call"),
     ({"text": GOOD, "finish_reason": "stop"}, "read", None),
     ({"text": GOOD, "finish_reason": "END_TURN"}, "read", None),
     ({"text": GOOD, "finish_reason": "something new"}, "unreadable", "finish_reason"),

@@ -219,6 +219,31 @@ async def test_an_error_that_names_the_format_is_not_this_format_whatever_its_st
     assert (await complete(client, backend, question("Another?"))).status == "read"
 
 
+async def test_a_server_that_falls_over_every_format_is_asked_once_without_one(
+    ledger: Ledger,
+) -> None:
+    def answer(asked: Request) -> Any:
+        if asked.structured != "prompt":
+            return ProviderError("server", "internal server error", status=500)
+        return GOOD
+
+    backend = ScriptedBackend(answer, structured="auto", max_attempts=1)
+    client = Client(ledger)
+    done = await complete(client, backend, question())
+    assert (done.status, done.response_format) == ("read", "prompt")
+    assert [asked.structured for asked in backend.requests] == ["json_schema", "prompt"]
+    await complete(client, backend, question("Another?"))
+    assert backend.requests[-1].structured == "prompt"
+    assert len(backend.requests) == 3
+    # A server that is down is tried once in this way, whatever number of calls follow.
+    down: Any = ProviderError("server", "internal server error", status=500)
+    dead = ScriptedBackend(down, name="scripted/dead", structured="auto", max_attempts=1)
+    for text in ("One?", "Two?"):
+        assert (await complete(client, dead, question(text))).status == "failed"
+    sent = [asked.structured for asked in dead.requests]
+    assert sent == ["json_schema", "prompt", "json_schema"]
+
+
 async def test_a_server_that_is_overloaded_is_asked_again_in_the_same_format(
     ledger: Ledger,
 ) -> None:

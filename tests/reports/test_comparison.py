@@ -221,9 +221,10 @@ def test_a_reason_is_told_of_those_it_is_the_reason_of(tmp_path: Path) -> None:
     verdicts += [votes_of("dogwood", k, 4 + k % 2) for k in range(20, 28)]
     told = compare(make_run(tmp_path / "run", verdicts), baseline="alder").document().headline
     assert told == [
-        "alder scores higher than birch (+2.38 [+1.61, +3.14]).",
+        "By this panel, alder scores higher than birch (+2.38 [+1.61, +3.14]).",
         "Not told against alder (fewer than 6 prompts): cedar 1.67 below.",
         "dogwood cannot be compared with alder: they have no prompt in common.",
+        "Two models cannot tell whether judges like these would agree.",
     ]
 
 

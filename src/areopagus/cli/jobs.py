@@ -18,11 +18,11 @@ from ..run import JobRun
 from .display import WIDTH, in_options, printable, same_command, say, show_notices, show_table
 from .results import (
     STDOUT,
-    STOPPED_BY_CAP,
     as_command,
     cost_line,
     echo_cost,
     fault_lines,
+    stopped_by_cap,
     write_shown,
 )
 
@@ -172,7 +172,7 @@ def show_result(run: JobRun, document: Document, *, full: bool = False) -> None:
             click.echo(textwrap.fill(printable(line), WIDTH, subsequent_indent="  "))
         click.echo(f"More: areopagus report {place} --full")
     if run.state == "budget":
-        click.echo(STOPPED_BY_CAP)
+        click.echo(stopped_by_cap(run.record["sessions"][-1]))
     elif run.exit_code == 3:
         click.echo("Exit code 3: some replies were refused, unreadable or failed.")
 
@@ -191,7 +191,7 @@ def show_end(run: Any) -> None:
     echo_cost(run.record["sessions"][-1])
     click.echo(f"\nResults: {printable(str(run.path))}")
     if run.state == "budget":
-        click.echo(STOPPED_BY_CAP)
+        click.echo(stopped_by_cap(run.record["sessions"][-1]))
 
 
 def interrupted(said: str = "Stopped. ") -> int:

@@ -69,14 +69,14 @@ def respond(
 
 def _show(result: RespondResult) -> None:
     from .display import same_command, say
-    from .results import STOPPED_BY_CAP, answer_lines, cost_lines
+    from .results import answer_lines, cost_lines, stopped_by_cap
 
     for line in answer_lines(asdict(result.counts)):
         say(line)
     if result.counts.failed:
         say(f"Failed calls are made again by the same command: {same_command()}")
     if result.over_budget:
-        say(STOPPED_BY_CAP)
+        say(stopped_by_cap(result.spending.to_json()))
     for line in cost_lines(result.spending.to_json()):
         say(line)
     say(f"Score them: areopagus score {result.path}")

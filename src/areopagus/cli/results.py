@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from ..reports.document import Document, Table
 
 
-STOPPED_BY_CAP = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
-"""The line that a command prints after its results."""
-
 _PARTS = (
     ("uncached_input_usd", "uncached input"),
     ("cached_input_usd", "cached input"),
@@ -39,6 +37,21 @@ _OUTCOMES = (
 
 
 _MOST_FAULTS = 5
+
+
+def stopped_by_cap(session: Mapping[str, Any]) -> str:
+    """The lines that a command prints after its results.
+
+    Args:
+        session: as run.json holds it.
+    """
+    line = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
+    needed = session.get("call_left_out_usd")
+    if needed is None:
+        return line
+    digits = 2 if needed >= 1 else 4
+    enough = math.ceil(needed * 10**digits) / 10**digits
+    return f"{line}\nOne call can cost {dollars(enough)} at most, which the cap must cover."
 
 
 def cost_lines(session: Mapping[str, Any]) -> list[str]:

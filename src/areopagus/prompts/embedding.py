@@ -15,6 +15,7 @@ from ..experiment.backends import checked_models
 from ..judges.models.backend import BackendSpec
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
+from ..judges.models.credentials import without_secrets
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_calls import complete
 from ..judges.models.litellm_setup import litellm_module
@@ -58,11 +59,11 @@ class EmbeddingBackend(LitellmBackend):
         if self.spec.api_base is not None:
             arguments["api_base"] = self.spec.api_base
         started = time.perf_counter()
-        answer = await one_attempt(
+        answer, _ = await one_attempt(
             complete(self.spec, arguments, embeds=True), self.spec.timeout_s, self.secrets
         )
         used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
-        return Reply(
+        reply = Reply(
             text=packed(_vector_of(answer)),
             finish_reason="stop",
             answered_by=getattr(answer, "model", None),
@@ -71,6 +72,7 @@ class EmbeddingBackend(LitellmBackend):
             latency_s=time.perf_counter() - started,
             created_at=time.time(),
         )
+        return without_secrets(reply, self.secrets())
 
     def prepare(self) -> None:
         """Checks the provider offline; see `Backend.prepare`."""

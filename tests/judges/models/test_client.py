@@ -298,6 +298,46 @@ async def test_an_answer_without_a_cost_counts_its_worst_case_against_the_cap(
     assert len(backend.requests) == 2
 
 
+async def test_an_endpoint_that_writes_more_than_it_may_closes_under_a_cap(ledger: Ledger) -> None:
+    reply = Reply("yes", usage=Usage(10, 5_000), cost_usd=2.5)
+    backend = ScriptedBackend(reply, cost_usd=1.0)
+    client = Client(ledger, budget=Budget(cap=9.0))
+    assert (await ask(client, backend, "a", purpose="respond")).reply.text == "yes"
+    with pytest.raises(ProviderError) as caught:
+        await ask(client, backend, "b", purpose="respond")
+    assert (
+        "reported 5,000 output tokens for a call, where max_tokens allows 100; $1.000000 was "
+        "reserved for the call and what was reported costs $2.500000"
+    ) in caught.value.detail
+    assert len(backend.requests) == 1
+    # Without a cap no promise is broken.
+    free = ScriptedBackend(reply, name="scripted/free", cost_usd=1.0)
+    client = Client(ledger)
+    await ask(client, free, "c")
+    await ask(client, free, "d")
+    assert len(free.requests) == 2
+
+
+async def test_an_error_that_every_call_would_meet_is_met_once(ledger: Ledger) -> None:
+    stream = ProviderError("bad_reply", "a stream", may_be_billed=True, closes_backend=True)
+    backend, client = ScriptedBackend(stream), Client(ledger)
+    for text in ("a", "b"):
+        with pytest.raises(ProviderError, match="a stream"):
+            await ask(client, backend, text)
+    assert len(backend.requests) == 1
+
+
+async def test_what_a_call_needs_that_the_cap_does_not_allow_is_in_the_record(
+    ledger: Ledger,
+) -> None:
+    client = Client(ledger, budget=Budget(cap=0.5))
+    for cost in (3.0, 1.0):
+        with pytest.raises(BudgetSpentError):
+            await ask(client, ScriptedBackend("yes", cost_usd=cost), purpose="judge")
+    assert client.spending().to_json()["call_left_out_usd"] == pytest.approx(2.0)
+    assert Client(ledger).spending().to_json()["call_left_out_usd"] is None
+
+
 async def test_whoever_waits_for_the_same_call_holds_no_money(ledger: Ledger) -> None:
     # What broke: A holds money and waits for the twin of its call, which waits for A's money.
     backend = ScriptedBackend("yes", cost_usd=0.6)

@@ -136,6 +136,11 @@ async def test_what_a_model_does_not_say_is_unknown() -> None:
             "unreadable",
             "tool_call",
         ),
+        (
+            AIMessage('{"overall": 7}', tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
+            "unreadable",
+            "tool_call",
+        ),
         (AIMessage([{"type": "text", "text": '{"overall"'}, ": 7}"]), "scored", None),
         (AIMessage([{"type": "image", "url": "x"}]), "unreadable", "empty"),
         (AIMessage([{"type": "text"}, '{"overall": 7}']), "scored", None),
