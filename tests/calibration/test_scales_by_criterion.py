@@ -69,7 +69,7 @@ def test_figures_do_not_depend_on_the_scales_that_people_used(tmp_path: Path) ->
         scale={"clarity": (0, 4.5), "depth": (10, 100)},
     )
     panel = read_scaled(judged)
-    plain, scaled = calibrate(panel, same), calibrate(panel, other)
+    plain, scaled = (calibrate(panel, one, ruler=True) for one in (same, other))
     # raters' severities are in points of their own scale, and so are ranges; one ruler is fitted
     # where all criteria have one scale; the rest is equal
     mine, theirs = (rows(one, "raters", "paper", "many facets") for one in (plain, scaled))

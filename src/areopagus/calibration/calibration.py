@@ -34,7 +34,7 @@ from ..shown import Shown
 from .corrections import add_corrections
 from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
-from .document import agreement_document, calibration_document
+from .document import agreement_document, calibration_document, calibration_headline
 from .facets import add_many_facets
 from .judges import add_judges
 from .labels import add_label_people, add_labels, cuts_of
@@ -149,7 +149,7 @@ class Calibration(Agreement):
         raters = estimate_at(self.estimates, "matched", "n_raters")
         record = {
             **self.record,
-            "headline": list(self.document().headline),
+            "headline": calibration_headline(self.record, self.estimates),
             "n_raters": None if raters is None else int(raters.value),
         }
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
@@ -307,10 +307,13 @@ def calibrate(
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
-    doing("placing people and judges on one ruler")
-    limits = identity.get("scale")
-    panel_scale = (limits[0], limits[1]) if limits else None
-    add_many_facets(out, dataset, panel_scale=panel_scale, **chance)
+    if config.ruler or config.ruler_with_judges:
+        doing("fitting the many-facet model")
+        limits = identity.get("scale")
+        panel_scale = (limits[0], limits[1]) if limits else None
+        add_many_facets(
+            out, dataset, with_judges=config.ruler_with_judges, panel_scale=panel_scale, **chance
+        )
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     doing("fitting corrections")
@@ -365,7 +368,8 @@ def agreement(
     add_people(out, dataset, level=config.level, seed=config.seed)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
-    add_many_facets(out, dataset, level=config.level, seed=config.seed)
+    if config.ruler:
+        add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

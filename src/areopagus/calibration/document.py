@@ -68,7 +68,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
+            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
             ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
@@ -86,6 +86,11 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
     )
 
 
+def calibration_headline(record: Mapping[str, Any], estimates: pd.DataFrame) -> list[str]:
+    """The first sentences of `calibration_document`."""
+    return list(_Shown(record, estimates).headline())
+
+
 def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
     """Describes how far people agree with each other."""
     shown = _Shown(record, estimates)
@@ -101,7 +106,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
+            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
@@ -319,8 +324,6 @@ class _Shown(Answer):
             if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: nobody's ratings count.")
             return
-        if self.record["kind"] == "calibration":
-            yield from self._agreement_chart()
         for declared in tables.PEOPLE:
             yield from self.table(declared)
         if share := self.of("people", "same_on_all", criterion=EVERY):
@@ -585,27 +588,17 @@ class _Shown(Answer):
         found = [
             (keys, figures["winning_rate"])
             for keys, figures in self.groups("alt-test", "detail", "baseline")
-            if "winning_rate" in figures and keys["detail"]
+            if "winning_rate" in figures and keys["detail"] and not keys["baseline"]
         ]
-        if not found:
-            return
         for keys, rate in found:
-            if not keys["baseline"]:
-                epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
-                allowed = "" if epsilon is None else f", epsilon {number(epsilon.value)}"
-                why = rate.reason or ""
-                told = "" if why.startswith("over raters") else f": {why}"
-                verdict = f"{keys['detail'].capitalize()}{allowed}: {rate.verdict}{told}."
-                yield Paragraph(verdict)
-        yield _forest(
-            "alt_test", "Alternative annotator test",
-            [f"{keys['detail']}: {keys['baseline'] or 'the panel'}" for keys, _ in found],
-            {"winning rate": [replace(rate, low=math.nan, high=math.nan) for _, rate in found]},
-            "Winning rate of the panel against single raters, and what a copy of a human, a random "
-            "and a constant judge get. The panel passes from one half on.",
-            axis="winning rate over raters", reference=0.5, scale=(0.0, 1.0),
-        )  # fmt: skip
-        yield from self.table(tables.ALT_TEST)
+            epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
+            allowed = "" if epsilon is None else f", epsilon {number(epsilon.value)}"
+            why = rate.reason or ""
+            told = "" if why.startswith("over raters") else f": {why}"
+            verdict = f"{keys['detail'].capitalize()}{allowed}: {rate.verdict}{told}."
+            yield Paragraph(verdict)
+        if found:
+            yield from self.table(tables.ALT_TEST)
 
     def _limits(self) -> Iterator[Part]:
         """What these data leave open."""

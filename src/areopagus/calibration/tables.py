@@ -346,10 +346,10 @@ ALT_TEST: Final = CalibrationTable(
     "winning_rate value; winning_rate verdict = verdict; advantage value; power value; "
     "power_of_truth value = power, the truth; epsilon value",
     "Winning rate: share of raters whom the panel may replace, being as close to the others as "
-    "they are, epsilon allowed for what a human costs; uninformative where a constant or a random "
-    "judge passes as well. Advantage: how often it is as close or closer. Power: of a judge as "
-    "good as one human, and of one who knows the truth. Of ratings, the rank form with prompts as "
-    "units is the one to read.",
+    "they are, epsilon allowed for what a human costs; the panel passes from .5 on; uninformative "
+    "where a constant or a random judge passes as well. Advantage: how often it is as close or "
+    "closer. Power: of a judge as good as one human, and of one who knows the truth. Of ratings, "
+    "the rank form with prompts as units is the one to read.",
     {"detail": "form", "baseline": "judge"},
     named={"detail": {None: ""}, "baseline": {None: "the panel"}},
 )
