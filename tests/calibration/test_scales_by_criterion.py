@@ -227,7 +227,10 @@ def test_the_design_of_pooled_raters_is_that_of_pools(tmp_path: Path) -> None:
     found = agreement(read_humans(path, columns={"pool": "panel"}, scale=(1, 10)))
     assert figure(found, "matched", "n_raters").value == 2
     text = " ".join(str(found).split())
-    assert "2 pools of raters (by panel) x 12 prompts x 4 responses, crossed" in text
+    assert (
+        "2 pools of raters (by panel) x 12 prompts x 4 responses. Every pool rated every response."
+        in text
+    )
     assert "Agreement is that of pools, not of single raters" in " ".join(found.text.split())
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..aggregation.jackknife import verdict_limits
+from ..aggregation.one_more_person import (
+    ABOVE_CHANCE,
+    AT_LEAST_HALF,
+    BETTER,
+    NOISE,
+    UNCONFIRMED,
+    UNDECIDED,
+    UNDEFINED,
+    WORSE,
+    verdict_against_people,
+)
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
+from .dataset import COMPOSITE, OVERALL
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
-from .panel_people import BETTER, NEAR, WORSE
 from .people import BELOW_CHANCE, EVERY
 
 if TYPE_CHECKING:
@@ -25,14 +35,18 @@ FEW_PROMPTS: Final = 20
 """Below so many prompts some intervals are too short, and judges are named by mistake too often,
 not to say so."""
 
-_ON: Final = {
-    BETTER: "better than one more person on",
-    NEAR: "near people on",
-    "agrees": "agrees with people on",
-    WORSE: "worse than one more person on",
-    "none": "not shown to agree with people on",
+_IS: Final = {
+    BETTER: "better than one more person",
+    AT_LEAST_HALF: "at least half as good as one more person",
+    ABOVE_CHANCE: "better than chance",
+    WORSE: "worse than one more person",
+    UNCONFIRMED: "not shown to be better than chance",
 }
-CANNOT_TELL: Final = "cannot tell on"
+"""What the panel is; every other verdict leaves that undecided."""
+
+AT_LEAST_HALF_NOTE: Final = (
+    "At least half: no difference is shown, and at least half of a person's agreement is."
+)
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
@@ -41,20 +55,16 @@ NEARLY_CROSSED: Final = 0.9
 """Share of a crossed design's ratings from which those that are missing are told as gaps in it."""
 
 MOST_NAMED: Final = 2
-"""Criteria of one verdict that the first sentence names; more are counted."""
+"""Criteria of one verdict that a sentence names; more are counted."""
 
 Keys = Mapping[Any, Any]
 
 
-def _which(names: Sequence[str], n: int, main: str) -> str:
-    """Names the criteria, or says how many of `n` they are; the main target is named always."""
-    if len(names) == n > MOST_NAMED:
-        return f"all {n} criteria"
+def _which(names: Sequence[str], n: int) -> str:
+    """Names the criteria, or says how many of `n` they are."""
     if len(names) <= MOST_NAMED:
         return listed_all(names)
-    if main in names:
-        return f"{main} and {len(names) - 1} of {n - 1} other criteria"
-    return f"{len(names)} of {n} criteria"
+    return f"all {n} criteria" if len(names) == n else f"{len(names)} of {n} criteria"
 
 
 class Answer:
@@ -109,6 +119,11 @@ class Answer:
         return "across prompts" if self.is_across else "within prompts"
 
     @property
+    def others(self) -> str:
+        """What panel and person are compared with; across prompts two raters may share nothing."""
+        return "the mean of the other raters" if self.is_across else "each other rater"
+
+    @property
     def has_few_prompts(self) -> bool:
         """Whether few prompts were both rated and scored."""
         return 0 < self.n("matched", "n_prompts_both") < FEW_PROMPTS
@@ -116,55 +131,62 @@ class Answer:
     # Panel with people
 
     def headline(self) -> Iterator[str]:
-        """Says on what the panel may stand in for one more person, and on what it may not."""
-        found = self.by_verdict()
-        for verdict, names in self.labels_by_verdict().items():
-            found.setdefault(verdict, []).extend(names)
-        if not found:
+        """Says how the panel compares with one more person: on the main criterion, then on others.
+
+        The main criterion is the composite where there is one.
+        """
+        entries = [
+            *(("ranking responses", one) for one in self.verdicts()),
+            *(
+                ("choosing between two responses", one)
+                for one in preferences.verdicts(self.estimates)
+            ),
+            *(("labelling responses", one) for one in self.label_verdicts()),
+        ]
+        if not entries:
             yield "Nothing can be compared: people and panel share no criterion."
             return
-        n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
-        known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
-        if unknown := [name for names in found.values() for name in names]:
-            known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
-        told = "; ".join(known)
-        yield f"{told[0].upper()}{told[1:]}."
+        (task, (verdict, name)), *others = entries
+        n = self.n("matched", "n_raters")
+        pool = self.record.get("matched", {}).get("pool")
+        raters = f"these {units(n, 'pool')} of raters" if pool else f"these {n:,} raters"
+        on = f"{task} on {'the composite' if name == COMPOSITE else name}"
+        if name == OVERALL and not others:
+            on = task
+        told = f"it is undecided how the panel compares with one more person at {on}"
+        if verdict in _IS:
+            told = f"the panel is {_IS[verdict]} at {on}"
+        yield f"Compared with {'this rater' if n == 1 else raters}, {told}."
+        by_verdict: dict[str, list[str]] = {}
+        for _, (verdict, name) in others:
+            by_verdict.setdefault(_IS.get(verdict, UNDECIDED), []).append(name)
+        parts = [
+            f"{text} on {_which(by_verdict[text], len(others))}"
+            for text in (*_IS.values(), UNDECIDED)
+            if text in by_verdict
+        ]
+        if parts:
+            yield f"By criterion, it is {'; '.join(parts)}."
 
-    def by_verdict(self) -> dict[str, list[str]]:
-        """The criteria, in words, by what can be said of the panel on them.
-
-        "better", "near", "worse" (than one more person), "agrees" (no one more person to compare
-        with), "none" (not shown to agree); and why nothing can be said: "undecided", "few", "noise"
-        (people are not shown to agree), "undefined".
-        """
-        found: dict[str, list[str]] = {}
+    def verdicts(self) -> Iterator[tuple[str, str]]:
+        """The verdict of `verdict_against_people`, and the criterion, of each that was rated."""
         for keys, figures in self.criteria("panel"):
-            found.setdefault(self._verdict(keys, figures), []).append(self.named(keys))
-        for verdict, name in preferences.verdicts(self.estimates):
-            found.setdefault(verdict, []).append(name)
-        return found
+            yield self.verdict(keys, figures), self.named(keys)
 
-    def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
-        tau, people = figures["tau"], figures.get("tau_of_raters")
-        if not tau.is_defined:  # a panel that orders nothing has none, and is 0 beside one person
-            tau = self.of("one person", "tau_of_panel", rater=None, **keys) or tau
-        if not tau.is_defined:
-            return "undefined"
-        if not tau.has_interval and tau.n < MIN_UNITS:
-            return "few"
-        if people is not None and people.is_defined and not verdict_limits(people)[0] > 0:
-            return "noise"
-        if not (tau.low if tau.has_interval else tau.value) > 0:
-            return "none"
-        one = self.of("one person", "tau_difference", rater=None, **keys)
-        return (one.verdict if one is not None else None) or "agrees"
+    def verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        """What can be said of the panel on one rated criterion."""
+        panel, people, difference = (
+            self.of("one person", name, rater=None, **keys)
+            for name in ("tau_of_panel", "tau_of_one", "tau_difference")
+        )
+        own = panel if panel is not None and panel.is_defined else figures["tau"]
+        return verdict_against_people(own, people, difference)
 
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether it can be trusted: design, coverage, people, panel, corrections, cautions."""
         yield from self._design()
         yield from self._coverage()
         yield from self._people(self.main)
-        yield from self._panel()
         yield from preferences.trust(self.estimates)
         yield from self._labels()
         if not self.has_labels_only:
@@ -179,37 +201,46 @@ class Answer:
 
     def _design(self) -> Iterator[tuple[str, str]]:
         """Who rated what, and whether everybody rated everything."""
-        one: Keys = self.main or {"criterion": None, "detail": None}
-        if not self.main or self.of("people", "n_raters", **one) is None:
-            first = self.criteria("people")
-            one = first[0][0] if first else {}
         n = {name: self.n("matched", f"n_{name}s") for name in ("rater", "prompt", "response")}
-        n_ratings = self.n("people", "n_ratings", **one) if one else 0
         of_prompt, rest = divmod(n["response"], max(n["prompt"], 1))
+        size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
         if rest:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
-        else:
-            size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
-        compared = preferences.design(self.estimates)
-        if not n_ratings:
-            n_labels = self.n("matched", "n_labels")
-            labelled = units(n_labels, "label") if n_labels else ""
-            told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
-        elif n_ratings == (n_crossed := n["rater"] * n["response"]):
-            told = "crossed, one rating each"
-        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
-            told = f"crossed but for {units(n_crossed - n_ratings, 'rating')} of {count(n_crossed)}"
-        elif rotation := self.rotation(one):
-            told = f"in rotation: {rotation}"
-        else:
-            told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
-        alone = "; order is that across prompts" if self.is_across else ""
-        if compared and n_ratings:
-            told += f"; {compared}"
         pool = self.record.get("matched", {}).get("pool")
         who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
-        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
-        yield "design", f"{size}{alone}"
+        size = f"{who or units(n['rater'], 'rater')} x {size}"
+        compared = preferences.design(self.estimates)
+        rated = [
+            (keys, int(figures["n_ratings"].value))
+            for keys, figures in self.criteria("people")
+            if keys["criterion"] != COMPOSITE and "n_ratings" in figures
+        ]
+        if not rated:
+            n_labels = self.n("matched", "n_labels")
+            labelled = units(n_labels, "label") if n_labels else ""
+            told = ", ".join(part for part in (compared, labelled) if part) or "no ratings"
+            yield "design", f"{size}, {told}"
+            return
+        n_ratings = sum(number_of for _, number_of in rated)
+        n_crossed = len(rated) * n["rater"] * n["response"]
+        everybody = f"Every {'pool' if pool else 'rater'} rated every response"
+        if n_ratings == n_crossed:
+            told = everybody
+        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
+            n_missing = n_crossed - n_ratings
+            missing = "one rating" if n_missing == 1 else units(n_missing, "rating")
+            told = f"{everybody}, except {missing}"
+        elif rotation := self.rotation(rated[0][0]):
+            told = f"In rotation: {rotation}"
+        else:
+            each = number(n_ratings / (len(rated) * n["response"]), 1)
+            told = f"A response has {each} ratings on average"
+        sentences = [size, told]
+        if compared:
+            sentences.append(f"Also {compared}")
+        if self.is_across:
+            sentences.append("A prompt has one response: order is that across prompts")
+        yield "design", f"{'. '.join(sentences)}."
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
         """What is missing of judgments and ratings, and what it moves; nothing where nothing is."""
@@ -254,7 +285,7 @@ class Answer:
         told = f"alpha {estimate(alpha)}{self._on(keys)}"
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
-            told += f": the mean of {m.value:.2g} is worth {number(worth.value)}"
+            told += f"; reliability of the mean of {m.value:.2g} raters {number(worth.value)}"
         w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
         if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
             told += f"; W {estimate(w)}, by chance {number(chance.value)}"
@@ -284,32 +315,18 @@ class Answer:
         several = self.criteria("panel") or self.criteria("people")
         return f" on {self.named(keys)}" if len(several) > 1 else ""
 
-    def _panel(self) -> Iterator[tuple[str, str]]:
-        tau = self.of("panel", "tau", **self.main) if self.main else None
-        if tau is None:
-            return
-        of_panel, of_one, difference, ceiling = (
-            self.of("one person", name, rater=None, **self.main)
-            for name in ("tau_of_panel", "tau_of_one", "tau_difference", "ceiling")
-        )
-        if of_panel is None or of_one is None or difference is None:
-            told = estimate(tau) if tau.is_defined else f"undefined: {said(tau.reason)}"
-            yield "panel", f"tau {told}{self._on(self.main)}"
-            return
-        told = f"tau {estimate(of_panel)}"
-        yield "panel", preferences.beside_one_person(told, of_one, difference, ceiling)
-
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
-            f"{name} {words(way)}"
+            f"{name.format(words(way))} predicts people better on held-out prompts."
             for name, table, measure, plain in (
-                ("weights", "weights", "agreement", "equal"), ("map", "maps", "error", "as is"),
+                ("A mean with {} weights", "weights", "agreement", "equal"),
+                ("A correction by {}", "maps", "error", "as is"),
             )
             for way in self.adopted(table, measure)
             if way != plain
-        ]  # fmt: skip
+        ]
         if earned:
-            yield "corrected", f"{', '.join(earned)}: better on prompts not used to fit it"
+            yield "corrected", " ".join(earned).replace("correction by line", "linear correction")
         elif not self.main:
             return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
@@ -341,32 +358,19 @@ class Answer:
         name = words(str(keys["criterion"]))
         return name if self.has_labels_only else f"{name} (labels)"
 
-    def labels_by_verdict(self) -> dict[str, list[str]]:
-        """The criteria of labels, in words, by the verdicts of `by_verdict`."""
-        found: dict[str, list[str]] = {}
+    def label_verdicts(self) -> Iterator[tuple[str, str]]:
+        """The same as `verdicts` of each criterion of labels."""
         for keys, figures in self.groups("labels", "criterion"):
-            found.setdefault(self.label_verdict(keys, figures), []).append(self.label_named(keys))
-        return found
+            yield self.label_verdict(keys, figures), self.label_named(keys)
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         """What can be said of the panel on one criterion of labels."""
-        kappa = figures["kappa"]
-        if not kappa.is_defined:
-            return "undefined"
-        if not kappa.has_interval and kappa.n < MIN_UNITS:
-            return "few"
-        if self._is_noise(keys):
-            return "noise"
-        if not (kappa.low if kappa.has_interval else kappa.value) > 0:
-            return "none"
-        one = self.of("label one person", "difference", criterion=keys["criterion"])
-        return (one.verdict if one is not None else None) or "agrees"
-
-    def _is_noise(self, keys: Keys) -> bool:
-        alpha = self.of("label people", "alpha", criterion=keys["criterion"])
-        if alpha is None or not alpha.is_defined:
-            return False
-        return not (alpha.low if alpha.has_interval else alpha.value) > 0
+        name = {"criterion": keys["criterion"]}
+        return verdict_against_people(
+            figures["kappa"],
+            self.of("label people", "alpha", **name),
+            self.of("label one person", "difference", **name),
+        )
 
     def _labels(self) -> Iterator[tuple[str, str]]:
         """The first criterion of labels: people, panel, and what the rate becomes."""
@@ -423,7 +427,7 @@ class Answer:
         yield name, f"alpha {estimate(alpha)}{on}; two say the same on {number(same.value)}"
 
     def _label_cautions(self) -> Iterator[str]:
-        found = self.labels_by_verdict()
+        found = _by_verdict(self.label_verdicts())
         if "noise" in found:
             yield (
                 f"People's labels are not shown to agree better than chance on "
@@ -431,8 +435,8 @@ class Answer:
             )
         if "undecided" in found:
             yield (
-                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
-                "person, and may have less than half of a person's kappa: label more prompts."
+                "Where it is undecided the panel may have less than half of a person's kappa: "
+                "label more prompts."
             )
         if "few" in found:
             yield (
@@ -452,19 +456,21 @@ class Answer:
         yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
-            if self._verdict(keys, figures) == "noise":
-                noise.append(f"{self.named(keys)} (tau {estimate(figures['tau_of_raters'])})")
+            if self.verdict(keys, figures) == NOISE:
+                people = self.of("one person", "tau_of_one", rater=None, **keys)
+                told = f" (tau {estimate(people)})" if people is not None else ""
+                noise.append(f"{self.named(keys)}{told}")
         if noise:
             yield (
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
         yield from preferences.cautions(self.estimates)
-        found = self.by_verdict()
+        found = _by_verdict([*self.verdicts(), *preferences.verdicts(self.estimates)])
         if "undecided" in found:
             yield (
-                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
-                "person, and may have less than half of a person's agreement: rate more prompts."
+                "Where it is undecided the panel may have less than half of a person's agreement: "
+                "rate more prompts."
             )
         if "few" in found:
             n = self.n("matched", "n_prompts_both")
@@ -473,7 +479,7 @@ class Answer:
             reasons = dict.fromkeys(
                 said(figures["tau"].reason)
                 for keys, figures in self.criteria("panel")
-                if self._verdict(keys, figures) == "undefined"
+                if self.verdict(keys, figures) == UNDEFINED
             )
             reasons |= dict.fromkeys(preferences.undefined_reasons(self.estimates))
             yield f"No agreement on {listed(found['undefined'], 3)}: {'; '.join(reasons)}."
@@ -554,19 +560,40 @@ class Answer:
                 "the best."
             )
         if shared:
-            yield f"People agree better than chance on {listed(shared)}."
+            n = len(against) + len(shared) + len(apart) + len(unknown)
+            raters = f"Among these {self.n('matched', 'n_raters'):,} raters"
+            yield f"{raters}, agreement is better than chance on {_which(shared, n)}."
         if apart:
-            yield f"They are not shown to agree better than chance on {listed(apart)}."
+            yield f"Raters are not shown to agree better than chance on {listed(apart)}."
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
         if not (shared or apart or against or unknown):
             yield "Nothing can be said: nobody's judgments count."
 
+    def _people_on_all(self) -> Iterator[tuple[str, str]]:
+        """How far people agree, in a line: on one criterion, or from the lowest to the highest."""
+        pairs = []
+        for _, figures in self.criteria("people"):
+            alpha = first_defined([figures.get("alpha_interval"), figures.get("alpha_ordinal")])
+            worth = figures.get("mean_worth")
+            if alpha is not None and worth is not None and worth.is_defined:
+                pairs.append((alpha.value, worth.value))
+        if len(pairs) < 2:
+            for keys, _ in self.criteria("people")[:1]:
+                yield from self._people(keys)
+            return
+        alpha, worth = (
+            f"{number(min(values))} to {number(max(values))}" for values in zip(*pairs, strict=True)
+        )
+        yield (
+            "people",
+            f"by criterion, alpha {alpha}; reliability of the mean of a response's raters {worth}",
+        )
+
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""
         yield from self._design()
-        for keys, _ in self.criteria("people")[:1]:
-            yield from self._people(keys)
+        yield from self._people_on_all()
         yield from preferences.trust(self.estimates)
         labels = self.groups("label people", "criterion")
         for keys, _ in labels[:1]:
@@ -579,6 +606,14 @@ class Answer:
             yield "raters", named
         if told := scale_use(self.estimates):
             yield "scale use", told
+
+
+def _by_verdict(verdicts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Criteria in words by the verdict on them."""
+    criteria: dict[str, list[str]] = {}
+    for verdict, name in verdicts:
+        criteria.setdefault(verdict, []).append(name)
+    return criteria
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

@@ -25,7 +25,7 @@ from ..errors import InputError, InputFault
 from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
-from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
+from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.humans.match import Scale
 from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
@@ -146,11 +146,9 @@ class Calibration(Agreement):
         with replaced(path / PEOPLE_SCORES_FILE) as part:
             self.people_scores.to_parquet(part, index=False)
         # The page of the run that was calibrated says what was found, from run.json alone.
-        raters = estimate_at(self.estimates, "matched", "n_raters")
         record = {
             **self.record,
             "headline": calibration_headline(self.record, self.estimates),
-            "n_raters": None if raters is None else int(raters.value),
         }
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         with replaced(path / RUN_FILE) as part:

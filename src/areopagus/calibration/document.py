@@ -26,7 +26,7 @@ from ..reports.document import (
     Table,
 )
 from . import preferences_answer, tables
-from .answer import FEW_PROMPTS, Answer, demonstration
+from .answer import AT_LEAST_HALF_NOTE, FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
 from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
@@ -64,7 +64,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
-            ("labels", "Labels", labels_in_short(shown, tables.SO), "summary"),
+            ("labels", "Labels", labels_in_short(shown, tables.PANEL_IS), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
@@ -152,7 +152,7 @@ class _Shown(Answer):
         """The picture and the table of the summary; of preferences the same by accuracy."""
         yield from self._by_criterion()
         found = [
-            (name, tables.SO.get(verdict, verdict), figures)
+            (name, tables.PANEL_IS.get(verdict, verdict), figures)
             for name, figures in preferences_answer.criteria(self.estimates)
             if (verdict := preferences_answer.verdict(figures)) is not None
         ]
@@ -163,18 +163,17 @@ class _Shown(Answer):
             {
                 "one more person": [one.get("accuracy_of_one") for _, _, one in found],
                 "panel": [one.get("accuracy_of_panel") for _, _, one in found],
-                "ceiling": [one.get("ceiling") for _, _, one in found],
             },
-            "Accuracy on single people's preferences, with intervals over prompts; the dashed "
-            "line is chance, the ceiling the most that a judge could reach.",
+            "Share of pairs on which panel, or person, prefers what another rater prefers, with "
+            "intervals over prompts; the dashed line is chance.",
             axis="accuracy", reference=0.5, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            "Accuracy on people's preferences between two responses, ties one half, on pairs of "
-            "two raters or more.",
+            "Share of pairs on which panel, or person, prefers what another rater prefers (ties "
+            f"one half, chance 0.50). {AT_LEAST_HALF_NOTE}",
             "By criterion, of pairs",
             [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
-             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+             Column("gap", "estimate", is_signed=True), Column("panel is", "id")],
             [
                 [name, *(
                     None if figures.get(one) is None else figures[one].value
@@ -193,25 +192,24 @@ class _Shown(Answer):
             )
             if panel is None:  # one rater: nobody is left to compare with
                 panel, ceiling = figures["tau"], figures.get("ceiling")
-            verdict = self._verdict(keys, figures)
-            found.append(
-                (self.named(keys), tables.SO.get(verdict, verdict), panel, one, ceiling, apart)
-            )
+            verdict = self.verdict(keys, figures)
+            panel_is = tables.PANEL_IS.get(verdict, verdict)
+            found.append((self.named(keys), panel_is, panel, one, ceiling, apart))
         if not found:
             return
         names, _, of_panel, of_one, ceilings, _ = zip(*found, strict=True)
         yield _forest(
             "ceiling", "Panel and people", names,
             {"one more person": of_one, "panel": of_panel, "ceiling": ceilings},
-            "Agreement with the mean of the other raters, with intervals over prompts; the dashed "
-            "line is chance, the ceiling what a judge without errors would reach.",
+            f"Agreement with {self.others}, with intervals over prompts; the dashed line is "
+            "chance, the ceiling what a judge without errors would reach.",
             axis=f"tau {self.where}", reference=0.0, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            f"Tau {self.where} with the mean of the other raters; a tie counts as no order.",
+            f"Agreement in ranking with {self.others} (tau {self.where}). {AT_LEAST_HALF_NOTE}",
             "By criterion",
             [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
-             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+             Column("gap", "estimate", is_signed=True), Column("panel is", "id")],
             [
                 [name, tau.value, one.value if one else None, apart, so]
                 for name, so, tau, one, _, apart in found
@@ -221,7 +219,8 @@ class _Shown(Answer):
     def people_by_criterion(self) -> Iterator[Part]:
         """The summary of people alone."""
         yield from self._agreement_chart()
-        yield from self.table(tables.PEOPLE_IN_SHORT)
+        for declared in tables.PEOPLE_IN_SHORT:
+            yield from self.table(declared)
         yield from self._preferences_chart()
         yield from self.table(tables.PREFERENCES_IN_SHORT)
 
@@ -418,12 +417,12 @@ class _Shown(Answer):
 
     def one_person(self) -> Iterator[Part]:
         """The panel against one more person, on the same footing."""
-        yield from self.table(tables.ONE_PERSON, where=self.where)
+        yield from self.table(tables.ONE_PERSON, where=self.where, others=self.others)
         rows = select(self.estimates, "one person")
         each = rows[rows["rater"].isin(rows["rater"].dropna().unique()[:MOST_RATERS])]
         if len(each) and (
             made := tables.EACH_PERSON.shown(
-                each, criterion=self.named(self.main), where=self.where
+                each, criterion=self.named(self.main), where=self.where, others=self.others
             )
         ):
             yield made
