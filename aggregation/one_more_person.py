@@ -143,7 +143,8 @@ class _Sums:
             side: shape (pairs,), 1, 0 or -1 by the order of the scores; nan without scores.
         """
         used = (n > 1) & np.isfinite(side)
-        prompt, up, down, n, side = (part[used] for part in (prompt, up, down, n, side))
+        prompt = prompt[used]
+        up, down, n, side = (part[used] for part in (up, down, n, side))
         alike = ((up - down) ** 2 - up - down) / (n - 1)
         size = len(self.decided)
         self.of_one += np.bincount(prompt, weights=alike, minlength=size)
@@ -215,7 +216,7 @@ def ratings_beside_one_person(
         up, down = ((way * signs > 0).sum(axis=1).astype(np.float64) for way in (1, -1))
         n = seen.sum(axis=1).astype(np.float64)
         prompt = np.broadcast_to(tables.prompt[:, None], side.shape)
-        sums.add(*(part.ravel() for part in (prompt, up, down, n, side)))
+        sums.add(prompt.ravel(), *(part.ravel() for part in (up, down, n, side)))
         usable = seen & (np.isfinite(side) & (n > 1))[:, None]
         others = np.where(usable, (up - down)[:, None] - signs, 0.0)
         decided = np.where(usable, (up + down)[:, None] - np.abs(signs), 0.0).sum(axis=2)

@@ -21,9 +21,10 @@ from ..aggregation.one_more_person import (
 )
 from ..formats import count, estimate, listed, listed_all, number, said, units, words
 from ..records.estimates import estimate_at, estimates_by, select
+from ..records.types import OVERALL
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
-from .dataset import COMPOSITE, OVERALL
+from .dataset import COMPOSITE
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .people import BELOW_CHANCE, EVERY
@@ -582,13 +583,11 @@ class Answer:
             for keys, _ in self.criteria("people")[:1]:
                 yield from self._people(keys)
             return
-        alpha, worth = (
+        alphas, worths = (
             f"{number(min(values))} to {number(max(values))}" for values in zip(*pairs, strict=True)
         )
-        yield (
-            "people",
-            f"by criterion, alpha {alpha}; reliability of the mean of a response's raters {worth}",
-        )
+        reliability = f"reliability of the mean of a response's raters {worths}"
+        yield "people", f"by criterion, alpha {alphas}; {reliability}"
 
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""

@@ -54,6 +54,15 @@ _PAPER: Final = {
 }
 
 
+VERDICTS: Final = (
+    "Better, worse: the interval of the difference leaves out 0. At least half: no difference is "
+    "shown, and the interval of the panel's agreement less half of a person's lies above 0. "
+    "Unconfirmed: the panel's own agreement with people may be chance. Undecided: too few prompts, "
+    "or too little agreement among people, to tell."
+)
+"""The words for a panel beside one more person."""
+
+
 def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
     """Describes a calibration: whether the panel may stand in for people, and where not."""
     shown = _Shown(record, estimates)
@@ -417,7 +426,9 @@ class _Shown(Answer):
 
     def one_person(self) -> Iterator[Part]:
         """The panel against one more person, on the same footing."""
-        yield from self.table(tables.ONE_PERSON, where=self.where, others=self.others)
+        if made := tables.ONE_PERSON.shown(self.estimates, where=self.where, others=self.others):
+            yield made
+            yield Paragraph(VERDICTS, "quiet")
         rows = select(self.estimates, "one person")
         each = rows[rows["rater"].isin(rows["rater"].dropna().unique()[:MOST_RATERS])]
         if len(each) and (

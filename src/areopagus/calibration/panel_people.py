@@ -394,12 +394,12 @@ def add_one_person(
     Where every prompt has one response, two raters may share no two responses: rater and panel are
     then compared with the mean of the other raters, across prompts.
 
-    Measured coverage of the paired 95% interval at 9, 26, 100 prompts of six: .937, .953,
-    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005); across prompts of
-    one response each .946, .955, .946 (error .007). With three raters a judge with a third of a
-    person's agreement is called at least half as good or better in .004, .001, .000 of worlds, one
-    exactly as good as a person in .272, .725, .975, worse in .023, .023, .025
-    (benchmarks/simulate_calibration.py, 1,000 worlds).
+    Measured with three raters at 9, 26, 100 prompts of six (benchmarks/simulate_calibration.py,
+    1,000 worlds, Monte Carlo error at most .016): for a judge exactly as good as a person the
+    paired 95% interval covers 0 in .930, .938, .943; it is called at least half as good or better
+    in .397, .828, .982, worse in .016, .025, .018; one with a third of a person's agreement at
+    least half as good or better in .010, .005, .000. Across prompts of one response each the
+    interval covers .946, .955, .946.
 
     Args:
         out: takes the figures.
