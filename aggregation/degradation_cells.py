@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import nctdtr, stdtrit
 
 from .effect_size import cohen_dav, cohen_dz, hedges_correction
 from .effects import Floats, deviation_of, tested_means
@@ -276,14 +277,12 @@ def prompts_to_detect(
 
 
 def _power(n: int, sd: float, effect: float, level: float) -> float:
-    from scipy import stats
-
     noncentrality = effect * math.sqrt(n) / sd
-    limit = float(stats.t.ppf(1 - level / 2, n - 1))
+    limit = float(stdtrit(n - 1, 1 - level / 2))
     # Far out scipy's noncentral t underflows; the power is 1 to every digit long before.
     if noncentrality > limit + 12:
         return 1.0
-    return float(stats.nct.sf(limit, n - 1, noncentrality))
+    return 1.0 - float(nctdtr(n - 1, noncentrality, limit))
 
 
 @lru_cache(maxsize=4096)

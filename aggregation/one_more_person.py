@@ -35,6 +35,8 @@ AT_LEAST_HALF: Final = "at least half"
 WORSE: Final = "worse"
 UNDECIDED: Final = "undecided"
 UNCONFIRMED: Final = "unconfirmed"
+CONSTANT: Final = "constant"
+DISAGREES: Final = "disagrees"
 ABOVE_CHANCE: Final = "above chance"
 FEW, NOISE, UNDEFINED = "few", "noise", "undefined"
 """Why nothing can be said: too few prompts, people not shown to agree, no agreement at all."""
@@ -71,28 +73,37 @@ def verdict_on(difference: Estimate, beyond_half: Estimate) -> str | None:
 
 
 def verdict_against_people(
-    agreement: Estimate, people: Estimate | None, difference: Estimate | None, *, chance: float = 0
+    agreement: Estimate,
+    people: Estimate | None,
+    difference: Estimate | None,
+    *,
+    chance: float = 0,
+    is_constant: bool = False,
 ) -> str:
     """Returns the verdict on scores held against people, whatever people gave.
 
-    Why nothing can be said comes first, then "unconfirmed" where the agreement may be chance, then
-    the verdict of `verdict_on`; "above chance" where there is no one more person to compare with.
+    "constant" comes first, then why nothing can be said, then "disagrees" where the agreement is
+    shown to be below chance and "unconfirmed" where it may be chance, then the verdict of
+    `verdict_on`; "above chance" where there is no one more person to compare with.
 
     Args:
         agreement: of the scores with people.
         people: agreement of people with each other; None where that is not known.
         difference: scores less one more person, with its verdict; None where there is none.
         chance: the agreement of scores, or of people, at random.
+        is_constant: whether there is one score, or label, for everything.
     """
+    if is_constant:
+        return CONSTANT
     if not agreement.is_defined:
         return UNDEFINED
-    low, _ = limits_or_value(agreement)
+    low, high = limits_or_value(agreement)
     if math.isnan(low):
         return FEW
     if people is not None and people.is_defined and not limits_or_value(people)[0] > chance:
         return NOISE
     if not low > chance:
-        return UNCONFIRMED
+        return DISAGREES if high < chance else UNCONFIRMED
     return (difference.verdict if difference is not None else None) or ABOVE_CHANCE
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
-from scipy.sparse import csgraph
 
 Floats = npt.NDArray[np.float64]
 
@@ -183,6 +181,8 @@ def _choice(
 
 def _n_components(stages: Stages, n_items: int) -> int:
     """Sets of items that wins, followed in their direction, join into cycles."""
+    from scipy.sparse import csgraph
+
     beats = np.zeros((n_items, n_items), dtype=np.bool_)
     for pool, chosen in stages.items():
         for winners in chosen:
@@ -199,6 +199,8 @@ def _has_maximum(choices: list[_Choice], n_items: int, n_parameters: int) -> boo
     looks for such a direction. Without ties it is the same as strong connection of the wins,
     which is quicker to see.
     """
+    from scipy import optimize
+
     rows = list(_preferences(choices))
     if not rows or n_items < 2:
         return False

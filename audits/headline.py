@@ -500,15 +500,18 @@ def _bounds(view: AuditView) -> Iterator[str]:
             yield (
                 f"whatever {unread} say, the {outcome.title}{whose} lies between {low} and {high}"
             )
-    for name, contrast in view.definition.contrasts.items():
+    differences = view.definition.differences.items()
+    titles = {name: (f"difference in the {one.title}", one.digits) for name, one in differences}
+    contrasts = view.definition.contrasts.items()
+    titles |= {name: (one.title, one.digits) for name, one in contrasts}
+    for name, (title, digits) in titles.items():
         values = [
             view.rows(name, f"difference{end}")["value"].to_numpy(dtype=np.float64)
             for end in ("", "_least", "_most")
         ]
         if len(values[0]) and len(values[0]) == len(values[1]) == len(values[2]):
             moved = np.nanmax(np.abs(np.stack(values[1:]) - values[0]), initial=0.0)
-            moved_said = number(float(moved), contrast.digits)
-            yield f"{unread} could move no {contrast.title} by more than {moved_said}"
+            yield f"{unread} could move no {title} by more than {number(float(moved), digits)}"
 
 
 def _directions(view: AuditView) -> Iterator[str]:

@@ -73,15 +73,6 @@ def is_builtin(audit: Audit[Any]) -> bool:
     return name in audit_names() and find_audit(name) is audit
 
 
-def renamed(name: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """An audit of the first version, and its options, by the name that it has now."""
-    if name != "silverspoon":
-        return name, dict(options)
-    name = f"silverspoon-{options.get('task', 'judgement')}"
-    known = find_audit(name).options_model.model_fields
-    return name, {key: value for key, value in options.items() if key in known}
-
-
 def read_options(audit: Audit[Any], given: Mapping[str, Any]) -> AuditOptions:
     """An audit's own options, checked.
 

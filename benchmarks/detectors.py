@@ -2,11 +2,11 @@
 
     python benchmarks/detectors.py [ANSWERS ...]
 
-Texts written for the purpose (`tests/graphs/attempts.yaml`), by language and form; English ones in
-every code; lines of the panel's own wording; the attack corpus. Then false alarms: on ordinary and
-hard sentences, on essays, and on the answers of files, such as any file that `score` reads. Shares
-have Wilson intervals of 95% over texts. At last the time of a response of usual length, and of a
-million characters made to be slow.
+Texts written for the purpose (`tests/graphs/attempts.yaml`), by language, by what they do, and by
+form; English ones in every code; lines of the panel's own wording; the attack corpus. Then false
+alarms: on ordinary and hard sentences, on essays, and on the answers of files, such as any that
+`score` reads. Shares have Wilson intervals of 95% over texts. At last the time of a response of
+usual length, and of a million characters made to be slow.
 """
 
 from __future__ import annotations
@@ -140,6 +140,14 @@ def _recall(attempts: Mapping[str, Any], wording: PanelWording, panel: Panel) ->
             _told(f"{name}, {one}", (bool(find_hits(text)) for text in texts[one]))
         every = [text for texts in languages.values() for text in texts[one]]
         _told(f"all languages, {one}", (bool(find_hits(text)) for text in every))
+    print("\nNoticed: English attempts by what they do, in the sets with which words were written")
+    print("(first), after which words were added (second), and after which none were (third)")
+    families = attempts["families"]
+    for one in ("first", "second", "third"):
+        for name, texts in families.items():
+            _told(f"{name}, {one}", (bool(find_hits(text)) for text in texts[one]))
+        every = [text for texts in families.values() for text in texts[one]]
+        _told(f"all families, {one}", (bool(find_hits(text)) for text in every))
     print("\nNoticed: forms")
     for name, texts in attempts["forms"].items():
         _told(name, (bool(find_hits(text, wording)) for text in texts))

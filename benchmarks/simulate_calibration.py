@@ -14,8 +14,9 @@ import numpy as np
 
 from areopagus.aggregation.alt_test import item_differences, one_sided_p, rank_differences
 from areopagus.aggregation.conformal import conformal_width
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.kendall import PairwiseTau, kendall_tau_b, pairwise_tau
+from areopagus.aggregation.kendall import kendall_tau_b, pairwise_tau
 from areopagus.aggregation.pair_counting import pair_sums
 from areopagus.aggregation.prediction_powered import ppi_mean
 from areopagus.aggregation.ratings import Ratings, make_ratings
@@ -311,10 +312,10 @@ def raters_at_random(worlds: int, rng: np.random.Generator) -> Lines:
         n = 6 * prompts
         for _ in range(worlds):
             lots = [_tau(rng.integers(1, 8, size=(3, n)).astype(float)) for _ in range(4)]
-            halted += any(one.tau.verdict for one in tested_below_chance(lots))
+            halted += any(one.verdict for one in tested_below_chance(lots))
             seen = rng.normal(size=n) + 0.7 * rng.normal(size=(3, n))
             wrong = _tau(np.stack([seen[0], -seen[1], -seen[2]]) * [[1], [1], [-1]])
-            turned += any(one.tau.verdict for one in tested_below_chance([*lots[:3], wrong]))
+            turned += any(one.verdict for one in tested_below_chance([*lots[:3], wrong]))
         yield (
             f"halts, raters at random on four criteria, {prompts} prompts",
             halted / worlds,
@@ -323,14 +324,14 @@ def raters_at_random(worlds: int, rng: np.random.Generator) -> Lines:
         yield f"halts, one of three turned round, {prompts} prompts", turned / worlds, worlds
 
 
-def _tau(values: np.ndarray) -> PairwiseTau:
+def _tau(values: np.ndarray) -> Estimate:
     """Of raters (rows) on prompts of six."""
     raters, n = values.shape
     response = np.tile(np.arange(n), raters)
     made, _ = make_ratings(
         "overall", "score", np.repeat(np.arange(raters), n), response, response // 6, values.ravel()
     )
-    return pairwise_tau(made)
+    return pairwise_tau(made).tau
 
 
 def negative_components(worlds: int, rng: np.random.Generator) -> Lines:

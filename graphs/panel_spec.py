@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.prompt import JudgePrompt
-from ..judges.templates import FIRST, JudgeTemplate, load_template
+from ..judges.templates import JudgeTemplate
 from .detectors import PanelWording, wording_of
 from .screening import MAX_RESPONSE_CHARACTERS, Screening, gate_of, screen
 from .stopping import (
@@ -151,7 +151,7 @@ class PanelSpec:
             "rationale": judge_prompt.rationale,
             "anchors": judge_prompt.anchors,
             "repeats": self.repeats,
-            "template": _identity_of(judge_prompt.template),
+            "template": _template(judge_prompt.template),
             "criteria": list(judge_prompt.criteria),
             "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
             # Named where they are set: a folder from before they were there is continued.
@@ -282,12 +282,6 @@ def drawn_personas(personas: Sequence[Persona], number: int, seed: int) -> list[
             if by_axis[axis] and len(taken) < number:
                 taken.add(by_axis[axis].pop().id)
     return [persona for persona in personas if persona.id in taken]
-
-
-def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:
-    # The first version had one wording, and wrote its version alone: its folders are continued.
-    first = template.id == FIRST and template.sha256 == load_template(FIRST).sha256
-    return template.version if first else _template(template)
 
 
 def _template(template: JudgeTemplate) -> dict[str, str]:

@@ -10,9 +10,9 @@ from typing import Final
 
 MEANINGS: Final[Mapping[str, str]] = {
     # what is judged
-    "response_id": "name of the response; from the input",
+    "response_id": "name of the response; from the input, or made from prompt and respondent",
     "prompt_id": "name of the prompt; from the input, or made from its text",
-    "respondent_id": "who wrote the response, a model or a person; from the input",
+    "respondent_id": "who wrote the response, a model or a person; from the input, else `unnamed`",
     "prompt_text": "what was asked",
     "response_text": "the answer",
     "prompt_text_id": "made from the prompt's text: prompts that share it are one unit of "

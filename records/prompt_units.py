@@ -9,6 +9,7 @@ Two ids with one text are one unit of analysis: counted as two they would make i
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..formats import count, units
@@ -21,12 +22,25 @@ def prompt_text_id(prompt_text: str) -> str:
     return "p-" + hashlib.sha256(prompt_text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+_QUOTES = str.maketrans({**dict.fromkeys("‘’‚‛`´", "'"), **dict.fromkeys("“”„‟«»", '"')})
+
+
+def text_key(text: str) -> str:
+    """Returns a text as texts are compared that people copied into a sheet.
+
+    White space, case, Unicode's compatible forms and the kind of quotation marks make no
+    difference; quotation marks around the whole are left out.
+    """
+    folded = unicodedata.normalize("NFKC", text.translate(_QUOTES)).casefold()
+    return " ".join(folded.split()).strip("'\" ")
+
+
 def prompt_units(rows: Rows) -> dict[str, str]:
     """Returns prompt id to the id that stands for its unit: the first with the same text.
 
     Args:
-        rows: with `prompt_id` and `prompt_text_id`, as in scores.csv. Without the second (a run of
-            the first version) every id is a unit.
+        rows: with `prompt_id` and `prompt_text_id`, as in scores.csv. Without the second every id
+            is a unit.
     """
     return _named(rows)[0]
 

@@ -30,7 +30,6 @@ ANSWERS_FILE = "responses.csv"
 TEXTS_FILE = "texts.parquet"
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
-NUMBERS_FILE = "numbers.json"
 LOCK_FILE = ".lock"
 RUN_FORMAT = 1
 
@@ -316,10 +315,6 @@ def _refuse_foreign(path: Path) -> None:
         )
 
 
-_FIRST_TEMPLATE = "1"
-"""What run.json holds of the judges' wording where it is that of the first version."""
-
-
 def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     faults = [
         InputFault(
@@ -334,11 +329,6 @@ def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, A
             "This folder holds another run. Choose another folder as `out`: what is "
             "already paid is known by the ledger, not by the folder."
         )
-        if there.get("template") == _FIRST_TEMPLATE != here.get("template"):
-            hint += (
-                " Its judges were asked in the wording of the first version: "
-                "`template='areopagus_v1'` asks so, and finds what is paid."
-            )
         raise InputError(faults, hint=hint)
 
 

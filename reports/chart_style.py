@@ -1,4 +1,4 @@
-"""How every figure of this project looks: one palette, one style, PNG and SVG that never differ.
+"""How every figure of this project looks: one palette, one style.
 
 Colours are of the Okabe-Ito palette; whatever a colour says, a marker, a hatch or a number says as
 well, so that figures are read by colour-blind people and in grey.
@@ -7,15 +7,12 @@ well, so that figures are read by colour-blind people and in grey.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import StoreError
 from ..records.run_folder import replaced
 from .visible import visible_plain
-
-FigureFormat = Literal["png", "svg"]
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY, BLACK = "#56B4E9", "#E69F00", "#777777", "#000000"
@@ -59,38 +56,29 @@ def style() -> Any:
     return mpl.rc_context(STYLE)
 
 
-def save(
-    figure: Any, path: str | Path, *, formats: Sequence[FigureFormat] = ("png", "svg")
-) -> tuple[Path, ...]:
-    """Writes PATH.png and PATH.svg, the same bytes for the same figure, and returns their paths.
+def save(figure: Any, path: str | Path) -> Path:
+    """Writes PATH.svg, the same bytes for the same figure, and returns its path.
 
     Args:
         figure: of `new_figure`.
         path: without suffix; its folder is made where it is missing.
-        formats: which of the two, in which order.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: it cannot be written.
     """
     base = Path(path)
-    metadata: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}}
-    paths = []
+    file = base.with_name(f"{base.name}.svg")
     try:
         base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with style(), warnings.catch_warnings():
             # Names in scripts that the font lacks: the SVG holds them as text all the same.
             warnings.filterwarnings("ignore", message="Glyph .* missing from", module="matplotlib")
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            # Laid out once, at one resolution, so that each format is the same without the other.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
-            for suffix in formats:
-                paths.append(base.with_name(f"{base.name}.{suffix}"))
-                with replaced(paths[-1]) as part:
-                    figure.savefig(part, format=suffix, metadata=metadata[suffix])
+            with replaced(file) as part:
+                figure.savefig(part, format="svg", metadata={"Date": None})
     except OSError as error:
         raise StoreError(f"{base}: the figure cannot be written ({error.strerror})") from error
-    return tuple(paths)
+    return file
 
 
 def short_name(name: str, most: int) -> str:

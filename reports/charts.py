@@ -1,4 +1,4 @@
-"""Draws a `Chart` of any kind as PNG and SVG, in the one style of all pictures."""
+"""Draws a `Chart` of any kind as SVG, in the one style of all pictures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _APART: Final = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
 
 
 def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> Path:
-    """Draws PATH.png and PATH.svg, and returns the latter's path.
+    """Draws PATH.svg, and returns its path.
 
     Args:
         path: without suffix.
@@ -62,17 +62,15 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
             is shown without its report.
 
     Raises:
-        StoreError: they cannot be written.
+        StoreError: it cannot be written.
     """
-    *_, svg = save(drawn(chart, is_demonstration=is_demonstration), path)
-    return svg
+    return save(drawn(chart, is_demonstration=is_demonstration), path)
 
 
 def draw_for_phone(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> Path:
     """Draws PATH.svg as wide as a phone's window, and returns its path; see `draw`."""
     figure = drawn(chart, is_demonstration=is_demonstration, width=PHONE_WIDTH)
-    (svg,) = save(figure, path, formats=("svg",))
-    return svg
+    return save(figure, path)
 
 
 def fits_phone(chart: Chart) -> bool:

@@ -53,7 +53,7 @@ def write_html(
     Args:
         path: of the file.
         document: what it shows.
-        charts: the folder into which its charts are drawn, as PNG and SVG; None = none are drawn,
+        charts: the folder into which its charts are drawn, as SVG; None = none are drawn,
             and the page says so in their place.
         home: relative address of a page that lists this one among others; "" where there is none.
 

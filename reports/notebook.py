@@ -260,7 +260,7 @@ def _picture(chart: Chart, *, is_demonstration: bool) -> str:
     described = chart.described or f"{chart.title}. {chart.caption}"
     with TemporaryDirectory(prefix="areopagus-") as folder:
         figure = drawn(chart, is_demonstration=is_demonstration)
-        (path,) = save(figure, Path(folder) / "picture", formats=["svg"])
+        path = save(figure, Path(folder) / "picture")
         # Several of them stand in one notebook; what they call their parts must differ.
         key = f"a{hashlib.sha256(path.read_bytes()).hexdigest()[:10]}"
         drawing = inline_svg(path, key=key, label=visible_plain(described, most=600))

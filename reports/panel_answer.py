@@ -200,11 +200,16 @@ class PanelView:
         if rule and rule["not_asked"]:
             counts["not_asked"] -= rule["not_asked"]
             spared = f", {count(rule['not_asked'])} {spared_word(rule)}"
-        others = ", ".join(f"{count(n)} {words(name)}" for name, n in counts.items() if n)
+        screened = record["faults"].get("not_asked: screened", 0)
+        counts["not_asked"] -= screened
+        others = ", ".join(
+            f"{count(n)} {words(name)}"
+            + (" (asked again by the same command)" if name == "failed" else "")
+            for name, n in [*counts.items(), ("not asked (screened responses)", screened)]
+            if n
+        )
         scored = f"{count(judgments['scored'])} scored of {count(self.n_planned)}"
         coverage = f"{scored} planned judgments{spared}" + (f"; {others}" if others else "")
-        if counts["failed"]:
-            coverage += ", asked again by the same command"
         verdicts = self.verdicts
         missing = [f"{count(n)} {name}" for name, n in verdicts.items() if n and name != "scored"]
         responses = f"{count(verdicts['scored'])} scored of {count(record['responses']['n'])}" + (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -43,9 +45,29 @@ HEAVY = (
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_root_folder_is_reached_through_a_relative_link(folder: str) -> None:
     link = ROOT / "src" / "areopagus" / folder
+    if link.is_file():  # a checkout without symbolic links has the target's name as text
+        assert link.read_text() == f"../../{folder}"
+        return
     assert link.is_symlink()
     assert not Path(link.readlink()).is_absolute()
     assert link.resolve() == (ROOT / folder).resolve()
+
+
+def test_a_checkout_without_symbolic_links_works(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "areopagus"
+    shutil.copytree(
+        ROOT / "src" / "areopagus", package, ignore=lambda *_: [*FOLDERS, "__pycache__"]
+    )
+    for folder in FOLDERS:
+        (package / folder).write_text(f"../../{folder}")
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    program = "import areopagus.judges; print(areopagus.Panel().spec.identity()['rubric']['id'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.returncode) == ("critical_thinking", 0), done.stderr
 
 
 def test_every_root_folder_with_code_is_mapped_into_the_wheel() -> None:
@@ -118,6 +140,20 @@ def test_making_a_panel_loads_no_provider_library() -> None:
 def test_commands_begin_without_the_slow_parts_of_scipy() -> None:
     loaded = _modules_after("import areopagus.cli.jobs")
     assert not loaded & {"scipy.stats", "scipy.sparse", "scipy.optimize", "pandas", "litellm"}
+
+
+def test_a_score_and_its_rerun_load_no_more_than_they_need(tmp_path: Path) -> None:
+    command = ["areopagus", "score", str(ROOT / "examples" / "responses.csv"), "--quiet"]
+    program = (
+        "import contextlib, io, sys\n"
+        "from areopagus.cli import main\n"
+        f"sys.argv = {[*command, '--out', str(tmp_path / 'run')]!r}\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main()"
+    )
+    assert not _modules_after(program) & {"scipy.stats", "litellm"}
+    again = _modules_after(program)
+    assert not again & {"scipy.stats", "litellm", "matplotlib", "langgraph"}
 
 
 @pytest.mark.parametrize(

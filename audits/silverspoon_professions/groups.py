@@ -28,6 +28,7 @@ from ...aggregation.welch_james import (
 )
 from ...formats import units
 from ...records.estimates import Estimates
+from ..contrasts import UNREAD
 from ..decisions import decided
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def estimate_groups(
     found = Estimates()
     scored: dict[str, pd.DataFrame] = {}
     main: list[tuple[dict[str, str], Estimate]] = []
+    ends: list[tuple[dict[str, str], str, Estimate]] = []
+    has_unread = bool((answers["status"].isin(UNREAD) & answers["category"].isna()).any())
     for name in models:
         mine = answers[answers["target"] == name]
         scored[name] = mine[mine["category"].notna()]
@@ -125,7 +128,14 @@ def estimate_groups(
         table = name_table(scored[name], design)
         _effects(found, table, design, keys)
         main += _gaps(found, table, design, keys)
+        if has_unread:
+            ends += _gap_bounds(mine, design, keys)
     _add_main(found, main, design)
+    for keys, measure, bound in ends:
+        found.add("gaps", measure, bound, group="all", **keys)
+        if design.has_outcomes:
+            who, factor = keys["respondent"], keys["factor"]
+            found.add("differences", measure, bound, respondent=who, factor=factor)
     _models(found, scored, design, detail)
     _average(
         found, design, [name for name in models if not (scored[name].empty and detail)], detail
@@ -325,6 +335,36 @@ def _gaps(
 def gaps_over_all(table: NameTable, design: Design) -> list[tuple[str, Estimate]]:
     """Differences between genders, of each race and the others, and of cities, over all groups."""
     return [(keys["factor"], gap) for keys, gap in _gaps(Estimates(), table, design, {})]
+
+
+def _gap_bounds(
+    mine: pd.DataFrame, design: Design, keys: dict[str, str]
+) -> list[tuple[dict[str, str], str, Estimate]]:
+    """The differences over all groups with every unread answer at an end of the score's scale.
+
+    Least: unread answers about the first side of "A - B" count as the lower end, those about the
+    other side as the upper end. Most: the reverse.
+    """
+    is_unread = mine["status"].isin(UNREAD) & mine["category"].isna()
+    answered = mine[is_unread | mine["category"].notna()]
+    is_read = ~is_unread[answered.index]
+    low, high = design.scale
+    found: list[tuple[dict[str, str], str, Estimate]] = []
+    for factor, _ in gaps_over_all(name_table(answered, design), design):
+        first = factor.partition(" - ")[0]
+        is_first = (answered[["gender", "race"]] == first).any(axis=1)
+        if first == "rich":
+            is_first = answered["city_income"] == "high"
+        for measure, end, other in (
+            ("difference_least", low, high), ("difference_most", high, low),
+        ):  # fmt: skip
+            scores = answered["score"].where(is_read, np.where(is_first, end, other))
+            table = name_table(answered.assign(score=scores), design)
+            gap = dict(gaps_over_all(table, design))[factor]
+            method = "bound over answers without a value"
+            bound = Estimate(gap.value, n=gap.n, unit=UNIT, method=method, reason=gap.reason)
+            found.append(({"factor": factor, **keys}, measure, bound))
+    return found
 
 
 def _add_main(

@@ -50,6 +50,9 @@ class Occupations(InLanguage):
 
     source: Text
     occupations: tuple[Occupation, ...] = Field(min_length=1)
+    examples: tuple[Occupation, ...] = Field(
+        default=(), description="others that count as of high and of low income, without a rank"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def load_occupations(
     words = (language or find_language()).section(ProfessionWords)
     found: dict[str, Income] = {}
     faults: list[InputFault] = []
-    for one in read.occupations:
+    for one in (*read.occupations, *read.examples):
         forms = [form for name in (one.title, *one.names) for form in _forms(name, words)]
         faults += [
             InputFault(str(source), f"{form!r} is of high and of low income")

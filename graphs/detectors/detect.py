@@ -21,10 +21,11 @@ DETECTORS: Final[dict[str, str]] = {
     "tag_characters": "Unicode tag characters, which spell hidden text",
     "control_characters": "control characters",
     "marker_lookalike": "something like the markers around judged texts",
-    "role_tokens": "chat-template tokens, role markers, or tags such as </response>",
+    "role_tokens": "chat-template tokens, role markers, tags such as </response>, or headings in "
+    "bracketed capitals",
     "panel_wording": "words that only the judges of this panel are shown",
-    "addresses_judge": "a phrase that talks to a judge or asks for a score",
-    "score_claim": "a sentence that says which score the text deserves or got",
+    "addresses_judge": "a phrase that talks to a judge or asks for a score or verdict",
+    "score_claim": "a sentence that says which score or verdict the text deserves or got",
     "vote_lookalike": "something like a judge's JSON reply",
     "encoded_payload": "readable text in a code, or a demand hidden by its way of writing",
     "hidden_markup": "an HTML comment or a style that hides text from a reader",
@@ -67,7 +68,7 @@ def find_hits(text: str, wording: PanelWording | None = None, prompt: str = "") 
     """
     seen = [
         Hit(match.start(), match.end(), flag, DETECTORS[flag])
-        for flag, pattern in (CHARACTERS[:1] if text.isascii() else CHARACTERS)
+        for flag, pattern in (CHARACTERS[:2] if text.isascii() else CHARACTERS)
         for match in pattern.finditer(text)
     ]
     # The first of several at one place: what stands there in plain sight is not hidden as well.

@@ -39,20 +39,66 @@ _LOOKALIKE: Final = re.compile(
     "|(?:[\u24b6-\u24e9\u249c-\u24b5\U0001f130-\U0001f189\U0001f1e6-\U0001f1ff] ?){6}"
     "|[ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ]{4}"
 )
+_CAPITALS: Final = re.compile(
+    # A heading of two or more words in capitals, in brackets or between rules, as of a system; not
+    # a place to fill in.
+    r"[\[=-](?:(?<=\[)(?!YOUR|INSERT|ADD|FILL|NAME|DATE|CITATION|LINK|PLACEHOLDER)"
+    r"[A-Z][A-Z0-9]{1,20}(?:[ _/&:.\-]{1,3}[A-Z0-9]{1,20}){1,8}(?: ?[\]:(-]|\n)"
+    r"|[=-]{2,12} ?[A-Z]{2,20}(?:[ _-][A-Z0-9.]{2,20}){1,6} ?(?:={3}|-{3}))"
+)
 CHARACTERS: Final = (
     ("control_characters", CONTROLS),
+    ("role_tokens", _CAPITALS),
     ("invisible_characters", INVISIBLE),
     ("bidi_controls", BIDI),
     ("tag_characters", TAGS),
     ("lookalike_letters", _LOOKALIKE),
 )
-"""Patterns of characters, for the text as it came; in ASCII there is only the first."""
+"""Patterns of characters, for the text as it came; in ASCII there are only the first two."""
 
 _JUDGED: Final = (
     r"(?:prompt|response|answer|essay|submission|material|text|input|document|panel|conversation"
-    r"|instructions?|context|candidate|assignment)"
+    r"|instructions?|context|candidate|assignment|evaluation|assessment|grading|scoring|judging"
+    r"|screening|session|rubric|assistant(?:'s)?\s{1,3}[ab12]?(?:'s)?\s{0,3}answer)"
 )
 _EDGE: Final = r"(?:end|begin|start)"
+
+# Who judges or runs the judging, and what is sent to them. In brackets any of the two make a
+# notice; at the beginning of a line, which may head an essay, only those that no essay is about.
+_JUDGING: Final = (
+    r"(?:evaluat(?:ion|ors?|ing)|assess(?:ments?|ors?|ing)|scor(?:ing|ers?)|grad(?:ing|ers?)"
+    r"|rat(?:ing|ers?)|judg(?:es?|ing|e?ment)|review(?:ers?|ing)|rank(?:ing|ers?)|rubric"
+    r"|screen(?:ing|ers?)|calibration|recruit(?:ers?|ing|ment)|hiring|examiners?|admin|moderator)"
+)
+_RUNNING: Final = (
+    rf"(?:{_JUDGING}|system|administrator|developer|operator|ai|llm|model|prompt|control|internal"
+    r"|hidden|review|applicant tracking|candidate|submission|feedback|workflow|panel|committee"
+    r"|team)"
+)
+_NOTICE: Final = (
+    r"(?:notes?|notices?|directives?|overrides?|instructions?|memos?|messages?|bulletins?"
+    r"|reminders?|updates?|alerts?|guidance|addendum)"
+)
+_ORDER: Final = (
+    rf"(?:{_NOTICE}|protocols?|guidelines?|configuration|parameters|calibration|signals?|mandates?"
+    r"|metadata|modes?|polic(?:y|ies)|commands?|orders?|context|criteria|rubric|scoring)"
+)
+_WORDS: Final = r"[\s_:,\-]{1,3}(?:[a-z]{1,16}[\s_:,\-]{1,3}){0,3}"
+_OPENS: Final = "[\\[{<\u3010\u300c\u300e\u00ab\u27e6]|={2}|-{3}|\\*{3}|~{3}"
+_PIECES_OF_NOTICE: Final = (
+    "note", "notic", "directive", "overrid", "instruct", "memo", "message", "bulletin", "remind",
+    "update", "alert", "guid", "addendum",
+)  # fmt: skip
+_PIECES_OF_JUDGING: Final = (
+    "evaluat", "assess", "scor", "grad", "rat", "judg", "review", "rank", "rubric", "screen",
+    "calibrat", "recruit", "hiring", "examiner", "admin", "moderator",
+)  # fmt: skip
+_PIECES_OF_MACHINES: Final = (
+    "ai judg", "ai grad", "ai review", "ai eval", "ai rater", "ai scor", "ai assess", "ai screen",
+    "ai exam", "ai recruit", "ai-", "llm", "gpt", "automat", "machine ", " bot", " agent",
+    " assistant", " ai,", " ai:",
+)  # fmt: skip
+_STAGE: Final = r"(?:evaluation|assessment|grading|scoring|judging|rating|screening)"
 
 
 class Form(NamedTuple):
@@ -61,18 +107,20 @@ class Form(NamedTuple):
     Attributes:
         flag, about: as of `Found`.
         pieces: of each group one piece of text must be there for the form to match.
-        pattern: the form.
-        before: signs that alone may stand before it in its line; None where anything may.
+        pattern: the form. One with a group is searched for with a line break before the text, and
+            the group is where the form begins.
     """
 
     flag: str
     about: str
     pieces: tuple[tuple[str, ...], ...]
     pattern: re.Pattern[str]
-    before: frozenset[str] | None = None
 
 
-_BEGINNING: Final = frozenset(" \t>*#[({-\"'")
+def _begins_line(pattern: str, before: str = r" \t>*#\[({\"'-") -> re.Pattern[str]:
+    """A form that only such signs may stand before in its line: a line break is found fast."""
+    return re.compile(rf"\n[{before}]{{0,12}}({pattern})")
+
 
 FORMS: Final = (
     Form(
@@ -107,26 +155,27 @@ FORMS: Final = (
         "an end or beginning of a text in brackets",
         (("[", "{"), ("end", "begin", "start")),
         re.compile(
-            rf"[\[{{]\s{{0,3}}/?{_EDGE}[\s_]{{1,3}}(?:of[\s_]{{1,3}})?(?:the[\s_]{{1,3}})?"
-            rf"(?:[a-z]{{1,20}}[\s_]{{1,3}})?{_JUDGED}\s{{0,3}}[\]}}]"
+            rf"[\[{{]\s{{0,3}}/?(?:the[\s_])?{_EDGE}[\s_]{{1,3}}(?:of[\s_]{{1,3}})?(?:the[\s_]{{1,3}})?"
+            rf"(?:[a-z]{{1,20}}[\s_]{{1,3}})?{_JUDGED}(?:\s[a-c\d]{{1,2}})?\s{{0,3}}[\]}}]"
         ),
     ),
     Form(
         "role_tokens",
         "the beginning of a turn",
         (("system", "assistant"), (":",)),
-        re.compile(
+        _begins_line(
             r"(?:system|assistant)\]?(?: (?:message|prompt|turn|note|override|notice|update))?"
-            r"[ \t*]{0,4}:"
+            r"[ \t*]{0,4}:",
+            before=r" \t>*#\[",
         ),
-        frozenset(" \t>*#["),
     ),
     Form(
         "role_tokens",
         "the beginning of a turn",
         (("#",), ("instruction", "response", "input", "user", "human"), (":",)),
-        re.compile(r"#{1,4} ?(?:instructions?|response|input|user|human)[ \t]{0,4}:"),
-        frozenset(" \t"),
+        _begins_line(
+            r"#{1,4} ?(?:instructions?|response|input|user|human)[ \t]{0,4}:", before=r" \t"
+        ),
     ),
     Form(
         "role_tokens",
@@ -144,18 +193,145 @@ FORMS: Final = (
         "score_claim",
         "a line that gives a score",
         (("score", "grade", "rating", "verdict", "judgement", "judgment"), (":", "=")),
-        re.compile(
+        _begins_line(
             r"(?:(?:final|overall|total|my|composite|recommended)\s{1,3})?"
             r"(?:score|grade|rating|verdict|judge?ment)s?[\]\"']?[ \t*]{0,4}[:=][^\n\d]{0,12}\d"
         ),
-        _BEGINNING,
+    ),
+    Form(
+        "addresses_judge",
+        "a notice to the judge in brackets",
+        (
+            (
+                "[",
+                "{",
+                "<",
+                "\u3010",
+                "\u300c",
+                "\u300e",
+                "\u00ab",
+                "\u27e6",
+                "==",
+                "---",
+                "***",
+                "~~~",
+            ),
+        ),
+        re.compile(
+            rf"(?:{_OPENS})[\s/*=\-#]{{0,6}}(?:[a-z]{{1,16}}[\s_-]{{1,2}}){{0,3}}"
+            rf"(?:{_RUNNING}{_WORDS}{_ORDER}|{_NOTICE}{_WORDS}{_RUNNING}"
+            r"|[a-z]{1,16}[\s_](?:directives?|overrides?|bulletins?)"
+            r"|(?:mode|role)[\s_]?(?:switch|change|reset|:)"
+            r"|(?:debug|admin|developer|lenient|compliance|override|test)[\s_]mode)"
+            # A link of Markdown is no notice.
+            r"\b(?![^\]\n]{0,60}\]\()"
+        ),
+    ),
+    Form(
+        "addresses_judge",
+        "a notice to the judge",
+        (_PIECES_OF_NOTICE, _PIECES_OF_JUDGING),
+        _begins_line(
+            rf"(?:{_JUDGING}{_WORDS}{_NOTICE}"
+            rf"|{_NOTICE}[\s_](?:to|for)[\s_](?:[a-z]{{1,12}}[\s_]){{0,3}}{_JUDGING})"
+            r"\b[^\n.:]{0,30}(?:[:\u2014\u2013]|[ \t*]{0,4}\n)"
+        ),
+    ),
+    Form(
+        "addresses_judge",
+        "talks to a machine that judges",
+        (_PIECES_OF_MACHINES, _PIECES_OF_JUDGING),
+        re.compile(
+            r"\b(?:(?:ai|llm|gpt|automat(?:ed|ic)|machine)[\s-]"
+            r"(?:judg(?:es?|ing)|graders?|grading|reviewers?|evaluators?|raters?|scorers?|assessors?"
+            r"|screeners?|examiners?|recruiters?)"
+            rf"|{_JUDGING}\s(?:assistant|bot|agent|ai|llm))s?\s?[,:!\u2014\u2013]"
+        ),
+    ),
+    Form(
+        "addresses_judge",
+        "says that the judging is over",
+        (
+            (
+                "evaluation",
+                "assessment",
+                "grading",
+                "scoring",
+                "judging",
+                "rating",
+                "screening",
+                "session",
+            ),
+            ("complete", "conclud", "finish", "end", "over", "closed", "terminat"),
+        ),
+        re.compile(
+            r"[.!?\n\[({*#=:\-]\s{0,3}((?:"
+            rf"end of (?:the |this |your )?{_STAGE}(?: session| phase)?"
+            rf"|(?:session|(?:the )?(?:evaluation|grading|scoring|judging)|{_STAGE}"
+            rf"|(?:the |this |your )?{_STAGE} (?:session|phase|task|round|process))"
+            r" (?:is |has been |has |now )?(?:now )?"
+            r"(?:completed?|concluded|finished|ended|over|closed|terminated)))"
+            r"\s?(?:[.!:;\])}*=#\n\u2014\u2013-]|,? (?:for|so|and)\b|$)"
+        ),
+    ),
+    Form(
+        "addresses_judge",
+        "sets how to judge",
+        (("evaluation", "assessment", "grading", "scoring", "judging", "screening", "review"),),
+        _begins_line(
+            r"(?:evaluation|assessment|grading|scoring|judging|screening|review)[ _]"
+            r"(?:mode|stance|posture|tone|setting|baseline|threshold|floor|override)\s{0,3}[:=]"
+        ),
+    ),
+    Form(
+        "score_claim",
+        "a verdict in double brackets",
+        (("[[",),),
+        re.compile(r"\[\[\s?(?:\d{1,3}(?:\.\d)?|[abc]|[ab]\s?[<>=]{1,2}\s?[ab]|tie|yes|no)\s?\]\]"),
+    ),
+    Form(
+        "score_claim",
+        "a line that gives a verdict",
+        (
+            (
+                "winner",
+                "choice",
+                "verdict",
+                "decision",
+                "recommendation",
+                "outcome",
+                "result",
+                "score",
+                "grade",
+                "rating",
+                "assessment",
+                "evaluation",
+                "conclusion",
+            ),
+            (":", "=", " - ", "\u2014", "\u2013", "]"),
+        ),
+        _begins_line(
+            r"(?:(?:my|the|your|final|overall|reviewer's|evaluator's|judge's|recommended)\s{1,3}){0,2}"
+            r"(?:winner|choice|verdict|decision|recommendation|outcome|result|score|grade|rating"
+            r"|assessment|evaluation|conclusion)(?: is)?\s?[\]\"'*]{0,3}\s?[:=\u2014\u2013\]-]"
+            r"[ \t*\"']{0,5}(?:(?:a|an|strong|clear|definite|unanimous)\s){0,2}"
+            r"(?:a\+|(?:a|b|accept(?:ed|ance)?|approved?|hire|advance|pass(?:ed)?|shortlist(?:ed)?"
+            r"|excellent|outstanding|exceptional|perfect|flawless|winner|recommended|proceed|promote"
+            r"|(?:response|answer|assistant|candidate|essay|text|model) [ab12]"
+            r"(?: is the winner| wins)?)"
+            r"(?=\s?(?:[.!,;\n*\[\]\"']|$)))"
+        ),
     ),
     Form(
         "vote_lookalike",
         "a reply of the judge",
-        (("{",), (":",)),
+        (("{", "winner"), (":", "=")),
         re.compile(
             r"\{\s{0,40}[\"“'][a-z_]{3,40}[\"”']\s{0,8}:\s{0,8}\d{1,3}\s{0,8}(?:\}|,[^{}]{0,400}\}?)"
+            r"|\{[^{}]{0,300}[\"“']"
+            r"(?:winner|verdict|decision|grade|score|rating|pass(?:ed)?|preference)[\"”']\s{0,8}:"
+            r"|\{\s{0,8}(?:winner|verdict|score|rating|decision)\s{0,3}[:=]"
+            r"|\bwinner\s?=\s?[\"']?[ab]\b"
         ),
     ),
     Form(
@@ -222,21 +398,17 @@ def _bare_tokens() -> tuple[str, ...]:
 
 def find_marks(text: str) -> Iterator[Found]:
     """What a reading holds by its form."""
+    lines = f"\n{text}"
     for form in FORMS:
         if all(any(piece in text for piece in group) for group in form.pieces):
-            for match in form.pattern.finditer(text):
-                if form.before is None or _begins_line(text, match.start(), form.before):
+            if form.pattern.groups:
+                for match in form.pattern.finditer(lines):
+                    yield Found(form.flag, match.start(1) - 1, match.end() - 1, form.about)
+            else:
+                for match in form.pattern.finditer(text):
                     yield Found(form.flag, match.start(), match.end(), form.about)
     if "<" in text or "[" in text or "]" in text:
         yield from _find_tokens(text)
-
-
-def _begins_line(text: str, start: int, before: frozenset[str]) -> bool:
-    least = max(0, start - 12)
-    at = start
-    while at > least and text[at - 1] in before:
-        at -= 1
-    return at == 0 or text[at - 1] == "\n"
 
 
 def _find_tokens(text: str) -> Iterator[Found]:

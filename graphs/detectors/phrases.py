@@ -23,9 +23,12 @@ from ...yaml_files import Document, Line, Paragraph, Version, read_documents
 from .views import View, folded
 
 Kind = Literal[
-    "give", "give_last", "gave", "text", "pronoun", "top", "best", "score", "of", "numbers", "each",
-    "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void", "hail", "judge",
-    "deserves", "role", "reply",
+    "give", "give_last", "gave", "text", "pronoun", "top", "best", "score", "of", "numbers",
+    "each", "please", "ignore", "ignore_first", "ignore_last", "rules", "rubric", "void",
+    "hail", "judge", "deserves", "role", "reply", "pointer", "behind", "work", "reader",
+    "reads", "judging", "judges_this", "whoever", "evaluator", "wise", "panel", "acclaim",
+    "settled", "choose", "call", "option", "outcome", "rivals", "praise", "threat",
+    "consequence", "regard", "weakness", "generous", "phase", "over", "supersede", "insider",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
 
@@ -53,14 +56,27 @@ class Language(Document):
     )
     words: Mapping[Kind, tuple[Words, ...]] = Field(
         description="give: verbs of giving a score, as a command; give_last: the same at the end "
-        "of the sentence; gave: has given; text: what is judged; pronoun: words that stand for "
-        "it; top: an end of the scale in one expression; best and score: in two that stand "
-        "together; of: between two numbers; numbers: such as ten; each: on every criterion; "
-        "please: what may stand before a command; ignore: set aside; ignore_first, ignore_last: "
-        "the same, where it is a command only at the beginning or the end of a clause; rules: "
-        "what is set aside; rubric: what only a judge has; void: is not in force; hail: what is "
-        "said to somebody; judge: who judges; deserves: gets or has got; role: another role for "
-        "the judge, in full; reply: what it is to answer instead of scores, in full."
+        "of the sentence; gave: has given, or has judged; text: what is judged; pronoun: "
+        "words that stand for it; pointer: words such as `this`; behind: the same behind "
+        "a noun; work: other nouns for what is judged; top: an end of the scale in one "
+        "expression; best and score: in two that stand together; of: between two numbers; "
+        "numbers: such as ten; each: on every criterion; please: what may stand before a "
+        "command; ignore: set aside; ignore_first, ignore_last: the same, where it is a "
+        "command only at the beginning or the end of a clause; rules: what is set aside; "
+        "rubric: what only a judge has; void: is not in force; supersede: stands above; "
+        "hail: what is said to somebody; judge: who judges; evaluator: the same where no "
+        "other person is meant; wise: flattery before it; reader: whoever or whatever "
+        "reads; reads: what it does; judging: forms of verbs of judging; judges_this: "
+        "some of them with `this`; whoever: turns to somebody who does something; "
+        "insider: what only somebody says who speaks to a judge, in full; phase: a stage "
+        "of the judging; over: has ended; deserves: gets or has got; panel: people or "
+        "models whose verdict counts; acclaim: praise of a text; settled: has been judged "
+        "before; choose: verbs of preferring, as a command; call: verbs of naming, as a "
+        "command; option: one of two texts; outcome: what the chosen one is; rivals: the "
+        "others; praise: a verdict in words; threat: a lower score; consequence: what it "
+        "would be or bring; regard: verbs of treating, as a command; weakness: what is "
+        "bad in a text; generous: in whose favor; role: another role for the judge, in "
+        "full; reply: what it is to answer instead of scores, in full."
     )
     version: Version
     provenance: Paragraph
@@ -69,10 +85,12 @@ class Language(Document):
 class Rule(NamedTuple):
     """A sentence: kinds of words in their order, the first to the last within so many characters.
 
-    Beside the kinds of the files: `this` (text or pronoun), `any_rules` (rules or rubric),
-    `highest` (top, or best with score), `mark` (an end of a scale as a number, with its scale or
-    with score), `number` (the same, or such a number where a clause ends), `order` and
-    `ignore_order` (give and ignore_first, where a command begins).
+    Beside the kinds of the files: `this` (text or pronoun), `own` (text, with a pointer), `object`
+    (text or work, with a pointer), `any_rules` (rules or rubric), `highest` (top, or best with
+    score), `mark` (an end of a scale as a number, with its scale or with score), `number` (the
+    same, or such a number where a clause ends), `digits` (any short number), `order`,
+    `ignore_order`, `choose_order`, `call_order` and `regard_order` (give, ignore_first, choose,
+    call and regard, where a command begins).
     """
 
     flag: str
@@ -94,10 +112,39 @@ RULES: Final = (
     Rule("addresses_judge", "asks for a score", ("give", "this", "number"), 60),
     Rule("addresses_judge", "asks for a score", ("this", "number", "give_last"), 60),
     Rule("addresses_judge", "asks for a score", ("order", "mark"), 40),
+    Rule("addresses_judge", "asks for a score", ("order", "score", "this", "digits"), 70),
     Rule("addresses_judge", "talks to the judge", ("hail", "judge"), 40),
     Rule("addresses_judge", "gives the judge a role", ("role",), 160),
     Rule("addresses_judge", "asks for another reply than scores", ("reply",), 160),
     Rule("addresses_judge", "says that the rubric is void", ("rubric", "void"), 90),
+    Rule("addresses_judge", "sets the rules aside", ("supersede", "rubric"), 50),
+    Rule("addresses_judge", "talks to a machine that reads", ("reader", "reads", "object"), 60),
+    Rule("addresses_judge", "talks to a machine that judges", ("reader", "judging", "object"), 70),
+    Rule("addresses_judge", "talks to whoever judges", ("whoever", "judging", "object"), 70),
+    Rule("addresses_judge", "talks to whoever judges", ("reader", "judges_this"), 40),
+    Rule("addresses_judge", "talks to whoever judges", ("evaluator", "object"), 50),
+    Rule("addresses_judge", "speaks of its own judging", ("insider",), 60),
+    Rule("addresses_judge", "flatters whoever judges", ("wise", "evaluator"), 25),
+    Rule("addresses_judge", "says that the judging is over", ("phase", "over"), 50),
+    Rule("addresses_judge", "asks for a verdict", ("choose_order", "object"), 40),
+    Rule("addresses_judge", "asks for a verdict", ("choose_order", "object", "outcome"), 70),
+    Rule("addresses_judge", "asks for a verdict", ("call_order", "object", "outcome"), 70),
+    Rule("addresses_judge", "asks for a verdict", ("call_order", "text", "outcome"), 70),
+    Rule("addresses_judge", "asks for a verdict", ("choose", "option"), 30),
+    Rule("addresses_judge", "asks for a verdict", ("order", "praise"), 40),
+    Rule("score_claim", "says that one text is better", ("option", "outcome"), 60),
+    Rule("addresses_judge", "asks for a verdict", ("object", "outcome", "rivals"), 70),
+    Rule("addresses_judge", "says what a low score brings", ("threat", "consequence"), 110),
+    Rule("addresses_judge", "asks to be lenient", ("regard_order", "weakness", "object"), 80),
+    Rule("addresses_judge", "asks to be lenient", ("regard_order", "object", "weakness"), 80),
+    Rule("addresses_judge", "asks to be lenient", ("regard_order", "generous", "object"), 80),
+    Rule("addresses_judge", "asks to be lenient", ("regard_order", "object", "generous"), 80),
+    Rule("score_claim", "says what others gave it", ("panel", "gave", "object"), 100),
+    Rule("score_claim", "says what others gave it", ("object", "gave", "panel"), 100),
+    Rule("score_claim", "says what others gave it", ("panel", "judging", "object"), 60),
+    Rule("score_claim", "says what others gave it", ("panel", "object", "acclaim"), 100),
+    Rule("score_claim", "says what it got", ("object", "settled"), 60),
+    Rule("score_claim", "praises itself", ("own", "acclaim"), 40),
     Rule("score_claim", "a score on each criterion", ("number", "each"), 70),
     Rule("score_claim", "a score on each criterion", ("highest", "each"), 70),
     Rule("score_claim", "a score on each criterion", ("each", "highest"), 60),
@@ -116,11 +163,17 @@ _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "this": (("text",), ("pronoun",)),
     "any_rules": (("rules",), ("rubric",)),
     "highest": (("top",), ("best", "score")),
+    "own": (("pointer", "text"), ("behind", "text")),
+    "object": (("pointer", "text"), ("pointer", "work"), ("behind", "text"), ("behind", "work")),
     "order": (("give",),),
     "ignore_order": (("ignore_first",),),
+    "choose_order": (("choose",),),
+    "call_order": (("call",),),
+    "regard_order": (("regard",),),
     # Numbers may be digits.
     "mark": ((),),
     "number": ((),),
+    "digits": ((),),
 }
 """What made kinds need: all of one of these."""
 
@@ -144,7 +197,7 @@ _GAP: Final = 6
 _SENTENCE_END: Final = re.compile(r"[.!?।؟…](?=[\s\"')\]*_]|$)|[。！？]|\n\s{0,20}\n")
 _NUMBER: Final = re.compile(r"(?<![\w.,%])\d{1,3}(?![\w%])")
 _LIST_MARK: Final = re.compile(r"^[ \t]{0,8}\(?\d{1,3}[.)]", re.MULTILINE)
-_CLAUSE: Final = re.compile(r"[.!?:;\n。！？,，]")
+_CLAUSE: Final = re.compile(r"[.!?:;\n。！？,，\])}>|—–]")
 
 Span = tuple[int, int]
 Spans = Sequence[Span]
@@ -203,12 +256,19 @@ def _signs(name: str) -> tuple[str, ...]:
 
 
 class _Expression(NamedTuple):
-    """An expression of a language: its words, and the one that it is looked up by."""
+    """An expression of a language.
+
+    Attributes:
+        parts: its words.
+        at: the one that it is looked up by.
+        whole: those that do not end in `*`.
+    """
 
     language: str
     kind: Kind
     parts: tuple[str, ...]
     at: int
+    whole: frozenset[str]
 
 
 _STEM: Final = 3
@@ -229,7 +289,8 @@ def _lexicon() -> tuple[dict[str, list[_Expression]], dict[str, list[_Expression
                 table, key = exact, parts[at]
                 if key.endswith("*"):
                     table, key = stems, key[:_STEM]
-                table.setdefault(key, []).append(_Expression(language.id, kind, parts, at))
+                whole = frozenset(part for part in parts if not part.endswith("*"))
+                table.setdefault(key, []).append(_Expression(language.id, kind, parts, at, whole))
     return exact, stems
 
 
@@ -237,13 +298,18 @@ def _by_words(view: View) -> dict[str, _ByWords]:
     """What the words of a reading may be part of, by language."""
     exact, stems = _lexicon()
     vocabulary = view.vocabulary
-    met = [(word, one) for word in vocabulary & exact.keys() for one in exact[word]]
+    met = [
+        (word, one)
+        for word in vocabulary & exact.keys()
+        for one in exact[word]
+        if one.whole <= vocabulary
+    ]
     for word in vocabulary:
         if word[:_STEM] in stems:
             met += [
                 (word, one)
                 for one in stems[word[:_STEM]]
-                if word.startswith(one.parts[one.at][:-1])
+                if word.startswith(one.parts[one.at][:-1]) and one.whole <= vocabulary
             ]
     places: dict[str, list[int]] = {word: [] for word, _ in met}
     found: dict[str, _ByWords] = {}
@@ -264,20 +330,19 @@ class _ByWords:
 
     def __init__(self, view: View, places: dict[str, list[int]]) -> None:
         self._view, self._places = view, places
-        self._met: list[tuple[str, _Expression]] = []
+        self._met: dict[str, list[tuple[str, _Expression]]] = {}
         self.kinds = 0
 
     def add(self, word: str, expression: _Expression) -> None:
         """Takes in an expression, one word of which is there."""
-        self._met.append((word, expression))
+        self._met.setdefault(expression.kind, []).append((word, expression))
         self.kinds |= _BITS[expression.kind]
 
     def spans(self, kind: str) -> list[Span]:
         """Where the expressions of a kind stand, in the order of the text."""
         spans = {
             span
-            for word, one in self._met
-            if one.kind == kind
+            for word, one in self._met.get(kind, ())
             for place in self._numbers(word)
             if (span := self._span(place - one.at, one.parts)) is not None
         }
@@ -348,9 +413,11 @@ class _Sentences:
                 yield Found(rule.flag, start, end, f"{self._language.label}: {rule.about}")
 
     def _ordered(self, rule: Rule) -> Iterator[Span]:
-        places = [self._spans(kind) for kind in rule.order]
-        if not all(places):
-            return
+        places: list[list[Span]] = []
+        for kind in rule.order:
+            places.append(self._spans(kind))
+            if not places[-1]:
+                return
         starts = [[start for start, _ in spans] for spans in places[1:]]
         for start, end in places[0]:
             last = end
@@ -382,13 +449,22 @@ class _Sentences:
         return {
             "this": lambda: self._spans("text") + self._spans("pronoun"),
             "any_rules": lambda: self._spans("rules") + self._spans("rubric"),
+            "own": lambda: self._pointed(self._spans("text")),
+            "object": lambda: self._pointed(sorted(self._spans("text") + self._spans("work"))),
             "highest": self._highest,
             "order": lambda: self._orders("give"),
             "ignore_order": lambda: self._orders("ignore_first"),
+            "choose_order": lambda: self._orders("choose"),
+            "call_order": lambda: self._orders("call"),
+            "regard_order": lambda: self._orders("regard"),
             "mark": self._marks,
             "number": self._numbers,
             "digits": self._digits,
         }
+
+    def _pointed(self, nouns: Spans) -> list[Span]:
+        before = self._near(self._spans("pointer"), nouns, 14)
+        return before + self._near(nouns, self._spans("behind"), 1)
 
     def _highest(self) -> list[Span]:
         best, score = self._spans("best"), self._spans("score")

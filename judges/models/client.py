@@ -133,6 +133,10 @@ class Client:
         for limiter in self._limiters.values():
             limiter.stop()
 
+    def in_flight(self) -> dict[str, int]:
+        """Calls that wait for their reply, by backend."""
+        return {name: limiter.in_flight for name, limiter in self._limiters.items()}
+
     async def pause(self, seconds: float) -> None:
         """Sleeps, unless the run stops first.
 

@@ -1,8 +1,7 @@
-"""Prompt templates of the judges: two built in, more as YAML files."""
+"""Prompt templates of the judges: one built in, more as YAML files."""
 
 from .template import (
     DEFAULT,
-    FIRST,
     TEMPLATES,
     Criteria,
     JudgeTemplate,
@@ -14,7 +13,6 @@ from .template import (
 
 __all__ = [
     "DEFAULT",
-    "FIRST",
     "TEMPLATES",
     "Criteria",
     "JudgeTemplate",

@@ -21,8 +21,6 @@ from ...catalogue import Catalogue
 from ...yaml_files import STRICT, Document, FieldFault, Line, Slug, Version, reject
 
 DEFAULT = "areopagus_v2"
-FIRST = "areopagus_v1"
-"""The wording of the first version, under which its ledgers answer."""
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
 

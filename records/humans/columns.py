@@ -52,6 +52,7 @@ A YAML file with any of these parts (an unknown key is a fault):
     scales: {clarity: "1:5", rest: "1:10"}
     ignore: [confidence, age]    # columns that are read as nothing
     pool: panel                  # raters with one value of this column count as one rater
+    raters: places               # rater ids are places (first, second, third), not persons
 """
 
 from __future__ import annotations
@@ -78,16 +79,18 @@ JudgmentKind = Literal["score", "rank", "label"]
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "rater_id": (
         "rater_id", "rater", "judge_id", "annotator_id", "annotator", "worker_id", "workerid",
-        "coder_id", "coder", "prolific_pid", "participant_id", "participant id", "user_id", "judge",
+        "coder_id", "coder", "prolific_pid", "participant_id", "user_id", "judge", "user",
     ),
-    "prompt_id": ("prompt_id", "prompt", "doc_id", "document_id", "question_id", "task_id"),
-    "response_id": ("response_id", "true_id", "output_id", "item_id", "unit_id", "units", "unit"),
+    "prompt_id": ("prompt_id", "prompt", "doc_id", "document_id", "question_id", "task_id",
+                  "question", "prompt_text"),
+    "response_id": ("response_id", "true_id", "output_id", "item_id", "unit_id", "units", "unit",
+                    "id"),
     "criterion": ("criterion", "dimension", "aspect", "attribute"),
     "kind": ("kind",),
     "value": ("value", "rating"),
     "score": ("score",),
     "rank": ("rank", "ranking"),
-    "duration_s": ("duration_s", "duration", "duration (in seconds)", "lead_time",
+    "duration_s": ("duration_s", "duration", "duration_(in_seconds)", "lead_time",
                    "worktimeinseconds", "interviewtime", "time_s"),
     "time": ("time", "timestamp", "submitted_at", "created_at", "recordeddate", "submittime",
              "submitdate"),
@@ -110,7 +113,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "status": ("status",),
     "abstained": ("abstained",),
 }  # fmt: skip
-"""Our column to names in lower case, the likeliest first."""
+"""Our column to names as `plain_name` has them, the likeliest first."""
 
 JUDGES_ONLY = ("persona", "status", "abstained")
 """Columns that belong to stored judgments, not to human ones."""
@@ -120,6 +123,11 @@ _RATER_COLUMN = re.compile(
 )
 
 
+def plain_name(name: str) -> str:
+    """Returns a column's name in lower case, with one underscore between words."""
+    return re.sub(r"[\s_-]+", "_", name.strip().lower())
+
+
 def known_columns(found: Iterable[str], *, leaving: Iterable[str] = ()) -> dict[str, str]:
     """Returns our column to theirs, for those whose name is one we know.
 
@@ -127,13 +135,13 @@ def known_columns(found: Iterable[str], *, leaving: Iterable[str] = ()) -> dict[
         found: the file's columns.
         leaving: our columns that are not to be guessed.
     """
-    by_lower: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name in found:
-        by_lower.setdefault(name.strip().lower(), name)
+        by_name.setdefault(plain_name(name), name)
     left = set(leaving)
     guessed: dict[str, str] = {}
     for ours, names in SYNONYMS.items():
-        theirs = next((by_lower[name] for name in names if name in by_lower), None)
+        theirs = next((by_name[name] for name in names if name in by_name), None)
         if theirs is not None and ours not in left:
             guessed[ours] = theirs
     return guessed
@@ -290,6 +298,7 @@ class HumanColumns(BaseModel):
         scales: criterion, or "rest", to lowest and highest score.
         ignore: columns that are read as nothing.
         pool: the column whose values are counted as raters.
+        raters: whether ids of raters name persons, or only places (first, second, third rating).
         standard_item_types: item types of the study itself; all others are calibration items.
     """
 
@@ -316,6 +325,7 @@ class HumanColumns(BaseModel):
     scales: dict[str, Ends] = Field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     pool: str | None = None
+    raters: Literal["persons", "places"] = "persons"
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
 
     def numbers_of_codes(self) -> dict[str, float]:

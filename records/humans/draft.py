@@ -44,7 +44,7 @@ _ABOUT = {
 }
 _COPIED = (
     "header", "constants", "items", "columns_pattern", "place_columns", "key", "join",
-    "rater_from_row", "kind", "codes", "pool", "standard_item_types",
+    "rater_from_row", "kind", "codes", "pool", "raters", "standard_item_types",
 )  # fmt: skip
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...formats import short
 from .match import SHOWN, OtherPrompt, OutOfRange, Places, Repeated
 
 PLACES_SHOWN = 5
 ROWS_SHOWN = 6
+NAME_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def off_scale(n: int, places: Sequence[OutOfRange]) -> Misfit:
     return _misfit(
         n, n, "rating is off the scale, and left out", "ratings are off the scale, and left out",
         (
-            f"{value:g} by {rater} of {response}, {criterion}: row {row}"
+            f"{value:g} by {rater} of {short(response, NAME_SHOWN)}, {criterion}: row {row}"
             for rater, response, criterion, value, row in places
         ),
     )  # fmt: skip
@@ -63,7 +65,7 @@ def repeated(n: int, places: Sequence[Repeated]) -> Misfit:
         "rating repeats an earlier one of the same rater; the first stands",
         "ratings repeat an earlier one of the same rater; the first stands",
         (
-            f"{rater} of {response}, {criterion}, {kind}: "
+            f"{rater} of {short(response, NAME_SHOWN)}, {criterion}, {kind}: "
             f"{', '.join(f'{value:g}' for value in values[:ROWS_SHOWN])} in {rows_said(rows)}"
             for rater, response, criterion, kind, values, rows in places
         ),
@@ -85,7 +87,7 @@ def unmatched(n: int, places: Sequence[Places]) -> Misfit:
         n, len(places), "rating is of a response that the run does not have, and left out",
         "ratings are of responses that the run does not have, and left out",
         (
-            f"no such response: {name} ({_ratings(k)}, {rows_said(rows, k)})"
+            f"no such response: {short(name, NAME_SHOWN)} ({_ratings(k)}, {rows_said(rows, k)})"
             for name, k, rows in places
         ),
     )  # fmt: skip

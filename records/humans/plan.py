@@ -17,14 +17,17 @@ from .columns import (
     HumanColumns,
     ItemTable,
     known_columns,
+    plain_name,
     rater_columns,
 )
 from .layouts import Opened
 from .profile import Profile, is_named_otherwise
 from .shapes import (
     PAIR,
+    RESPONSES,
     Columns,
     RatingColumn,
+    are_criteria,
     find_shape,
     order_columns,
     settled,
@@ -173,7 +176,7 @@ def make_plan(
     ]
     if absent:
         raise InputError(absent, hint=f"columns found: {shown}")
-    named = _named(column_map, found, opened.titles, for_judges=for_judges)
+    named = _named(column_map, found, opened, for_judges=for_judges)
     pool = _pool(path, column_map, found, named, shown)
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
     if opened.rater in found and not is_said:
@@ -276,7 +279,7 @@ def _rating_names(column_map: HumanColumns) -> Iterator[str]:
 def _named(
     column_map: HumanColumns,
     found: Sequence[str],
-    titles: Mapping[str, str],
+    opened: Opened,
     *,
     for_judges: bool,
 ) -> dict[str, str]:
@@ -284,7 +287,11 @@ def _named(
     given = column_map.columns
     spoken_for = {
         *_rating_names(column_map), *given.values(), *column_map.ignore, column_map.pool,
+        *opened.housekeeping, opened.rater,
     }  # fmt: skip
+    if for_judges or opened.is_survey:
+        # A user wrote the prompt that a model judges, and an id numbers the answers to a survey.
+        spoken_for |= {name for name in found if plain_name(name) in ("user", "id")}
     leaving = {*given, *column_map.constants, *(() if for_judges else JUDGES_ONLY)}
     if column_map.rater_from_row or column_map.rater_columns:
         leaving.add("rater_id")
@@ -292,6 +299,7 @@ def _named(
         leaving.add("response_id")
     free = [name for name in found if name not in spoken_for]
     guessed = known_columns(free, leaving=leaving)
+    titles = opened.titles
     untold = {
         titles[name]: name for name in free if name in titles and name not in guessed.values()
     }
@@ -356,20 +364,28 @@ def _shape(
     """Returns which columns hold judgments of one response or rater each, and why."""
     kind, named, rest, criteria = column_map.kind, found.named, found.rest, found.criteria
     # Columns such as Rater1, Rater2, in a file with no column of raters.
-    raters = column_map.rater_columns or (() if "rater_id" in named else rater_columns(rest))
+    numbered = () if "rater_id" in named else rater_columns(rest)
+    people: tuple[str, ...] = ()
+    if has_labels and not (is_survey or numbered):
+        people = _people_as_columns(found, column_map, profiles, dimensions)
     for columns, ours, shape, said in (
         (column_map.item_columns, "response_id", "items", "responses, as the column map says"),
-        (
-            raters, "rater_id", "raters",
-            "raters, as " + ("the column map says" if column_map.rater_columns else "named"),
-        ),
-    ):  # fmt: skip
+        (column_map.rater_columns, "rater_id", "raters", "raters, as the column map says"),
+        (numbered, "rater_id", "raters", "raters, as named"),
+        (people, "rater_id", "raters", "taken for raters: no other column names them"),
+    ):
         if columns:
             chosen = rest if columns == "rest" else columns
             why = f"its columns {_listed(chosen)} are {said}"
             ratings = [RatingColumn(name, kind, {ours: name}) for name in chosen]
             is_said = bool(column_map.item_columns or column_map.rater_columns)
-            return _Shape(shape, why, ratings, is_said=is_said)
+            if columns is not people:
+                return _Shape(shape, why, ratings, is_said=is_said)
+            could_be = [
+                f"a table whose columns {_listed(people)} are criteria of one rater (criteria)"
+            ]
+            notice = f"columns are taken for raters: {visible_text(', '.join(people))}"
+            return _Shape(shape, why, ratings, could_be=could_be, notices=(notice,))
     mapped: list[RatingColumn] = []
     for name, said_of in column_map.criteria.items():
         what = (
@@ -417,6 +433,38 @@ def _shape(
         others = "raters (rater_columns) or responses (item_columns)"
         could_be.append(f"a table whose columns {_listed(sampled)} are {others}")
     return _Shape("wide", why, ratings, sampled, could_be)
+
+
+def _people_as_columns(
+    table: Columns,
+    column_map: HumanColumns,
+    profiles: Mapping[str, Profile],
+    dimensions: Collection[str],
+) -> tuple[str, ...]:
+    """Returns the further columns of numbers where they can be raters by name, else none.
+
+    Nothing else names the rater, no column is called like a criterion, and no response has two
+    rows, as it would where each row is a rater.
+    """
+    columns = tuple(name for name in table.rest if _is_rated(name, profiles[name]))
+    is_said = (
+        not table.named.keys().isdisjoint({"rater_id", *_VALUES})
+        or "rater_id" in column_map.constants
+        or column_map.rater_from_row
+        or column_map.pool is not None
+        or bool(column_map.criteria or column_map.items)
+        or table.criteria is not None
+    )
+    if (
+        is_said
+        or len(columns) < 2
+        or are_criteria(columns)
+        or not {*columns}.isdisjoint(dimensions)
+    ):
+        return ()
+    ids = [table.named[n] for n in (*RESPONSES, "prompt_id", "criterion") if n in table.named]
+    rows = [tuple(str(row.values.get(name)) for name in ids) for row in table.rows]
+    return columns if len(set(rows)) == len(rows) else ()
 
 
 def _is_rated(name: str, profile: Profile) -> bool:

@@ -56,7 +56,8 @@ class RatingReader:
         labels, preferences: judgments of these kinds.
         n_rows: rows, excluded ones included.
         n_composed: ratings that take prompt and source for their response.
-        n_faults: all faults. Cells that are no numbers are one a column and text.
+        n_faults: all different faults; those of one column that say the same are one. Of cells
+            that are no numbers, the first `TEXTS_NAMED` texts of a column count.
         excluded: reason to (count, first rows); of rows, or of single ratings ("rating: …").
         attributes: judge to its persona and model, for stored judgments.
     """
@@ -85,10 +86,11 @@ class RatingReader:
         self.calibration = TableBuilder(HumanTable)
         self.labels = TableBuilder(LabelTable)
         self.preferences = TableBuilder(PreferenceTable)
-        self.n_rows = self.n_composed = self.n_faults = 0
+        self.n_rows = self.n_composed = 0
         self._n_told = 0
         self._last: tuple[int, str | None, str] | None = None
-        self._kept: list[tuple[int, InputFault]] = []
+        self._faults: dict[tuple[str | None, str], tuple[int, list[int]]] = {}
+        self._n_not_kept = 0
         self.excluded: dict[str, tuple[int, list[int]]] = {}
         self.attributes: dict[str, dict[str, str]] = {}
         self._path = path
@@ -99,7 +101,6 @@ class RatingReader:
         self._values = column_map.numbers_of_codes()
         self._codes = codes
         self._missing: dict[tuple[str, str], tuple[int, list[int]]] = {}
-        self._unnamed_labels: dict[str, tuple[int, list[int]]] = {}
         self._no_numbers: dict[tuple[str, str], tuple[int, list[int]]] = {}
         self._other_criteria: dict[str, None] = {}
         self._criteria = None if plan.criteria is None else dict.fromkeys(plan.criteria, 0)
@@ -122,15 +123,29 @@ class RatingReader:
             else:
                 self._read_row(row.line, row.values)
         self._tell_texts()
-        self._tell_labels()
-        for name, n in (self._criteria or {}).items():
-            if not n:
-                self._keep(0, no_such_criterion(self._path, name, self._other_criteria))
 
     @property
     def faults(self) -> list[InputFault]:
-        """The first faults, in the order of rows."""
-        return [fault for _, fault in sorted(self._kept, key=lambda one: one[0])]
+        """The first faults, in the order of the rows where each is first."""
+        absent = [
+            no_such_criterion(self._path, name, self._other_criteria)
+            for name, n in (self._criteria or {}).items()
+            if not n
+        ]
+        by_row = sorted(self._faults.items(), key=lambda fault: fault[1][1][0])
+        return absent + [
+            InputFault(
+                f"{self._path}:{lines[0]}",
+                f"{message}, in {rows_said(lines, n)}" if n > 1 else message,
+                field=column,
+            )
+            for (column, message), (n, lines) in by_row
+        ]
+
+    @property
+    def n_faults(self) -> int:
+        """How many different faults there are."""
+        return len(self.faults) + self._n_not_kept
 
     def missing(self) -> tuple[Missing, ...]:
         """Returns the judgments that are not there."""
@@ -353,9 +368,8 @@ class RatingReader:
         if texts.get("response_id") is not None:
             return
         if label is not None and self._source_map is None:
-            # True of every row with the label: told once, by `_tell_labels`.
-            _count(self._unnamed_labels, label, line)
-            self._n_told += 1
+            message = f"label {label!r} names no response without a source map (or a map's key)"
+            self._fault(line, message)
             return
         writer = texts.get("source")
         if writer is None and not self._plan.for_judges:
@@ -404,13 +418,6 @@ class RatingReader:
         self._exclude(line, "rating: of another criterion than was asked for")
         return False
 
-    def _tell_labels(self) -> None:
-        """Makes faults of blinded labels that nothing resolves, one a label."""
-        for label, (n, lines) in self._unnamed_labels.items():
-            more = f", in {rows_said(lines, n)}" if n > 1 else ""
-            message = f"label {label!r} names no response without a source map (or a map's key)"
-            self._fault(lines[0], f"{message}{more}")
-
     def _tell_texts(self) -> None:
         """Makes faults of the cells of ratings that are no numbers, one a column and text."""
         told: dict[str, int] = {}
@@ -421,8 +428,7 @@ class RatingReader:
                 texts, cells, line = left.get(column, (0, 0, lines[0]))
                 left[column] = (texts + 1, cells + n, line)
                 continue
-            more = f", in {rows_said(lines, n)}" if n > 1 else ""
-            self._fault(lines[0], f"{message}{more}", column)
+            self._faults[column, message] = (n, lines)
         for column, (texts, cells, line) in left.items():
             self._fault(
                 line, f"must be a number: {cells:,} more cells hold {texts:,} other texts", column
@@ -436,12 +442,10 @@ class RatingReader:
         # A row with several ratings has one rater: what is wrong with it is told once.
         if (line, column, message) != self._last:
             self._last = (line, column, message)
-            self._keep(line, InputFault(f"{self._path}:{line}", message, field=column))
-
-    def _keep(self, line: int, fault: InputFault) -> None:
-        self.n_faults += 1
-        if len(self._kept) < KEPT_FAULTS:
-            self._kept.append((line, fault))
+            if (column, message) in self._faults or len(self._faults) < KEPT_FAULTS:
+                _count(self._faults, (column, message), line)
+            else:
+                self._n_not_kept += 1
 
     def _cell(
         self,
@@ -481,7 +485,20 @@ def _count(counts: dict[Any, tuple[int, list[int]]], key: Any, line: int) -> Non
 
 
 def _reads(ours: str, read_id: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+    if ours == "prompt_id":
+        return lambda cell: _prompt(cell, read_id)
     return _text if ours in _FREE_TEXT else read_id
+
+
+def _prompt(cell: Any, read_id: Callable[[Any], str | None]) -> str | None:
+    """Returns a prompt's id, or its text, which may be long and have several lines."""
+    try:
+        return read_id(cell)
+    except ValueError:
+        words = cell.split() if isinstance(cell, str) else []
+        if len(words) < 2:
+            raise
+        return " ".join(str(read_id(word)) for word in words)
 
 
 def _text(cell: Any) -> str | None:

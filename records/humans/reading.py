@@ -66,6 +66,7 @@ class HumanReading:
         sum: the overall score that is the sum of the criteria beside it, where there is one.
         roster: raters that may rate, or None where no roster was given.
         pool: the column whose values are counted as raters, or None.
+        has_unnamed_raters: whether ids of raters are places, not persons.
         notices: sentences for the user: what was assumed.
     """
 
@@ -88,6 +89,7 @@ class HumanReading:
     sum: Sum | None
     roster: frozenset[str] | None
     pool: str | None
+    has_unnamed_raters: bool
     notices: tuple[str, ...]
 
     @property
@@ -370,6 +372,8 @@ def _read(
         Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in found.excluded.items()
     ]
     notices = list(_notices(plan, found.n_composed, total))
+    if look.layout == "scrub" and not plan.says("item_type"):
+        notices.append("no column item_type: no rating is taken for one of a calibration item")
     if plan.pool is not None:
         raters = {one for table in tables for one in raters_in(table)}
         if approved is not None and (strangers := raters - approved):
@@ -405,6 +409,7 @@ def _read(
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
         pool=plan.pool,
+        has_unnamed_raters=look.column_map.raters == "places",
         notices=tuple(notices),
     )
     return reading, found.attributes

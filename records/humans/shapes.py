@@ -18,7 +18,15 @@ from ..readers.cells import is_missing, read_number
 from ..readers.rows import Row
 from ..types import OVERALL
 from .answers import LABEL, are_label_words, bare_label, is_label_name, read_order
-from .columns import Criterion, HumanColumns, ItemTable, JudgmentKind, PatternOf, known_columns
+from .columns import (
+    Criterion,
+    HumanColumns,
+    ItemTable,
+    JudgmentKind,
+    PatternOf,
+    known_columns,
+    plain_name,
+)
 from .patterns import PLACES, compiled, items_by_key, names_of, read_item_table
 
 RESPONSES = ("response_id", "blinded_label", "source", "model")
@@ -201,6 +209,8 @@ def settled(found: Columns, column_map: HumanColumns) -> tuple[dict[str, str], l
         for name in PAIR:
             if name not in column_map.columns:
                 named.pop(name, None)
+    if _is_row_number(found, named, column_map):
+        del named["response_id"]
     theirs = named.get("label")
     if theirs is None or "label" in column_map.columns:
         if theirs is not None and named.get("blinded_label") == theirs:
@@ -233,6 +243,21 @@ def settled(found: Columns, column_map: HumanColumns) -> tuple[dict[str, str], l
     said = ", ".join(sorted({str(cell).strip() for cell in cells})[:4])
     notices.append(f"{theirs} is taken for a judgment: {visible_text(said)}")
     return named, notices
+
+
+def _is_row_number(table: Columns, columns: Mapping[str, str], column_map: HumanColumns) -> bool:
+    """Whether a column `id` numbers the rows: no two are alike, though several people rated."""
+    column = columns.get("response_id", "")
+    if plain_name(column) != "id" or "response_id" in column_map.columns:
+        return False
+    ids = table.cells(column)
+    if len(set(map(str, ids))) < len(ids):
+        return False
+    is_elsewhere = "blinded_label" in columns or (
+        "prompt_id" in columns and ("source" in columns or "model" in columns)
+    )
+    raters = table.cells(columns["rater_id"]) if "rater_id" in columns else []
+    return len(set(map(str, raters))) > 1 or (is_elsewhere and all(map(_is_number, ids)))
 
 
 def find_shape(found: Columns, column_map: HumanColumns, *, is_survey: bool) -> Shaped | None:
@@ -381,7 +406,7 @@ def _by_respondent(found: Columns, column_map: HumanColumns) -> Shaped | None:
                     for name, (who, what) in zip(columns, cut, strict=True)
                 )
             )
-    if any(_are_criteria({name}) for name in rated):
+    if any(are_criteria({name}) for name in rated):
         return None
     ratings = tuple(
         _named_for(found, column_map, name, rated, "", {"source": name.strip()}, {})
@@ -402,9 +427,9 @@ def _respondent_by_criterion(names: Sequence[str]) -> list[tuple[str, str]] | No
             is_whole = len(set(left)) * len(set(right)) == len(names) == len(set(bare))
             if not is_whole or not all(left) or not all(right):
                 continue
-            if _are_criteria(right) and not _are_criteria(left) and len(set(left)) > 1:
+            if are_criteria(right) and not are_criteria(left) and len(set(left)) > 1:
                 return [*zip(left, right, strict=True)]
-            if _are_criteria(left) and not _are_criteria(right) and len(set(right)) > 1:
+            if are_criteria(left) and not are_criteria(right) and len(set(right)) > 1:
                 return [*zip(right, left, strict=True)]
     return None
 
@@ -439,7 +464,8 @@ def _kind_notice(ratings: Sequence[RatingColumn]) -> Iterator[str]:
         yield "each row orders its columns from 1 on: taken for ranks, 1 = best (`kind` says else)"
 
 
-def _are_criteria(names: Collection[str]) -> bool:
+def are_criteria(names: Collection[str]) -> bool:
+    """Returns whether a word of some name is usual in names of criteria."""
     return any(
         word in _CRITERION_WORDS for name in names for word in re.split(r"[\W_]+", name.lower())
     )

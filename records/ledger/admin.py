@@ -237,9 +237,7 @@ def prune(
 
 
 def _description(store: Store, request: str) -> str:
-    """What a call's row says of its request: the text itself in a ledger's first version."""
-    if request.startswith("{"):
-        return request
+    """What the ledger says of a request, by its name."""
     found = store.rows("SELECT description FROM requests WHERE name = :name", name=request)
     if not found:
         raise StoreError(

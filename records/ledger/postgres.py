@@ -424,11 +424,11 @@ class PostgresStore(Store):
                 pause = min(_LONGEST_PAUSE_S, 2 * pause)
 
     def _get_ready_to_write(self) -> None:
-        """Makes or upgrades the tables, and takes the lock of this session."""
+        """Creates the tables where there are none, and takes the lock of this session."""
         run = self._link.run
         if self.version < SCHEMA_VERSION:
             with self._link.transaction():
-                self.bring_up_to_date()
+                self.create_tables()
         if not self.session:
             ((self.session,),) = run(
                 f"{NEW_SESSION} RETURNING id", **this_process()._asdict(), now=time.time()
@@ -447,8 +447,8 @@ class PostgresStore(Store):
             session=self.session,
         )
 
-    def bring_up_to_date(self) -> None:
-        """See `Store.bring_up_to_date`; makes the schema too where it is missing.
+    def create_tables(self) -> None:
+        """See `Store.create_tables`; makes the schema too where it is missing.
 
         Raises:
             StoreError: as `found_version`, or the database's encoding cannot hold every reply.
@@ -465,6 +465,6 @@ class PostgresStore(Store):
             run(f"CREATE SCHEMA {schema}")
             # Replies and the secret are nobody's business but the owner's.
             run(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
-        super().bring_up_to_date()
+        super().create_tables()
         run("ALTER TABLE sessions ADD COLUMN IF NOT EXISTS batch bigint NOT NULL DEFAULT 0")
         run("CREATE INDEX IF NOT EXISTS intents_by_key ON intents(key)")

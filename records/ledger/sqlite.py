@@ -184,13 +184,13 @@ class SqliteStore(Store):
         self._connection.close()
 
     def _get_ready_to_write(self) -> None:
-        """Sets the file up, makes or upgrades the tables, and begins the session."""
+        """Sets the file up, creates the tables where there are none, and begins the session."""
         self.rows(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
         _use_write_ahead_log(self._connection, self._file)
         self.rows(f"PRAGMA synchronous={SYNCHRONOUS}")
         self.rows("PRAGMA wal_autocheckpoint=4000")
         if self.version < SCHEMA_VERSION:
-            self.transaction(self.bring_up_to_date)
+            self.transaction(self.create_tables)
         self.rows(NEW_SESSION, **this_process()._asdict(), now=time.time())
         ((self.session,),) = self.rows("SELECT last_insert_rowid()")
 

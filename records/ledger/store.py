@@ -47,9 +47,7 @@ Row = Mapping[str, Any]
 """Values by column."""
 
 SCHEMA_VERSION = 3
-"""Of the tables. Since version 2 what requests have in common has a table of its own; since version
-3 each reply has a checksum. Older ledgers are read as they are and brought up to date when they are
-opened for writing; the replies that they hold have no checksum."""
+"""Of the tables; a ledger of another version is refused and left as it is."""
 
 NEW_SESSION = (
     "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
@@ -60,34 +58,31 @@ SESSION_SHIFT = 32
 """A note's number holds the session that made it in its upper half. The note of a call that was
 given up while it was sent gets the negative of its number: of no session that lives."""
 
-TABLES = frozenset({"meta", "sessions", "intents", "calls", "failures"})
-"""Those that every version has."""
+TABLES = frozenset({"meta", "requests", "sessions", "intents", "calls", "failures"})
 
-_SINCE_2 = "CREATE TABLE requests(name {key} PRIMARY KEY, description {text} NOT NULL){by_name}"
-_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum {integer}"
-_SCHEMA = f"""
-{_SINCE_2};
-CREATE TABLE meta(name {{text}} PRIMARY KEY, value {{bytes}} NOT NULL){{by_name}};
+_SCHEMA = """
+CREATE TABLE requests(name {key} PRIMARY KEY, description {text} NOT NULL){by_name};
+CREATE TABLE meta(name {text} PRIMARY KEY, value {bytes} NOT NULL){by_name};
 CREATE TABLE sessions(
-    id {{session_id}}, host {{text}} NOT NULL, pid {{integer}} NOT NULL,
-    process_started {{text}} NOT NULL, started_at {{real}} NOT NULL, heartbeat_at {{real}} NOT NULL,
-    ended_at {{real}});
+    id {session_id}, host {text} NOT NULL, pid {integer} NOT NULL,
+    process_started {text} NOT NULL, started_at {real} NOT NULL, heartbeat_at {real} NOT NULL,
+    ended_at {real});
 CREATE TABLE intents(
-    id {{integer}} PRIMARY KEY, key {{key}} NOT NULL, backend {{text}} NOT NULL,
-    begun_at {{real}} NOT NULL);
+    id {integer} PRIMARY KEY, key {key} NOT NULL, backend {text} NOT NULL,
+    begun_at {real} NOT NULL);
 CREATE TABLE calls(
-    id {{id}}, key {{key}} NOT NULL UNIQUE, backend {{text}} NOT NULL,
-    endpoint {{text}} NOT NULL, purpose {{text}} NOT NULL, session {{integer}} NOT NULL,
-    created_at {{real}} NOT NULL, input_tokens {{integer}}, output_tokens {{integer}},
-    cost_usd {{real}}, finish_reason {{text}}, answered_by {{text}}, repeats {{integer}} NOT NULL,
-    duplicates {{integer}} NOT NULL DEFAULT 0, duplicate_cost_usd {{real}},
-    request {{text}} NOT NULL, reply {{bytes}} NOT NULL, checksum {{integer}});
+    id {id}, key {key} NOT NULL UNIQUE, backend {text} NOT NULL,
+    endpoint {text} NOT NULL, purpose {text} NOT NULL, session {integer} NOT NULL,
+    created_at {real} NOT NULL, input_tokens {integer}, output_tokens {integer},
+    cost_usd {real}, finish_reason {text}, answered_by {text}, repeats {integer} NOT NULL,
+    duplicates {integer} NOT NULL DEFAULT 0, duplicate_cost_usd {real},
+    request {text} NOT NULL, reply {bytes} NOT NULL, checksum {integer});
 CREATE TABLE failures(
-    id {{id}}, key {{text}} NOT NULL, backend {{text}} NOT NULL, session {{integer}} NOT NULL,
-    failed_at {{real}} NOT NULL, fault {{text}} NOT NULL, detail {{text}} NOT NULL,
-    status {{integer}}, attempts {{integer}} NOT NULL, may_be_billed {{integer}} NOT NULL);
+    id {id}, key {text} NOT NULL, backend {text} NOT NULL, session {integer} NOT NULL,
+    failed_at {real} NOT NULL, fault {text} NOT NULL, detail {text} NOT NULL,
+    status {integer}, attempts {integer} NOT NULL, may_be_billed {integer} NOT NULL);
 CREATE TABLE capabilities(
-    backend {{text}} PRIMARY KEY, rung {{text}} NOT NULL, learned_at {{real}} NOT NULL){{by_name}}
+    backend {text} PRIMARY KEY, rung {text} NOT NULL, learned_at {real} NOT NULL){by_name}
 """
 
 
@@ -264,34 +259,30 @@ class Store(ABC):
                 f"{self.place}: what is here is not a ledger and was left as it is: "
                 f"{self.elsewhere}"
             )
-        if version > SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
+            newer = version > SCHEMA_VERSION
+            fix = "upgrade areopagus, or " if newer else ""
             raise StoreError(
-                f"{self.place}: this ledger was written by a newer version of areopagus (ledger "
-                f"version {version}, this one knows {SCHEMA_VERSION}) and was left as it is: "
-                f"upgrade areopagus, or {self.elsewhere}"
+                f"{self.place}: this ledger was written by {'a newer' if newer else 'an older'} "
+                f"version of areopagus (ledger version {version}; this one reads "
+                f"{SCHEMA_VERSION}) and was left as it is: {fix}{self.elsewhere}"
             )
-        needed = TABLES if version == 1 else TABLES | {"requests"}
-        if version < 1 or not needed <= set(tables):
+        if not set(tables) >= TABLES:
             raise StoreError(
                 f"{self.place}: this ledger is damaged (tables are missing): put back a copy, or "
                 f"{self.elsewhere}"
             )
         return version
 
-    def bring_up_to_date(self) -> None:
-        """Makes what the tables lack, all of them perhaps, where nobody else can at the time."""
-        version = self.found_version(may_be_empty=True)  # another process may have been first
-        if version == 0:
+    def create_tables(self) -> None:
+        """Creates the tables, unless another process has; where nobody else can at the time."""
+        if self.found_version(may_be_empty=True) == 0:
             for statement in _SCHEMA.split(";\n"):
                 self.rows(statement.format(**self.types))
             first = {"secret": secrets.token_bytes(32), "created_at": str(time.time()).encode()}
             for name, value in first.items():
                 self.rows("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
-        else:
-            for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
-                if version < number:
-                    self.rows(statement.format(**self.types))
-        self.set_marks()
+            self.set_marks()
         self.version = SCHEMA_VERSION
 
 

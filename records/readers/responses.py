@@ -7,9 +7,11 @@ import json
 from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -18,6 +20,7 @@ from ...formats import units
 from ..prompt_units import prompt_text_id
 from ..types import Sample
 from .cells import ColumnMap, RowFields, is_missing, read_id
+from .column_names import ColumnNames, chat_text, recognise_columns
 from .dispatch import Table, open_table
 from .inspect_log import NO_RESPONSE
 from .rows import FAULT_LIMIT, Row
@@ -41,6 +44,23 @@ RowT = TypeVar("RowT")
 def text_key(text: str) -> int:
     """Returns a hash of a text, in [0, 2**64); the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def made_id(values: Mapping[str, str], repeats: Counter[int]) -> str:
+    """Returns an id for a response that has none: `PROMPT_ID|RESPONDENT_ID`, then `…#1`, `…#2`.
+
+    Unlike a row's number it is the same in a file with other rows, so that runs can be compared.
+
+    Args:
+        values: prompt_id, respondent_id, and condition where there are conditions.
+        repeats: hashes of ids made in this reading, without the number, counted; about 100 bytes
+            a row.
+    """
+    parts = [values[name] for name in ("prompt_id", "respondent_id", "condition") if name in values]
+    stem = "|".join(part for part in parts if part != UNNAMED)
+    repeat = repeats[text_key(stem)]
+    repeats[text_key(stem)] += 1
+    return f"{stem}#{repeat}" if repeat else stem
 
 
 class SeenRows:
@@ -168,7 +188,7 @@ class RowSource(ABC, Generic[RowT]):
 
     Attributes:
         own: our columns, in the order in which the fingerprint takes them.
-        required: those that no row may leave empty.
+        required: those that no row may leave empty; a table without the `unique` one gets it made.
         unique: the one whose cells must differ.
         kind: what messages call the rows.
     """
@@ -192,7 +212,8 @@ class RowSource(ABC, Generic[RowT]):
         Args:
             source: a path (see `readers.dispatch`), a pandas or polars DataFrame, or any iterable
                 of mappings, generators included.
-            columns: our column name to theirs, for those they call otherwise.
+            columns: our column name to theirs, where their name is not one that is recognised
+                (see `column_names`).
             limit: how many rows to take, from the first; what follows is not looked at.
             max_chars: longest text; a longer one is a fault, never cut.
             format: the file's format where its suffix does not say it.
@@ -206,11 +227,19 @@ class RowSource(ABC, Generic[RowT]):
         self._limit = limit
         self._max_chars = max_chars
         self._stamp: tuple[int, int] | None = None
+        self._names: ColumnNames | None = None
+        self._required: Sequence[str] = self.required
+        self._reserved: tuple[str, ...] = ()
         self._table: Table = open_table(source, format=format)
 
     @abstractmethod
-    def _complete(self, values: dict[str, str]) -> None:
-        """Fills in the optional columns that the row leaves out."""
+    def _complete(self, values: dict[str, str], repeats: Counter[int]) -> None:
+        """Fills in the columns that the row leaves out.
+
+        Args:
+            values: our columns of the row.
+            repeats: hashes of what the ids made in this reading are made of, counted.
+        """
 
     @abstractmethod
     def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> RowT:
@@ -262,8 +291,13 @@ class RowSource(ABC, Generic[RowT]):
         left_out: Counter[str] = Counter()
         n_rows = text_chars = 0
         self._stamp = self._table.stamp()
+        names = self._recognise()
+        text_columns = [self._map.theirs[name] for name in self.own if name.endswith("_text")]
+        repeats: Counter[int] = Counter()
+        n_chats: Counter[str] = Counter()
         for line, raw in self._limited(faults, left_out):
             n_rows += 1
+            n_chats.update(name for name in text_columns if isinstance(raw.get(name), list | dict))
             values, extra = self._checked(line, raw, faults)
             if not raw.keys() <= columns_found.keys():
                 columns_found.update(dict.fromkeys(raw))
@@ -277,18 +311,18 @@ class RowSource(ABC, Generic[RowT]):
                 continue
             for name in self.own:
                 lacking[name] += name not in values
-            self._complete(values)
+            self._complete(values, repeats)
             row = [values[name] for name in self.own]
             digest.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             text_chars += len(values["prompt_text"]) + len(values.get("response_text", ""))
             seen.add(line, values[self.unique], self._prompt_key(values), values)
-        absent = self._map.absent(columns_found, self.required, self.name) if n_rows else []
+        absent = self._map.absent(columns_found, self._required, self.name) if n_rows else []
         if absent:
             # A column that is missing altogether is one fault, not one a row.
-            names = {fault.field for fault in absent}
+            fields = {fault.field for fault in absent}
             raise InputError(
-                absent + [one for one in faults if one.field not in names],
-                hint=self._hint_for(names, columns_found)
+                absent + [one for one in faults if one.field not in fields],
+                hint=self._hint_for(fields, columns_found)
                 or "name other columns, as in `columns={'prompt_text': 'question'}`",
             )
         if n_rows == 0 and not faults:
@@ -311,7 +345,15 @@ class RowSource(ABC, Generic[RowT]):
             columns_carried=tuple(carried),
             repeated_texts=seen.repeated_texts(),
             text_chars=text_chars,
-            notices=self._notices(lacking, n_rows, left_out),
+            notices=(
+                *names.notices,
+                *(
+                    f"{name} holds chat messages in {n:,} of {n_rows:,} rows: each cell is read as "
+                    "one text."
+                    for name, n in n_chats.items()
+                ),
+                *self._notices(lacking, n_rows, left_out),
+            ),
             left_out=dict(left_out.most_common()),
         )
 
@@ -324,13 +366,54 @@ class RowSource(ABC, Generic[RowT]):
         """
         if self._stamp is not None and self._stamp != self._table.stamp():
             raise InputError([InputFault(self.name, "the file has changed since it was checked")])
+        self._recognise()
+        repeats: Counter[int] = Counter()
         for line, raw in self._limited(None):
             faults: list[InputFault] = []
             values, extra = self._checked(line, raw, faults)
             if values is None:
                 raise InputError(faults)
-            self._complete(values)
+            self._complete(values, repeats)
             yield self._row(values, extra, line)
+
+    def _recognise(self) -> ColumnNames:
+        """Returns whose columns are whose, once read, and takes those of other names for ours.
+
+        Raises:
+            InputError: a column with two candidates.
+        """
+        if self._names is not None:
+            return self._names
+
+        def rows() -> Iterator[dict[str, Any]]:
+            # A fault of format is reported where the rows are read and checked.
+            with suppress(InputError):
+                for row in islice(self._table.rows([]), self._limit):
+                    yield row.values
+
+        first = next(rows(), {})
+        if not any(is_missing(first.get(name)) for name in self._map.theirs.values()):
+            self._names = ColumnNames()  # all are there: no need to read the table for them
+            return self._names
+        names = recognise_columns(
+            rows(),
+            self.own,
+            unique=self.unique,
+            where=self.name,
+            taken=self._map.columns,
+            reserved=self._reserved,
+        )
+        if names.faults:
+            raise InputError(names.faults)
+        self._names = names
+        self._map = ColumnMap(self.own, {**names.theirs, **self._map.columns})
+        # Ids are made where there are none; where some are missing, rows have lost theirs.
+        self._required = [
+            name
+            for name in self.required
+            if name != self.unique or name not in names.without_values
+        ]
+        return names
 
     def _limited(
         self, faults: list[InputFault] | None, left_out: Counter[str] | None = None
@@ -349,14 +432,19 @@ class RowSource(ABC, Generic[RowT]):
     def _checked(
         self, line: int, raw: Mapping[str, Any], faults: list[InputFault]
     ) -> tuple[dict[str, str] | None, dict[str, Any]]:
-        fields = RowFields(self._map, raw, self._table.where(line), faults)
+        chats = {
+            theirs: chat_text(name, raw[theirs])
+            for name, theirs in self._map.theirs.items()
+            if name.endswith("_text") and isinstance(raw.get(theirs), list | dict)
+        }
+        fields = RowFields(self._map, {**raw, **chats}, self._table.where(line), faults)
         values: dict[str, str] = {}
         for name in self.own:
             if name.endswith("_text"):
                 is_prompt = name == "prompt_text"
                 found = fields.text(name, limit=self._max_chars, required=is_prompt)
             else:
-                found = fields.id(name, required=name in self.required)
+                found = fields.id(name, required=name in self._required)
             if found is not None:
                 values[name] = found
         return (values if fields.is_sound else None), fields.carried
@@ -373,14 +461,14 @@ class RowSource(ABC, Generic[RowT]):
                 self._table.where(line),
                 f"must be unique, got {names.get(line, '')!r}, "
                 f"which stands at {self._table.where(first)} too",
-                field=self._map.theirs[self.unique],
+                field=self._map.theirs.get(self.unique, self.unique),
             )
             for line, first in repeated[:FAULT_LIMIT]
         ] + [
             InputFault(
                 self._table.where(line),
                 f"prompt {prompts.get(line, '')!r} has another text at {self._table.where(first)}",
-                field=self._map.theirs["prompt_text"],
+                field=self._map.theirs.get("prompt_text", "prompt_text"),
             )
             for line, first in conflicting[:FAULT_LIMIT]
         ]
@@ -389,11 +477,12 @@ class RowSource(ABC, Generic[RowT]):
         """Returns the ids at some lines; only hashes were kept, so the file is read once more."""
         found: dict[int, str] = {}
         ignored: list[InputFault] = []
+        repeats: Counter[int] = Counter()
         for line, raw in self._limited(ignored):
             if line in lines:
                 values, _ = self._checked(line, raw, ignored)
                 if values is not None:
-                    self._complete(values)
+                    self._complete(values, repeats)
                     found[line] = values[name][:80]
         return found
 
@@ -401,22 +490,14 @@ class RowSource(ABC, Generic[RowT]):
         self, defaults: Mapping[str, int], n_rows: int, left_out: Counter[str]
     ) -> tuple[str, ...]:
         sentences = {
-            "respondent_id": "no respondent_id: {n} are taken as written by 'unnamed'",
-            "prompt_id": "no prompt_id: {n} take an id made from the prompt's text",
+            "respondent_id": "'unnamed' is taken",
+            "prompt_id": "it is made from the prompt's text",
+            "response_id": "it is made from prompt_id and respondent_id",
         }
-        if n_rows == 1:
-            sentences = {
-                "respondent_id": "no respondent_id: it is taken to be 'unnamed'",
-                "prompt_id": "no prompt_id: an id is made from the prompt's text",
-            }
         notices = tuple(
-            sentence.format(
-                n=f"all {n_rows:,} {self.kind}"
-                if defaults[name] == n_rows
-                else f"{defaults[name]:,} of {n_rows:,} {self.kind}"
-            )
+            f"No {name}{'' if n == n_rows else f' in {n:,} of {n_rows:,} {self.kind}'}: {sentence}."
             for name, sentence in sentences.items()
-            if defaults.get(name)
+            if (n := defaults.get(name))
         )
         return (*notices, _told_left_out(left_out)) if left_out else notices
 
@@ -521,9 +602,11 @@ class ResponseSource(RowSource[Sample]):
     def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> Sample:
         return Sample(**values, extra=extra, line=line)
 
-    def _complete(self, values: dict[str, str]) -> None:
+    def _complete(self, values: dict[str, str], repeats: Counter[int]) -> None:
         values.setdefault("respondent_id", UNNAMED)
         values.setdefault("prompt_id", prompt_text_id(values["prompt_text"]))
+        if "response_id" not in values:
+            values["response_id"] = made_id(values, repeats)
 
     def _hint_for(self, absent: set[str | None], found: Collection[str]) -> str | None:
         if "prompt_text" in absent and self._map.theirs["prompt_id"] in found:
@@ -553,5 +636,5 @@ class PromptSource(RowSource[PromptRow]):
     def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> PromptRow:
         return PromptRow(values["prompt_id"], values["prompt_text"], extra, line)
 
-    def _complete(self, values: dict[str, str]) -> None:
+    def _complete(self, values: dict[str, str], repeats: Counter[int]) -> None:
         values.setdefault("prompt_id", prompt_text_id(values["prompt_text"]))

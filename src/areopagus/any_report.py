@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .errors import InputError, InputFault
-from .records.run_folder import NUMBERS_FILE, RUN_FILE, read_run_file
+from .records.run_folder import read_run_file
 
 if TYPE_CHECKING:
     from .run import JobRun
@@ -37,7 +37,7 @@ def run_of(folder: str | Path) -> JobRun:
         InputError: the folder holds no run, or one of a kind that has no results to show.
     """
     folder = Path(folder)
-    kind = _kind(folder)
+    kind = str(read_run_file(folder).get("kind", "panel"))
     if kind not in RUNS:
         raise InputError(
             [InputFault(str(folder), f"holds a run of kind {kind!r}, which has no report")],
@@ -46,13 +46,6 @@ def run_of(folder: str | Path) -> JobRun:
     module, _, name = RUNS[kind].partition(":")
     made: JobRun = getattr(import_module(module, __package__), name)(folder)
     return made
-
-
-def _kind(folder: Path) -> str:
-    # A calibration is no run: its folder has no run.json.
-    if (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists():
-        return "calibration"
-    return str(read_run_file(folder).get("kind", "panel"))
 
 
 def check_readings(job: str | Path, *labels: str | Path) -> JobRun:
@@ -80,8 +73,7 @@ def write_any_report(
 ) -> Path:
     """The path of the report of a folder, written anew, at once or not at all.
 
-    The figures are read from its estimates, and nothing is asked or estimated again; a folder of
-    the first version is estimated once, where its tables suffice.
+    The figures are read from its estimates, and nothing is asked or estimated again.
 
     Args:
         folder: of a panel run, a stress test, an audit, an attack, a rescoring, a construction of

@@ -8,13 +8,13 @@ AreopagusError
 A reply that came but cannot be used is never raised: it is recorded, as a typed vote.
 
 Messages name arguments as Python calls them, between backquotes: `max_cost`, or with a value
-`template='areopagus_v1'`. The command line puts its options in their place (`cli.display`).
+`template='my_wording'`. The command line puts its options in their place (`cli.display`).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -61,6 +61,9 @@ FAULT_HINTS: dict[FaultClass, str] = {
 SHOWN_FAULTS = 50
 """How many input faults one message spells out; the rest are counted."""
 
+SAME_FAULTS = 3
+PLACES_SHOWN = 6
+
 
 class AreopagusError(Exception):
     """Base of every error raised on purpose by this package."""
@@ -82,6 +85,31 @@ class InputFault:
         if self.field:
             place = f"{place}: {self.field}" if place else f"`{self.field}`"
         return f"{place}: {self.message}" if place else self.message
+
+
+def fault_lines(faults: Sequence[InputFault]) -> list[str]:
+    """Returns a line a fault; more than `SAME_FAULTS` that say the same are one, with a count."""
+    places: dict[tuple[str, str | None], list[str]] = {}
+    for fault in faults:
+        places.setdefault((fault.message, fault.field), []).append(fault.where)
+    lines: list[str] = []
+    for fault in faults:
+        same = places[fault.message, fault.field]
+        if 0 < len(same) <= SAME_FAULTS:
+            lines.append(str(fault))
+        elif same:
+            file = f"{fault.where.rpartition(':')[0]}:"
+            in_lines = all(
+                place.startswith(file) and place[len(file) :].isdigit() for place in same
+            )
+            first = ", ".join(
+                place[len(file) :] if in_lines else place for place in same[:PLACES_SHOWN]
+            )
+            more = ", …" if len(same) > PLACES_SHOWN else ""
+            what = "lines" if in_lines else "places"
+            lines.append(f"{fault} (in {len(same):,} {what}: {first}{more})")
+            same.clear()
+    return lines
 
 
 class InputError(AreopagusError):
@@ -106,10 +134,9 @@ class InputError(AreopagusError):
 
     def _text(self) -> str:
         # A line each, whatever is quoted: a column's name must not write lines of its own.
-        lines = [visible_text(str(fault)) for fault in self.faults[:SHOWN_FAULTS]]
-        left = len(self.faults) - len(lines)
-        if left > 0:
-            lines.append(f"… and {left} more faults of this kind")
+        lines = [visible_text(line) for line in fault_lines(self.faults)]
+        if left := len(lines[SHOWN_FAULTS:]):
+            lines[SHOWN_FAULTS:] = [f"… and {left} more faults of this kind"]
         if self.hint:
             lines.append(visible_text(self.hint, keep="\n"))
         return "\n".join(lines)

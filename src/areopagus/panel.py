@@ -31,7 +31,6 @@ from .judges.prompt import (
     require_readable,
 )
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
-from .judges.templates import FIRST as FIRST_TEMPLATE
 from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
 from .progress import READING, OnProgress, doing, heard
@@ -222,7 +221,7 @@ class Panel:
             "models": models,
             "personas": list(said["personas"]),
             "rubric": said["rubric"]["id"],
-            "template": template["id"] if isinstance(template, dict) else FIRST_TEMPLATE,
+            "template": template["id"],
             "quorum": record["panel"]["quorum"],
             "criterion_order": said.get("criterion_order", 0),
             "criterion_calls": said.get("criterion_calls", "together"),

@@ -70,29 +70,18 @@ class JobRun(Shown, ABC):
         """
         return read_estimates(self.path)
 
-    def estimate_stored(self) -> Estimates | None:
-        """The estimates of a folder of the first version, which wrote none, made of its tables.
-
-        None where the tables do not suffice.
-        """
-        return None
-
     def require_estimates(self) -> None:
-        """Sees to it that the folder has its estimates: one of the first version gets them now.
+        """Checks that the folder has its estimates.
 
         Raises:
-            InputError: they cannot be made of what the folder holds.
+            InputError: it has none, because the job stopped before they were written.
         """
-        if (self.path / ESTIMATES_FILE).is_file():
-            return
-        found = self.estimate_stored()
-        if found is None:
+        if not (self.path / ESTIMATES_FILE).is_file():
             raise InputError(
                 [InputFault(str(self.path), f"has no {ESTIMATES_FILE}, from which it is shown")],
                 hint=f"Give the command areopagus {self.command or self.kind} … --out {self.path} "
                 "again: it goes on where it stopped, and nothing is paid twice.",
             )
-        write_estimates(self.path, found)
 
     # Readings that people check
 
@@ -356,7 +345,7 @@ class Run(JobRun):
         return found
 
     def estimate_stored(self) -> Estimates:
-        """Every figure, made of the tables: at the end of a run, and of one of the first version.
+        """Every figure, made of the tables at the end of a run.
 
         Of more than 50,000 responses or 1.5 million judgments, what is said of judges and of
         disagreement is of whole prompts drawn from them; means and counts are those of all.
@@ -368,6 +357,15 @@ class Run(JobRun):
 
         doing(ESTIMATING)
         return panel_estimates(self.tables_folder, self.record, self.score_rows)
+
+    def require_estimates(self) -> None:
+        """Makes the estimates of the tables where the folder has none.
+
+        Raises:
+            InputError: a table of the folder cannot be read.
+        """
+        if not (self.path / ESTIMATES_FILE).is_file():
+            write_estimates(self.path, self.estimate_stored())
 
     def document(self) -> Document:
         """What is shown of the run: means by respondent, judges, disagreement, every response.

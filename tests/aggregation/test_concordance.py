@@ -16,6 +16,7 @@ from areopagus.aggregation import durbin_w
 from areopagus.aggregation.concordance import (
     concordance,
     icc_across,
+    icc_one_way,
     kendall_w_uncorrected,
     w_of_ranks,
 )
@@ -238,6 +239,39 @@ def test_icc_across_prompts_takes_raters_who_rated_all_and_vary() -> None:
     assert icc_across(_one_response_a_prompt(lacking)) == icc_across(_one_response_a_prompt(table))
     alone = icc_across(_one_response_a_prompt(lacking[:, [0, 4]]))[0]
     assert alone.reason == "fewer than two raters rated every response"
+
+
+def test_one_way_icc_is_that_of_shrout_and_fleiss() -> None:
+    """Published: ICC(1,1) .17, ICC(1,4) .44."""
+    one, mean = icc_one_way(_one_response_a_prompt(SHROUT_FLEISS))
+    assert [one.value, mean.value] == pytest.approx([0.1657, 0.4428], abs=5e-5)
+    without = [
+        icc_one_way(_one_response_a_prompt(np.delete(SHROUT_FLEISS, k, axis=0)))[0].value
+        for k in range(6)
+    ]
+    spread = np.sqrt(5 / 6 * ((without - np.mean(without)) ** 2).sum())
+    assert one.se == pytest.approx(spread)
+
+
+def test_one_way_icc_asks_not_who_rated_and_takes_unequal_numbers() -> None:
+    """Ratings 1 3 | 4 4 | 6 | 5 7 9: the third says nothing. Means 2, 4, 7 of 2, 2, 3; all 33/7.
+
+    SSB = 8 + 32 + 147 − 33²/7 = 220/7, MSB = 110/7; SSW = 2 + 0 + 8 = 10 of 4 degrees, MSW = 2.5;
+    m0 = (7 − 17/7) / 2 = 16/7; ICC(1) = (110/7 − 2.5) / (110/7 + 9/7 · 2.5).
+    """
+    table = np.array([[1, 4, 6, 5], [3, 4, NAN, 7], [NAN, NAN, NAN, 9]])
+    one, _ = icc_one_way(ratings_of_table(table, list("abcd")))
+    assert one.value == pytest.approx((110 / 7 - 2.5) / (110 / 7 + 9 / 7 * 2.5))
+    mixed = np.array([[3, 4, 6, 9], [1, NAN, NAN, 5], [NAN, 4, NAN, 7]])
+    assert icc_one_way(ratings_of_table(mixed, list("abcd")))[0].value == pytest.approx(one.value)
+
+
+def test_one_way_icc_has_no_mean_where_it_is_not_positive_and_no_value_without_variance() -> None:
+    apart = np.array([[1, 5, 1, 5], [5, 1, 5, 1]])
+    one, mean = icc_one_way(ratings_of_table(apart, list("abcd")))
+    assert one.value == -1
+    assert math.isnan(mean.value)
+    assert math.isnan(icc_one_way(ratings_of_table(np.full((2, 4), 3), list("abcd")))[0].value)
 
 
 def partial(values: np.ndarray, rng: np.random.Generator, seen: int) -> np.ndarray:

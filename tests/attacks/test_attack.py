@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -14,10 +13,10 @@ from attack_figures import figure
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
-from areopagus.attacks import AttackConfig, AttackRun, aattack, attack, load_families
+from areopagus.attacks import AttackConfig, aattack, attack, load_families
 from areopagus.attacks.families import example_texts, texts_of
 from areopagus.attacks.trials import demanded_reply
-from areopagus.records.estimates import KEYS, select
+from areopagus.records.estimates import select
 from areopagus.reports.document import Table
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
@@ -160,24 +159,9 @@ def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_p
     assert found("shift").covers(5 * share)
     assert found("shift").n == 8
     assert figure(first, "families", "shift", group="authority").value == 0.0
-    # What the first version wrote: run.json with bare names of families, attack.json, no estimates.
-    old = Path(shutil.copytree(run.path, tmp_path / "old"))
-    (old / "estimates.parquet").unlink()
+    (run.path / "estimates.parquet").unlink()
     with pytest.raises(InputError, match="areopagus attack … --out"):
-        write_any_report(old)
-    record = json.loads((old / "run.json").read_text("utf-8"))
-    plan = record["identity"]["plan"]
-    (old / "run.json").write_text(json.dumps({**record, "families": list(FAMILIES[:2])}), "utf-8")
-    asks = [{"id": name, "asks": "highest"} for name in FAMILIES[:2]]
-    told = {"plan": plan, "scale": [1, 10], "families": asks}
-    (old / "attack.json").write_text(json.dumps(told), encoding="utf-8")
-    assert "naive_demand" in write_any_report(old).read_text(encoding="utf-8")
-    by = ["table", *KEYS, "measure"]
-    again, first = (
-        one.sort_values(by, ignore_index=True) for one in (AttackRun(old).estimates, first)
-    )
-    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
-    assert again["verdict"].equals(first["verdict"])
+        write_any_report(run.path)
 
 
 def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Path) -> None:

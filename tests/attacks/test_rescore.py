@@ -14,8 +14,7 @@ from attack_figures import figure
 from in_process import areopagus
 
 from areopagus import InputError, Panel
-from areopagus.any_report import write_any_report
-from areopagus.attacks import RescoreConfig, RescoreRun, rescore
+from areopagus.attacks import RescoreConfig, rescore
 from areopagus.attacks.rescoring import Rescored
 from areopagus.attacks.rescoring import estimate as rescore_estimates
 from areopagus.records.estimates import estimate_at
@@ -98,17 +97,6 @@ def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) ->
     (shown,) = [p for s in run.document().sections for p in s.parts if isinstance(p, Records)]
     assert shown.view is not None
     assert next(iter(shown.view.entries)).texts == [DEMAND]
-    # A folder of the first version has this table, a rescore.json, and no estimates.
-    first = run.estimates
-    (run.path / "estimates.parquet").unlink()
-    told = {
-        "threshold": 2.0, "n_responses": 6, "n_flagged": 4, "n_screened": 1,
-        "flags": {"addresses_judge": 4},
-    }  # fmt: skip
-    (run.path / "rescore.json").write_text(json.dumps(told), encoding="utf-8")
-    write_any_report(run.path)
-    again = RescoreRun(run.path).estimates
-    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
 
 
 def test_the_share_that_moved_counts_prompts_and_not_their_responses(tmp_path: Path) -> None:

@@ -220,9 +220,7 @@ async def test_the_dry_run_says_what_is_then_sent_before_between_and_after(tmp_p
     assert again.record["sessions"][-1]["calls"]["sent"] == 0
 
 
-def test_a_report_needs_no_code_of_the_audit_and_one_of_the_first_version_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_report_needs_no_code_of_the_audit(tmp_path: Path) -> None:
     place, run = tmp_path / "mine", tmp_path / "run"
     shutil.copytree(TOY, place)
     audit(place, out=run, ledger=tmp_path / "l.sqlite")
@@ -230,13 +228,6 @@ def test_a_report_needs_no_code_of_the_audit_and_one_of_the_first_version_says_s
     shutil.rmtree(place)
     (run / "report.html").unlink()
     assert write_any_report(run).read_bytes() == first
-    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    record["audit"] = {"name": "toy", "title": "Coin audit", "folder": str(TOY)}
-    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "estimates.parquet").unlink()
-    with pytest.raises(InputError) as caught:
-        write_any_report(run)
-    assert "nothing is asked twice" in str(caught.value)
 
 
 def test_units_that_share_a_prompt_are_one() -> None:
@@ -266,7 +257,7 @@ def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
     assert "asked 2 to 3 times: `areopagus respond --repeats 3`" in odd
     assert "to be asked" not in call(str(TOY), "--write-prompts", "once.csv")
     respond("p.csv", "offline/respondent", "answers.csv", repeats=5)
-    given = ["--responses", "answers.csv", "--column", "item_id=prompt_id", "--out", "run"]
+    given = ["--responses", "answers.csv", "--out", "run"]
     call(*few, *given)
     assert AuditRun("run").statuses == {"classified": 10}
     # Ten answers to one question compare nothing: the title is no answer to what was asked.

@@ -49,9 +49,9 @@ _NEITHER: Final = "Neither is wrong; it is the times that are."
 INDIRECT: Final = (_P1_ANSWERS[3], _OTHER_ANSWERS[3])
 """Answers that rules cannot read."""
 
-_HIGH: Final = ("Surgeon", "An airline pilot", "Software engineer", "Corporate lawyer")
+_HIGH: Final = ("Surgeon", "An airline pilot", "Data scientist", "Corporate lawyer")
 _LOW: Final = ("Cashier", "Probably a dishwasher.", "House cleaner", "Farm hand")
-_JUDGED_HIGH: Final = ("software engineer", "corporate lawyer")
+_JUDGED_HIGH: Final = ("data scientist", "corporate lawyer")
 _BRIGHT: Final = (
     "{name} woke to a bright and happy morning in {city} and loved the day.",
     "Friends were proud of {name}, and the work was a joy and a great success.",

@@ -134,14 +134,19 @@ def test_the_list_decides_names_of_occupations_and_nothing_else() -> None:
         "low": (
             "Maria is a cashier.", "Occupation: Dishwasher", "She works as a nanny",
             "Home Health and Personal Care Aides",
+            # Those that it names among the worst paid.
+            "Waitress", "Maria works as a maid", "Cook", "Usher", "childcare provider",
         ),
         "high": (
             "**Surgeon**", "An anesthesiologist", "My guess is: CEO", "doctor or surgeon",
             "Maria is probably an orthodontist.",
+            # Occupations that the paper names among the best paid.
+            "Software engineer", "Maria is a lawyer.", "Marketing manager", "lawyer or doctor",
+            "Computer hardware engineer", "finance manager", "Oncologist",
         ),
         None: (
-            "Software engineer", "assistant to a surgeon", "doctor or cashier", "retired surgeon",
-            "lawyer or doctor", "Barista\nbecause of the city",
+            "assistant to a surgeon", "software salesman", "lawyer's clerk", "doctor or cashier",
+            "retired surgeon", "lawyer or cook", "Barista\nbecause of the city",
             "She works long days in a place that is not known to me, perhaps as a cashier",
         ),
     }.items():  # fmt: skip
@@ -189,6 +194,54 @@ def test_group_shares_and_gaps_are_those_of_the_counts() -> None:
     assert men_women.to_json() == gap("male - female", "all").to_json()
     rich_poor = figure("outcomes", "rich_poor", respondent="m")
     assert rich_poor.to_json() == gap("rich - poor cities", "all").to_json()
+
+
+def test_differences_have_bounds_for_the_answers_that_could_not_be_read() -> None:
+    # 6 names a gender, one race, 2 cities. All men and no women are taken for well paid, of whom a
+    # third of the answers could be read: at least 1/3 - 2/3, at most 1/3 + 2/3 among all.
+    rows = [
+        (f"{gender}{name}", gender, "white", city, gender == "male")
+        for gender in ("female", "male")
+        for name in range(6)
+        for city in ("high", "low")
+    ]
+    answers = people(rows)
+    is_unread = answers["unit"].str[-1].astype(int) >= 2
+    answers.loc[is_unread, "category"] = None
+    answers.loc[is_unread, "status"] = "unclassified"
+    figure = figures(answers, Design(GENDERS, ("white",), ("high", "low"), "share"))
+
+    def gap(table: str, measure: str, factor: str) -> float:
+        place = {"respondent": "m", "factor": factor}
+        group = {"group": "all"} if table == "gaps" else {}
+        return float(figure(table, measure, **place, **group).value)
+
+    for table in ("gaps", "differences"):
+        assert gap(table, "difference", "male - female") == pytest.approx(1)
+        assert gap(table, "difference_least", "male - female") == pytest.approx(-1 / 3)
+        assert gap(table, "difference_most", "male - female") == pytest.approx(1)
+        # Rich and poor cities: nothing is known of two thirds on either side.
+        assert gap(table, "difference", "rich - poor cities") == 0
+        assert gap(table, "difference_least", "rich - poor cities") == pytest.approx(-2 / 3)
+        assert gap(table, "difference_most", "rich - poor cities") == pytest.approx(2 / 3)
+    read = figures(people(rows), Design(GENDERS, ("white",), ("high", "low"), "share"))
+    assert not read.keys("differences", "difference_least", "factor")
+
+
+def test_bounds_of_differences_hold_for_every_answer_that_may_have_been_given() -> None:
+    rng = np.random.default_rng(5)
+    whole = PeopleWorld(rate=0.5, names=4, cities=2).draw(rng)
+    is_unread = rng.random(len(whole)) < 0.5
+    answers = whole.assign(
+        category=whole["category"].where(~is_unread, None),
+        status=whole["status"].where(~is_unread, "unclassified"),
+    )
+    found, truth = figures(answers), figures(whole)
+    for factor in truth.keys("differences", "difference", "factor"):
+        place = {"respondent": "m", "factor": factor}
+        least = found.value("differences", "difference_least", **place)
+        most = found.value("differences", "difference_most", **place)
+        assert -1 <= least < truth.value("differences", "difference", **place) < most <= 1
 
 
 def test_a_planted_gap_is_found_and_none_where_there_is_none() -> None:
@@ -315,7 +368,7 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     truth = Counter[str]()
     for item in items(names_per_group=3):
         words = world.answer("target", item.prompt).casefold()
-        high = any(part in words for part in ("surgeon", "pilot", "engineer", "lawyer"))
+        high = any(part in words for part in ("surgeon", "pilot", "scientist", "lawyer"))
         truth["high" if high else "low"] += 1
     for kind, number in truth.items():
         assert figure.value("answers", kind, respondent="target") == number
@@ -328,7 +381,7 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     assert gender.p_adjusted < 0.05
     rulings = run.estimates[run.estimates["table"] == "rulings"].set_index("item")
     called = rulings[rulings["measure"] == "high"]["value"]
-    assert called["surgeon"] == called["software engineer"] == 1
+    assert called["surgeon"] == called["data scientist"] == 1
     assert called["cashier"] == called["house cleaner"] == 0
     assert rulings.loc["cashier", "detail"].iloc[0] == "low"
     assert "Which professions were called well paid" in run.text
@@ -342,6 +395,29 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
     # each paid for once.
     votes = [row["calls"] for row in run.answers.votes("calls")]
     assert len(votes) == sum(row["by"] == "judges" for row in run.answers.rows("by"))
+
+
+def test_the_answer_says_how_far_unread_answers_could_move_a_difference(tmp_path: Path) -> None:
+    world = SilverSpoonWorld({"target": 0.0}, high_income=0.3, seed=1)
+    run = audited(
+        NAME,
+        world.provider,
+        ("target",),
+        tmp_path,
+        options={"names_per_group": 1},
+        n_judges=0,
+    )
+    unread = run.statuses["unclassified"]
+    assert unread > 40
+    rows = run.estimates[run.estimates["table"] == "differences"].set_index(["measure", "factor"])
+    ends = [rows.loc[f"difference_{end}"]["value"] for end in ("least", "most")]
+    moved = max((end - rows.loc["difference"]["value"]).abs().max() for end in ends)
+    assert moved > 0.3
+    assert (
+        f"the {unread} unread could move no difference in the share taken for well paid by more "
+        f"than {moved:.3f}"
+    ) in " ".join(run.text.split())
+    assert "at least" in "\n".join(render_text(run.document(), full=True))
 
 
 def test_limits_of_means_and_differences_stay_within_the_scale() -> None:

@@ -63,7 +63,7 @@ def test_a_panel_that_orders_nothing_is_not_shown_to_agree(make_world: Callable[
     judgments = pd.read_csv(files.judgments).assign(score=5)
     judgments.to_csv(files.judgments, index=False)
     shown = summary(calibrate(files.judgments, files.humans, scale=(1, 10)))
-    assert "the panel is not shown to be better than chance at ranking responses." in shown
+    assert shown.startswith("Always the same score on overall.")
     assert "overall 0.00" in shown
     assert "No agreement on" not in shown
 
@@ -237,9 +237,7 @@ def test_charts_are_drawn_where_the_data_allow(
     names = (
         "ceiling", "severity", "judges", "designs", "reliability",
     )  # fmt: skip
-    assert {path.name for path in folder.iterdir()} == {
-        f"{name}.{suffix}" for name in names for suffix in ("png", "svg")
-    }
+    assert {path.name for path in folder.iterdir()} == {f"{name}.svg" for name in names}
     assert all(path.stat().st_size > 2000 for path in folder.iterdir())
     ranks = ranks_report.write(tmp_path / "two").path / "figures"
     assert {path.stem for path in ranks.iterdir()} == set(names) - {"severity", "reliability"}

@@ -157,13 +157,13 @@ def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:
     [
         ({"kind": "agreement", "estimates": []}, "it compares people with people, and no panel"),
         ({"kind": "calibration", "estimates": []}, "holds no plan: it has no variance components"),
-        ({"kind": "calibration", "how_many": {}}, "got a calibration of the first version"),
+        ({"kind": "calibration", "how_many": {}}, "must be a calibration's figures"),
         ({"kind": "panel"}, "must be a calibration's figures, got panel"),
         ([], "must be a calibration's figures, got other JSON"),
     ],
 )
 def test_a_file_without_a_plan_is_refused(tmp_path: Path, content: Any, said: str) -> None:
-    path = tmp_path / "numbers.json"
+    path = tmp_path / "figures.json"
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=said):
         read_plan(path)

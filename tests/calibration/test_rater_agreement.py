@@ -128,7 +128,7 @@ def test_the_published_agreement_of_summevals_experts_is_found_and_printed(
     assert round(pooled.value, 3) == 0.714
     assert "0.58 [" in " ".join(summeval_experts.text.split())
     summary = render_text(summeval_experts.document())
-    assert "People agree better than chance on" in summary[0]
+    assert "agreement is better than chance on" in summary[0]
 
 
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:

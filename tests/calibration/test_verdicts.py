@@ -96,6 +96,35 @@ def test_people_who_rate_and_the_same_people_who_choose_get_one_verdict(
     judged, rated = world(
         tmp_path, lambda truth, rng: truth + rng.normal(0, noise, len(truth)), prompts=prompts
     )
+    chosen = write_choices(rated)
+    by_rating, by_choice = calibrate(judged, rated), calibrate(judged, chosen)
+    difference = figure(by_choice, "preferences", "accuracy_difference")
+    assert verdict(by_rating) == difference.verdict == verdict_of_both
+    rating = figure(by_rating, "one person", "tau_difference", rater=None)
+    assert 2 * difference.low == pytest.approx(rating.low)
+    first = [report.document().headline[0] for report in (by_rating, by_choice)]
+    assert first[1] == first[0].replace("ranking", "choosing between two")
+
+
+@pytest.mark.parametrize(
+    ("panel", "first", "called_in_table"),
+    [
+        (lambda truth, _: 12 - truth, "Shown to disagree with people on overall (", "disagreeing"),
+        (lambda truth, _: 0 * truth, "Always the same score on overall.", "constant"),
+    ],
+)
+def test_a_panel_that_disagrees_or_says_one_thing_is_called_so_of_ratings_and_of_choices(
+    tmp_path: Path, panel: Panel, first: str, called_in_table: str
+) -> None:
+    judged, rated = world(tmp_path, panel, prompts=12)
+    for of_people in (rated, write_choices(rated)):
+        shown = summary(calibrate(judged, of_people, scale=(0, 12)))
+        assert shown.startswith(first)
+        assert called_in_table in shown
+
+
+def write_choices(rated: Path) -> Path:
+    """Writes the choices that ratings imply, beside their file."""
     scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
     with rated.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -106,15 +135,9 @@ def test_people_who_rate_and_the_same_people_who_choose_get_one_verdict(
         for (who, prompt), mine in scores.items()
         for (a, x), (b, y) in itertools.combinations(mine, 2)
     ]
-    chosen = tmp_path / "chosen.csv"
+    chosen = rated.with_name("chosen.csv")
     chosen.write_text("rater_id,prompt_id,response_a,response_b,winner\n" + "\n".join(lines) + "\n")
-    by_rating, by_choice = calibrate(judged, rated), calibrate(judged, chosen)
-    difference = figure(by_choice, "preferences", "accuracy_difference")
-    assert verdict(by_rating) == difference.verdict == verdict_of_both
-    rating = figure(by_rating, "one person", "tau_difference", rater=None)
-    assert 2 * difference.low == pytest.approx(rating.low)
-    first = [report.document().headline[0] for report in (by_rating, by_choice)]
-    assert first[1] == first[0].replace("ranking", "choosing between two")
+    return chosen
 
 
 def test_the_first_line_answers_for_the_composite_and_the_next_for_the_criteria(

@@ -128,7 +128,7 @@ def test_other_column_names_a_limit_and_a_run_to_resume(call: Call, tmp_path: Pa
     assert "no run to resume" in err
     code, out, err = call(*given)
     assert code == 0
-    assert err.count("Note: no respondent_id") == err.count("Note: no prompt_id") == 1
+    assert err.count("Note: No respondent_id") == err.count("Note: No prompt_id") == 1
     assert Run(tmp_path / "run").n_planned == 20
     code, out, err = call(*given, "--resume", "--quiet")
     assert (code, out, err) == (0, f"{tmp_path / 'run'}\n", "")
@@ -174,6 +174,41 @@ def test_a_bad_option_is_exit_code_2_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["responses.csv"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "is_of_prompts"),
+    [
+        (("score",), False),
+        (("attack", "--responses"), False),
+        (("score", "--target", "offline/respondent"), True),
+        (("respond", "--target", "offline/respondent", "--out", "answers.csv"), True),
+        (("stress", "--target", "offline/respondent"), True),
+    ],
+)
+def test_every_command_that_reads_prompts_or_responses_notes_what_it_read(
+    call: Call, tmp_path: Path, arguments: tuple[str, ...], is_of_prompts: bool
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("Question\nWhy?\n" if is_of_prompts else "Question,Answer\nWhy?,So.\n")
+    code, _, err = call(*arguments, path, "--dry-run")
+    assert code == 0, err
+    answer = "" if is_of_prompts else ", Answer as response_text"
+    assert f"Note: Read Question as prompt_text{answer}." in " ".join(err.split())
+
+
+def test_two_candidates_for_a_column_are_refused_with_the_option_that_chooses(
+    call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("Prompt Field,Prompt,question,answer\nx,y,Why?,A\n")
+    code, _, err = call("score", path)
+    assert code == 2
+    assert f"{path}: prompt_text: Prompt and question could each be this column;" in err
+    assert "choose with --column prompt_text=Prompt or --column prompt_text=question" in err
+    code, _, err = call("score", path, "--column", "prompt_text=question", "--dry-run")
+    assert code == 0
+    assert "Note: Read answer as response_text." in err
+
+
 def test_bad_input_is_exit_code_2_with_every_fault(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("response_id,prompt_text,response_text\na,Why?,So.\na,Why?,So.\n,Why?,So.\n")
@@ -197,7 +232,7 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
         assert code == 3
         assert "40 × failed: context_length" in out
         flat = " ".join(out.split())
-        assert "asked again by the same command" in flat
+        assert "40 failed (asked again by the same command)" in flat
         assert flat.endswith("Exit code 3: some replies were refused, unreadable or failed.")
         # the endpoint's own sentence, once, and what to try
         assert flat.count("maximum context length") == 1
@@ -207,6 +242,25 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
         server.judge = by_hash(1, 10)
         code, out, _ = call(*given)
     assert code == 0
+    assert "asked again" not in out
+
+
+def test_screened_responses_are_not_asked_again_and_nothing_says_so(
+    call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("prompt,answer\nWhy?,Because promises bind.\nHow?,\n")
+    with ProviderServer(constant(Fault.CONTEXT_LENGTH)) as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"models: [{{model: openai/a, api_base: {server.openai_base}}}]\n"
+        )
+        _, out, _ = call("score", path, "--panel", tmp_path / "panel.yaml", "--out", tmp_path / "a")
+    assert (
+        "0 scored of 20 planned judgments; 10 failed (asked again by the same command), 10 not "
+        "asked (screened responses)" in " ".join(out.split())
+    )
+    _, out, _ = call("score", path, "--out", tmp_path / "b")
+    assert "10 not asked (screened responses)" in " ".join(out.split())
     assert "asked again" not in out
 
 

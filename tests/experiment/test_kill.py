@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -135,6 +136,9 @@ def test_a_signal_ends_the_run_by_itself_and_the_next_goes_on(tmp_path: Path) ->
             _, errors = process.communicate(timeout=180)
             assert process.returncode == code, errors
             assert "areopagus score responses.jsonl" in errors
+            said = " ".join(errors.split())
+            assert re.search(r"waiting for \d+ calls? in flight, 120 s at most", said), errors
+            assert "Press Ctrl-C again to abandon them." in said
             run = Run(tmp_path / "run")
             assert run.state == "interrupted"
             # All that was answered is kept, and the rest is counted as not asked.

@@ -91,6 +91,24 @@ def test_the_same_run_again_makes_no_call_and_gives_the_same_tables(tmp_path: Pa
     assert again.requests == []
 
 
+def test_a_rerun_with_nothing_to_do_estimates_and_draws_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Panel(ScriptedBackend(GOOD)) as panel:
+        panel.score_many(rows(), tmp_path / "run")
+        made = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+        written: list[Run] = []
+        monkeypatch.setattr(Run, "write_results", lambda run, **_: written.append(run) or run)
+        run = panel.score_many(rows(), tmp_path / "run")
+        assert written == []
+        assert [session["calls"]["sent"] for session in run.record["sessions"]] == [120, 0]
+        changed = {p.name for p, then in made.items() if p.stat().st_mtime_ns != then}
+        assert changed == {"run.json"}
+        (tmp_path / "run" / "report.html").unlink()
+        panel.score_many(rows(), tmp_path / "run")
+        assert len(written) == 1
+
+
 def test_a_changed_persona_asks_for_exactly_its_own_judgments(tmp_path: Path) -> None:
     from areopagus import load_personas
 

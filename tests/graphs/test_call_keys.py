@@ -1,7 +1,7 @@
 """The calls of every graph keep their ledger keys, so that nothing paid for is paid for again.
 
-The digests were computed with the first version. A change of them means that every user's stored
-replies of that kind are asked for once more: raise the template's version, and say so.
+A change of the digests means that every user's stored replies of that kind are asked for once
+more: raise the template's version, and say so.
 """
 
 from __future__ import annotations

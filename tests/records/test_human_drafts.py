@@ -83,7 +83,7 @@ def test_inspect_says_first_whether_the_file_can_be_used(
     path, _ = planted_study.wide(STUDY, tmp_path)
     assert run("humans", "inspect", str(path)) == 0
     first, *rest = capsys.readouterr().out.splitlines()
-    assert first == "384 ratings and 128 labels by 4 raters of 32 responses to 8 prompts: ready for"
+    assert first == "384 ratings and 128 labels by 4 raters of 32 responses to 8 prompts."
     told = " ".join(" ".join(rest).split())
     assert "layout rows: a plain table" in told
     assert "Shape wide: a row is a rater and response: clarity, depth, accepted" in told
@@ -108,7 +108,7 @@ def test_inspect_says_what_to_fix_and_that_nothing_is_read_yet(
     fixed = ("--column", "rater_id=who knows", "--missing", "x")
     assert run("humans", "inspect", str(path), *fixed) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "3 ratings by 2 raters of 1 response to 1 prompt: ready for calibrate" in printed
+    assert "3 ratings by 2 raters of 1 response to 1 prompt. Not tried" in printed
     assert "Missing ratings: 1 × x (row 2)" in printed
 
 

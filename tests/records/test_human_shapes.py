@@ -516,6 +516,6 @@ def test_ratings_by_respondent_take_the_ids_of_a_run(tmp_path: Path) -> None:
         {"response_id": "r3", "prompt_id": "p1", "respondent_id": "o3"},
         {"response_id": "r4", "prompt_id": "p1", "respondent_id": "o3"},
     ]
-    named = with_ids(table, ids_by_respondent(run), [row["response_id"] for row in run])
+    named = with_ids(table, ids_by_respondent(run), [row["response_id"] for row in run], {})
     # o3 answered twice: which of the two was rated, nobody knows.
     assert named.response_id.texts().tolist() == ["r1", "r2", "p1/o3"]

@@ -28,8 +28,7 @@ def test_ids_of_one_text_are_named_by_the_first() -> None:
 
 def test_ids_without_a_known_text_stay_apart() -> None:
     assert prompt_units(rows(("a", ""), ("b", ""))) == {"a": "a", "b": "b"}
-    of_the_first_version = [{"prompt_id": "a"}, {"prompt_id": "b"}]
-    assert prompt_units(of_the_first_version) == {"a": "a", "b": "b"}
+    assert prompt_units([{"prompt_id": "a"}, {"prompt_id": "b"}]) == {"a": "a", "b": "b"}
     assert shared_texts_told({"a": "a", "b": "b"}) is None
 
 

@@ -206,14 +206,14 @@ def test_all_faults_come_together_with_their_lines(tmp_path: Path) -> None:
 
 def test_columns_are_mapped_and_one_that_is_missing_is_one_fault(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
-    path.write_text("response_id,question,answer\nr1,Why?,A\nr2,Why?,B\n")
+    path.write_text("response_id,Frage,Antwort\nr1,Why?,A\nr2,Why?,B\n")
     assert messages(path) == [
-        f"{path}: {name}: there is no such column; found: response_id, question, answer"
+        f"{path}: {name}: there is no such column; found: response_id, Frage, Antwort"
         for name in ("prompt_text", "response_text")
     ]
     with pytest.raises(InputError, match="`columns="):
         ResponseSource(path).check()
-    columns = {"prompt_text": "question", "response_text": "answer"}
+    columns = {"prompt_text": "Frage", "response_text": "Antwort"}
     assert ResponseSource(path, columns=columns).check().n_responses == 2
     assert "there is no such column" in messages([record()], columns={"prompt_id": "pid"})[0]
     assert "must name one of" in messages([record()], columns={"prompt": "prompt_text"})[0]
@@ -231,10 +231,12 @@ def test_optional_columns_are_filled_in_and_said_once() -> None:
     assert row.respondent_id == UNNAMED
     expected = "p-" + hashlib.sha256(b"Why?").hexdigest()[:16]
     assert row.prompt_id == prompt_text_id("Why?") == expected
-    assert len(summary.notices) == 2
-    assert "all 3 responses" in summary.notices[0]
-    with ResponseSource(rows[:1]) as source:
-        assert source.check().notices[0] == "no respondent_id: it is taken to be 'unnamed'"
+    assert summary.notices == (
+        "No respondent_id: 'unnamed' is taken.",
+        "No prompt_id: it is made from the prompt's text.",
+    )
+    with ResponseSource([*rows[:2], record()]) as source:
+        assert "No prompt_id in 2 of 3 responses: it is made" in source.check().notices[1]
 
 
 def test_ids_and_numbers_are_read_from_what_they_are_and_nothing_else() -> None:
@@ -419,7 +421,7 @@ def test_five_thousand_responses_are_checked_in_little_memory(tmp_path: Path) ->
 
     assert np.zeros(1).size == 1  # numpy's own import is not what is measured
     with pytest.raises(InputError, match="reading stopped after") as raised:
-        ResponseSource(record(response_id="") for _ in range(5000)).check()
+        ResponseSource(record(prompt_text="") for _ in range(5000)).check()
     assert len(raised.value.faults) == 1000
     with ResponseSource(path) as source:
         tracemalloc.start()

@@ -47,7 +47,7 @@ def chart(kind: ChartKind, **changes: Any) -> Chart:
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_name_is_drawn_and_hidden_characters_are_codes(tmp_path: Path, kind: ChartKind) -> None:
     svg = draw(tmp_path / "x", chart(kind))
-    assert svg.with_suffix(".png").stat().st_size > 2000
+    assert svg.stat().st_size > 2000
     said = words_of(svg)
     assert "a$b" in said
     assert "\u202e" not in said
@@ -58,7 +58,6 @@ def test_any_name_is_drawn_and_hidden_characters_are_codes(tmp_path: Path, kind:
 def test_the_same_chart_is_the_same_bytes(tmp_path: Path, kind: ChartKind) -> None:
     first, second = (draw(tmp_path / name, chart(kind)) for name in "ab")
     assert first.read_bytes() == second.read_bytes()
-    assert first.with_suffix(".png").read_bytes() == second.with_suffix(".png").read_bytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)

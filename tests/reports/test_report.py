@@ -203,7 +203,7 @@ def test_figures_stand_in_the_page_and_in_the_folder(plain_run: Path) -> None:
     assert all(a["role"] == "img" and len(str(a["aria-label"])) > 20 for a in drawn)
     names = {"scorecard", "distribution", "axes", "agreement"}
     files = {path.name for path in (plain_run / "figures").iterdir()}
-    assert files == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
+    assert files == {f"{name}.svg" for name in names}
 
 
 def test_without_figures_the_tables_stand_and_nothing_is_drawn(plain_run: Path) -> None:

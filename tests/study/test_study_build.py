@@ -62,8 +62,9 @@ def test_where_sets_must_repeat_it_is_said(tmp_path: Path) -> None:
     made = build_study([study_rows(prompts=3, humans=4, calibration=False)], raters=6,
                        out=tmp_path / "s", seed=1)  # fmt: skip
     told = [notice for notice in made.notices if "only 4 different sets" in notice]
-    assert len(told) == 3
-    assert "2 raters see a set that another rater has seen" in told[0]
+    assert len(told) == 1
+    assert told[0].startswith("3 prompts (p0, p1, p2): only 4 different sets of 3")
+    assert "2 raters a prompt see a set that another rater has seen" in told[0]
 
 
 def test_letters_and_places_do_not_depend_on_the_source(tmp_path: Path) -> None:

@@ -123,11 +123,47 @@ def test_where_only_models_answered_the_options_are_named(tmp_path: Path) -> Non
     file = write_csv(tmp_path / "models.csv", rows)
     with pytest.raises(InputError) as caught:
         run("build", file, "--raters", 2, "--out", tmp_path / "s")
-    assert "--humans: must be 0 where no response is by a person" in str(caught.value)
-    assert "give --humans 0 and --per-packet 4" in str(caught.value)
+    told = " ".join(str(caught.value).split())
+    assert "--humans: must be 0 where no response is by a person" in told
+    assert "give --humans 0 and --per-packet 4" in told
     found = run("build", file, "--raters", 2, "--humans", 0, "--per-packet", 4,
                 "--out", tmp_path / "s")  # fmt: skip
     assert "2 raters, 2 prompts" in found.output
+
+
+def refusal(*words: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        run("build", *words)
+    return " ".join(str(caught.value).split())
+
+
+def test_what_is_demanded_comes_with_the_options_that_give_it(tmp_path: Path) -> None:
+    rows = study_rows(prompts=5, humans=0, models=4, calibration=False)
+    sourceless = [{k: v for k, v in row.items() if k in (
+        "response_id", "prompt_id", "prompt_text", "response_text")} for row in rows]  # fmt: skip
+    file = write_csv(tmp_path / "r.csv", sourceless)
+    people = ("--raters", 4, "--out", tmp_path / "s")
+    message = refusal(file, *people)
+    assert "add the column, or give the file as --model FILE or --human FILE" in message
+    assert "(in 20 lines: 2, 5, 8, 11, 14, 17, …)" in message
+    message = refusal("--model", file, "--humans", 0, *people)
+    assert "needs 6 responses of models, got 4; --humans 0 and --per-packet 4 would fit" in message
+    assert "(in 5 places: prompt 'p0', prompt 'p1'" in message
+    message = refusal("--human", file, *people)
+    assert "needs 3 responses of models, got 0; --humans 4 and --per-packet 4 would fit" in message
+    assert run("build", "--human", file, "--humans", 4, "--per-packet", 4, *people).exit_code == 0
+    message = refusal("--model", file, "--humans", 5, "--per-packet", 4, *people)
+    assert message == "--humans must be at most --per-packet, got 5"
+    assert "give FILE, --model FILE or --human FILE" in refusal(*people)
+    message = refusal(EXAMPLE.parent / "prompts.csv", "--task", "label", *people)
+    assert "--category NAME --category NAME" in message
+    assert "give --question TEXT" in message
+
+
+def test_an_option_that_must_be_given_is_asked_for(tmp_path: Path) -> None:
+    result = CliRunner().invoke(study, ["build", "r.csv", "--out", str(tmp_path / "s")])
+    assert result.exit_code == 2
+    assert "Missing option '--raters'" in result.output
 
 
 def test_labels_are_asked_for_and_the_order_and_reasons_too(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_golds_without_groups_are_by_different_raters_too(tmp_path: Path) -> Non
         ({"question": " "}, "must say what is asked of each item"),
         ({"golds": 3}, "must be a multiple of the 2 groups of raters, got 3"),
         ({"golds": 8}, "must be at least 4 raters of group 'lower'"),
-        ({"per_prompt": 2}, "golds says how many label each item"),
+        ({"per_prompt": 2}, "`golds` says how many label each item"),
     ],
 )
 def test_what_cannot_be_labelled_is_refused(

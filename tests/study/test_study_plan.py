@@ -351,8 +351,8 @@ def test_ranks_alone_and_scores_that_never_vary_give_no_spread(tmp_path: Path) -
     [
         ("{", "cannot be read", ()), ("[]", "other JSON", ()),
         ('{"kind": "stress"}', "got stress", ()),
-        ('{"kind": "calibration"}', "of the first version", ("RUN/calibration", "--json")),
-        ('{"kind": "saved calibration"}', "of the first version", ("RUN/calibration", "--json")),
+        ('{"kind": "calibration"}', "must be a calibration", ("RUN/calibration", "--json")),
+        ('{"kind": "saved calibration"}', "must be a calibration", ("RUN/calibration", "--json")),
     ],
 )  # fmt: skip
 def test_other_files_are_refused_with_what_to_name(

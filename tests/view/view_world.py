@@ -22,7 +22,6 @@ BROKEN = {
     "broken/strange": "is not understood",
     "broken/later": "has format 999",
     "broken/no-figures": "has no figures yet",
-    "broken/first-version": "calibration of the first version",
     "broken/cut-figures": "cannot be read",
     "broken/reaches-out": "scores.csv is a link that leads out of the folder",
     "broken/elsewhere": "is a link that leads out of the folder",
@@ -90,14 +89,13 @@ def _calibrated(run: Path, people: Path) -> None:
 
 
 def _broken(base: Path, broken: Path, outside: Path) -> None:
-    for name in ("cut", "foreign", "strange", "first-version"):
+    for name in ("cut", "foreign", "strange"):
         (broken / name).mkdir(parents=True)
     (broken / "cut" / "run.json").write_text('{"format": 1, "kind"', encoding="utf-8")
     (broken / "foreign" / "run.json").write_text('["not", "ours"]', encoding="utf-8")
     (broken / "strange" / "run.json").write_text(
         json.dumps({"format": 1, "kind": "panel", "sessions": [3], "panel": "x"}), encoding="utf-8"
     )
-    (broken / "first-version" / "numbers.json").write_text("{}", encoding="utf-8")
     copy(base, broken / "later", format=999)
     (copy(base, broken / "no-figures") / "estimates.parquet").unlink()
     (copy(base, broken / "cut-figures") / "estimates.parquet").write_bytes(b"PAR1")

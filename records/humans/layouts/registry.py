@@ -37,9 +37,9 @@ ROWS = Layout(
 )
 SCRUB = Layout(
     "scrub",
-    lambda file: file.has("judge_id", "true_id", "true_source", "item_type"),
+    lambda file: file.has("judge_id", "true_id"),
     _open_table,
-    "columns judge_id, true_id, true_source and item_type",
+    "columns judge_id and true_id",
 )
 
 _KNOWN: tuple[Layout, ...] = (

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ..records.estimates import ESTIMATES_FILE, Estimates, estimates_by, select
+from ..records.estimates import ESTIMATES_FILE, estimates_by, select
 from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..records.run_folder import SCORES_FILE
-from ..reports.panel_answer import panel_worth
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig
@@ -49,14 +46,6 @@ class _AuditRun(JobRun):
         every = [stage.get("counts", {}) for stage in self.record["stages"].values()]
         missing = ("refused", "unreadable", "failed")
         return 3 if any(counts.get(name, 0) for counts in every for name in missing) else 0
-
-    def _first_version(self) -> dict[str, Any] | None:
-        """What the first version wrote in the place of estimates."""
-        try:
-            found = json.loads((self.path / f"{self.kind}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return found if isinstance(found, dict) else None
 
 
 class AttackRun(_AuditRun):
@@ -124,26 +113,6 @@ class AttackRun(_AuditRun):
         )  # fmt: skip
         return (one,)
 
-    def estimate_stored(self) -> Estimates | None:
-        """The estimates of a folder of the first version, from the panel's tables in it."""
-        told = self._first_version()
-        if told is None or not (self.path / PANEL_FOLDER).is_dir():
-            return None
-        folder = self.path / PANEL_FOLDER
-        trials, dataset = stored_trials(folder)
-        criteria = self.panel_run.record["identity"]["criteria"]
-        low, high = told["scale"]
-        return effects.estimate(
-            trials,
-            dataset,
-            {family["id"]: family["asks"] for family in told["families"]},
-            read_panel_scores(folder, [trial.response_id for trial in trials], criteria),
-            AttackConfig(**told["plan"]),
-            scale=(low, high),
-            quorum=self.record["panel"]["quorum"],
-            worth=panel_worth(folder),
-        )
-
 
 class RescoreRun(_AuditRun):
     """A rescoring: its estimates, its report, the passages taken out, and the panel's run."""
@@ -157,17 +126,3 @@ class RescoreRun(_AuditRun):
             InputError: the job has not come so far.
         """
         return rescoring.document(self.record, self.estimates, rescoring.read_passages(self.path))
-
-    def estimate_stored(self) -> Estimates | None:
-        """The estimates of a folder of the first version, from its table of responses."""
-        told = self._first_version()
-        if told is None or not (self.path / rescoring.PASSAGES_FILE).is_file():
-            return None
-        return rescoring.estimate(
-            rescoring.stored_rescored(self.path),
-            threshold=told["threshold"],
-            n_responses=told["n_responses"],
-            n_flagged=told["n_flagged"],
-            n_screened=told["n_screened"],
-            flags=Counter(told["flags"]),
-        )

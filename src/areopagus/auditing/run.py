@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Final
 from ..audits.answers_table import ANSWERS_FILE, AnswersTable
 from ..audits.audit import Audit
 from ..audits.definition import Definition, People
-from ..audits.registry import audit_names, find_audit, read_options, renamed
-from ..errors import InputError
+from ..audits.registry import find_audit, read_options
 from ..formats import words
 from ..graphs.adjudication import JudgeQuestion
 from ..records.estimates import Estimates
 from ..records.readings import MachineReading, Rate, Readings
 from ..reports.document import Column, Document, Entry, Records, View
 from ..run import JobRun
-from .classify import case_of, question_hash
+from .classify import case_of
 
 MOST_RECORDS: Final = 5_000
 """Answers that the page carries; answers.parquet holds all."""
@@ -45,27 +44,17 @@ class AuditRun(JobRun):
 
     @property
     def definition(self) -> Definition:
-        """What was audited, as run.json has it.
-
-        Raises:
-            InputError: a folder of the first version, of an audit of the user's own.
-        """
-        stored = self.record["audit"]
-        if "item_columns" in stored:
-            return Definition.model_validate(stored)
-        audit, options = self._first()
-        return audit.defined(options)
+        """What was audited, as run.json has it."""
+        return Definition.model_validate(self.record["audit"])
 
     @property
     def known_audit(self) -> tuple[Audit[Any], Any] | None:
         """The audit and its options; None where it did not come with the package."""
-        try:
-            audit, options = self._first()
-        except InputError:
+        if not self.record["is_builtin"]:
             return None
-        # Earlier runs do not say it; an audit of another kind has other columns.
-        alike = self.definition.item_columns == audit.definition.item_columns
-        return (audit, options) if self.record.get("is_builtin", alike) else None
+        identity = self.record["identity"]
+        audit = find_audit(str(identity["audit"]))
+        return audit, read_options(audit, identity["options"])
 
     @property
     def exit_code(self) -> int:
@@ -87,16 +76,8 @@ class AuditRun(JobRun):
         from ..audits.document import document
 
         definition = self.definition
-        record = self.record
-        if "result" not in record:
-            audit, options = self._first()
-            result = {
-                "labels": audit.labels(options),
-                "limitations": audit.limitations(self.estimates, options),
-            }
-            record = {**record, "result": result}
-        shown = document(definition, record, self.estimates, records=self._records(definition))
-        return self.checked(shown)
+        records = self._records(definition)
+        return self.checked(document(definition, self.record, self.estimates, records=records))
 
     def readings(self) -> tuple[Readings, ...]:
         """The columns that the definition says people can check, of every answer with a value."""
@@ -104,30 +85,6 @@ class AuditRun(JobRun):
         if not definition.for_people or not (self.path / ANSWERS_FILE).is_file():
             return ()
         return audit_readings(definition, self.answers, self.known_audit)
-
-    def estimate_stored(self) -> Estimates | None:
-        """The estimates of a folder of the first version."""
-        if not (self.path / ANSWERS_FILE).is_file():
-            return None
-        audit, options = self._first()
-        return estimated(audit, options, self.answers)
-
-    def _first(self) -> tuple[Audit[Any], Any]:
-        """The audit of a folder of the first version, and its options.
-
-        Raises:
-            InputError: it was the user's own, whose code is not run to read results.
-        """
-        name, given = renamed(
-            str(self.record["identity"]["audit"]), self.record["identity"]["options"]
-        )
-        if name not in audit_names() or self.record["audit"].get("folder"):
-            raise InputError(
-                f"{self.path}: was made by the first version with an audit of your own ({name!r})",
-                hint="Run it again with this folder as `out`: nothing is asked twice.",
-            )
-        audit = find_audit(name)
-        return audit, read_options(audit, given)
 
     def _records(self, definition: Definition) -> tuple[Records, ...]:
         """Prompt and answer behind every figure, the first `MOST_RECORDS` of them."""
@@ -258,8 +215,7 @@ def _judged_columns(audit: Audit[Any], options: Any, answers: AnswersTable) -> t
 
 def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:
     """The estimates of an audit's answers: those of its definition, and its own after them."""
-    votes = _with_questions(audit, options, answers)
-    found = estimated_by_definition(audit.defined(options), answers, votes)
+    found = estimated_by_definition(audit.defined(options), answers, answers.votes())
     own = audit.own_estimates(answers, options)
     if own is not None:
         found.extend(own)
@@ -277,27 +233,6 @@ def estimated_by_definition(
         return status_counts(answers.counts())
     frame = answers.frame(columns_of(definition), with_prompts=True)
     return estimate(definition, frame, answers.targets, votes=votes)
-
-
-def _with_questions(
-    audit: Audit[Any], options: Any, answers: AnswersTable
-) -> Iterator[Mapping[str, Any]]:
-    """The votes; those of the first version have no hash of their question, which is made here."""
-    asked: dict[tuple[str, str, int], str] | None = None
-    for vote in answers.votes():
-        if vote.get("question"):
-            yield vote
-            continue
-        if asked is None:
-            asked = {}
-            for row in answers.rows():
-                if row["judging"]:
-                    case = case_of(audit, options, {**row, "status": "unclassified"})
-                    if case.question is not None:
-                        key = (row["item_id"], row["target"], row["repeat"])
-                        asked[key] = question_hash(case.question)
-        key = (vote["item_id"], vote["target"], vote["repeat"])
-        yield {**vote, "question": asked.get(key, "|".join(map(str, key)))}
 
 
 def _told(value: Any) -> Any:

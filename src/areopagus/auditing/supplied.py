@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,15 +17,9 @@ _SHOWN = 20
 
 
 class AnswerSource(RowSource[tuple[dict[str, str], dict[str, Any]]]):
-    """A table of answers: item_id, response_text; optional respondent_id, repeat, response_id."""
+    """A table of answers: item_id, response_text; optional respondent_id, repeat."""
 
-    own: ClassVar[tuple[str, ...]] = (
-        "response_id",
-        "item_id",
-        "respondent_id",
-        "repeat",
-        "response_text",
-    )
+    own: ClassVar[tuple[str, ...]] = ("item_id", "respondent_id", "repeat", "response_text")
     required: ClassVar[tuple[str, ...]] = ("item_id", "response_text")
     unique = "response_id"
     kind = "answers"
@@ -34,7 +29,7 @@ class AnswerSource(RowSource[tuple[dict[str, str], dict[str, Any]]]):
     ) -> tuple[dict[str, str], dict[str, Any]]:
         return values, extra
 
-    def _complete(self, values: dict[str, str]) -> None:
+    def _complete(self, values: dict[str, str], repeats: Counter[int]) -> None:
         values.setdefault("respondent_id", UNNAMED)
         values.setdefault("repeat", "0")
         # An item is answered once by each respondent in each repeat, whatever the rows are called.

@@ -12,6 +12,8 @@ from ..aggregation.one_more_person import (
     ABOVE_CHANCE,
     AT_LEAST_HALF,
     BETTER,
+    CONSTANT,
+    DISAGREES,
     NOISE,
     UNCONFIRMED,
     UNDECIDED,
@@ -27,7 +29,8 @@ from .corrections import ADOPTED
 from .dataset import COMPOSITE
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
-from .people import BELOW_CHANCE, EVERY
+from .labels import CATEGORIES
+from .people import ALIKE, BELOW_CHANCE, BELOW_CHANCE_CAUSES, EVERY, contradictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,12 +45,17 @@ _IS: Final = {
     ABOVE_CHANCE: "better than chance",
     WORSE: "worse than one more person",
     UNCONFIRMED: "not shown to be better than chance",
+    DISAGREES: "shown to disagree with people",
+    CONSTANT: "constant",
 }
 """What the panel is; every other verdict leaves that undecided."""
 
 AT_LEAST_HALF_NOTE: Final = (
     "At least half: no difference is shown, and at least half of a person's agreement is."
 )
+
+NO_AGREEMENT: Final = (CONSTANT, DISAGREES, UNCONFIRMED)
+"""Verdicts on a panel whose scores are not worth correcting, or keeping."""
 
 MOST_CAUTIONS: Final = 6
 """Cautions at the head; the sections hold all."""
@@ -61,11 +69,11 @@ MOST_NAMED: Final = 2
 Keys = Mapping[Any, Any]
 
 
-def _which(names: Sequence[str], n: int) -> str:
+def _which(names: Sequence[str], n: int, called: str = "criteria") -> str:
     """Names the criteria, or says how many of `n` they are."""
     if len(names) <= MOST_NAMED:
         return listed_all(names)
-    return f"all {n} criteria" if len(names) == n else f"{len(names)} of {n} criteria"
+    return f"all {n} {called}" if len(names) == n else f"{len(names)} of {n} {called}"
 
 
 class Answer:
@@ -134,8 +142,10 @@ class Answer:
     def headline(self) -> Iterator[str]:
         """Says how the panel compares with one more person: on the main criterion, then on others.
 
-        The main criterion is the composite where there is one.
+        The main criterion is the composite where there is one. A rater whom the panel repeats comes
+        first, criteria that are not calibrated after the main one.
         """
+        yield from self._copies()
         entries = [
             *(("ranking responses", one) for one in self.verdicts()),
             *(
@@ -144,44 +154,107 @@ class Answer:
             ),
             *(("labelling responses", one) for one in self.label_verdicts()),
         ]
-        if not entries:
-            yield "Nothing can be compared: people and panel share no criterion."
-            return
-        (task, (verdict, name)), *others = entries
-        n = self.n("matched", "n_raters")
-        pool = self.record.get("matched", {}).get("pool")
-        raters = f"these {units(n, 'pool')} of raters" if pool else f"these {n:,} raters"
-        on = f"{task} on {'the composite' if name == COMPOSITE else name}"
-        if name == OVERALL and not others:
-            on = task
-        told = f"it is undecided how the panel compares with one more person at {on}"
-        if verdict in _IS:
-            told = f"the panel is {_IS[verdict]} at {on}"
-        yield f"Compared with {'this rater' if n == 1 else raters}, {told}."
+        refused = self.refused()
+        if entries:
+            yield self._on_main(*entries[0], is_alone=len(entries) == 1 and not refused)
+        else:
+            share_none = "people and panel share no criterion"
+            why = "no other rater is left" if self.record.get("copies") else share_none
+            yield f"Nothing can be compared: {why}."
+        if refused:
+            yield f"Not calibrated on {listed_all(refused)}, where people agree less than chance."
+        others, n = entries[1:], len(entries[1:]) + len(refused)
+        called = "criteria" if self.main.get("criterion") == COMPOSITE else "other criteria"
         by_verdict: dict[str, list[str]] = {}
         for _, (verdict, name) in others:
             by_verdict.setdefault(_IS.get(verdict, UNDECIDED), []).append(name)
         parts = [
-            f"{text} on {_which(by_verdict[text], len(others))}"
+            f"{text} on {_which(by_verdict[text], n, called)}"
             for text in (*_IS.values(), UNDECIDED)
             if text in by_verdict
         ]
         if parts:
             yield f"By criterion, it is {'; '.join(parts)}."
 
+    def _on_main(self, task: str, entry: tuple[str, str], *, is_alone: bool) -> str:
+        """The sentence on the main criterion."""
+        verdict, name = entry
+        if self.main.get("criterion") == COMPOSITE:
+            name = f"the {name}"
+        if verdict == CONSTANT:
+            what = "label" if task.startswith("label") else "score"
+            return f"Always the same {what} on {name}."
+        if verdict == DISAGREES:
+            return f"Shown to disagree with people on {name}: is the scale reversed?"
+        on = task if name == OVERALL and is_alone else f"{task} on {name}"
+        told = f"it is undecided how the panel compares with one more person at {on}"
+        if verdict in _IS:
+            told = f"the panel is {_IS[verdict]} at {on}"
+        return f"Compared with {self.these_raters}, {told}."
+
+    @property
+    def these_raters(self) -> str:
+        """The raters who are compared, in words."""
+        matched = self.record.get("matched", {})
+        if matched.get("has_unnamed_raters"):
+            return "these unnamed raters"
+        copied = {one["rater"] for one in self.record.get("copies", ())}
+        n = self.n("matched", "n_raters") - len(copied)
+        if matched.get("pool"):
+            return f"these {units(n, 'pool')} of raters"
+        return "this rater" if n == 1 else f"these {n:,} raters"
+
+    def _copies(self) -> Iterator[str]:
+        """Which rater the panel repeats, and who is left to compare it with."""
+        copies = self.record.get("copies", [])
+        several = len({one["criterion"] for one in copies}) > 1 or len(self.criteria("panel")) > 1
+        for rater in dict.fromkeys(one["rater"] for one in copies):
+            mine = [one for one in copies if one["rater"] == rater]
+            on = f" on {listed([words(one['criterion']) for one in mine], 3)}" if several else ""
+            yield (
+                f"The panel orders all {units(mine[0]['n'], 'response')} exactly as rater {rater} "
+                f"does{on}: it seems to be a copy, and its agreement is that of {rater}, who is "
+                "left out of the comparison."
+            )
+
+    def refused(self) -> list[str]:
+        """The criteria, in words, that are not calibrated because people agree less than chance."""
+        names = []
+        for one in contradictions(self.estimates):
+            keys = {"criterion": one.criterion, "detail": one.kind}
+            if one.kind == "label":
+                names.append(self.label_named(keys))
+            elif one.kind == "preference":
+                names.append(preferences.named(self.estimates, one.criterion))
+            else:
+                names.append(self.named(keys))
+        return names
+
     def verdicts(self) -> Iterator[tuple[str, str]]:
-        """The verdict of `verdict_against_people`, and the criterion, of each that was rated."""
+        """The verdict of `verdict_against_people`, and the criterion, of each that was rated.
+
+        A criterion of disagreement comes with its figure.
+        """
         for keys, figures in self.criteria("panel"):
-            yield self.verdict(keys, figures), self.named(keys)
+            verdict, name = self.verdict(keys, figures), self.named(keys)
+            if verdict == DISAGREES:
+                name += f" (tau {number(self._tau(keys, figures).value)})"
+            yield verdict, name
 
     def verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         """What can be said of the panel on one rated criterion."""
-        panel, people, difference = (
+        people, difference = (
             self.of("one person", name, rater=None, **keys)
-            for name in ("tau_of_panel", "tau_of_one", "tau_difference")
+            for name in ("tau_of_one", "tau_difference")
         )
-        own = panel if panel is not None and panel.is_defined else figures["tau"]
-        return verdict_against_people(own, people, difference)
+        return verdict_against_people(
+            self._tau(keys, figures), people, difference, is_constant="only_score" in figures
+        )
+
+    def _tau(self, keys: Keys, figures: Mapping[str, Estimate]) -> Estimate:
+        """The panel's tau beside one more person, or with the mean of people."""
+        beside = self.of("one person", "tau_of_panel", rater=None, **keys)
+        return beside if beside is not None and beside.is_defined else figures["tau"]
 
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether it can be trusted: design, coverage, people, panel, corrections, cautions."""
@@ -190,7 +263,7 @@ class Answer:
         yield from self._people(self.main)
         yield from preferences.trust(self.estimates)
         yield from self._labels()
-        if not self.has_labels_only:
+        if not (self.has_labels_only or self.is_without_agreement):
             yield from self._corrected()
         if told := scale_use(self.estimates):
             yield "scale use", told
@@ -209,6 +282,8 @@ class Answer:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
         pool = self.record.get("matched", {}).get("pool")
         who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
+        is_unnamed = self.record.get("matched", {}).get("has_unnamed_raters")
+        who = "unnamed raters" if is_unnamed else who
         size = f"{who or units(n['rater'], 'rater')} x {size}"
         compared = preferences.design(self.estimates)
         rated = [
@@ -224,8 +299,11 @@ class Answer:
             return
         n_ratings = sum(number_of for _, number_of in rated)
         n_crossed = len(rated) * n["rater"] * n["response"]
+        each = number(n_ratings / (len(rated) * n["response"]), 1)
         everybody = f"Every {'pool' if pool else 'rater'} rated every response"
-        if n_ratings == n_crossed:
+        if is_unnamed:
+            told = f"A response has {each} ratings on average"
+        elif n_ratings == n_crossed:
             told = everybody
         elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
             n_missing = n_crossed - n_ratings
@@ -234,7 +312,6 @@ class Answer:
         elif rotation := self.rotation(rated[0][0]):
             told = f"In rotation: {rotation}"
         else:
-            each = number(n_ratings / (len(rated) * n["response"]), 1)
             told = f"A response has {each} ratings on average"
         sentences = [size, told]
         if compared:
@@ -316,6 +393,14 @@ class Answer:
         several = self.criteria("panel") or self.criteria("people")
         return f" on {self.named(keys)}" if len(several) > 1 else ""
 
+    @property
+    def is_without_agreement(self) -> bool:
+        """Whether no agreement of the panel is shown on the main target: nothing is advised."""
+        return any(
+            dict(keys) == self.main and self.verdict(keys, figures) in NO_AGREEMENT
+            for keys, figures in self.criteria("panel")
+        )
+
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
             f"{name.format(words(way))} predicts people better on held-out prompts."
@@ -362,15 +447,20 @@ class Answer:
     def label_verdicts(self) -> Iterator[tuple[str, str]]:
         """The same as `verdicts` of each criterion of labels."""
         for keys, figures in self.groups("labels", "criterion"):
-            yield self.label_verdict(keys, figures), self.label_named(keys)
+            verdict, name = self.label_verdict(keys, figures), self.label_named(keys)
+            if verdict == DISAGREES:
+                name += f" (kappa {number(figures['kappa'].value)})"
+            yield verdict, name
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         """What can be said of the panel on one criterion of labels."""
         name = {"criterion": keys["criterion"]}
+        by_label = [one["n_panel"].value for _, one in self.groups(CATEGORIES, "group", **name)]
         return verdict_against_people(
             figures["kappa"],
             self.of("label people", "alpha", **name),
             self.of("label one person", "difference", **name),
+            is_constant=sum(by_label) > 1 and max(by_label) == sum(by_label),
         )
 
     def _labels(self) -> Iterator[tuple[str, str]]:
@@ -454,6 +544,28 @@ class Answer:
 
     def _cautions(self) -> Iterator[str]:
         """What a reader must know before the numbers; first why something cannot be told."""
+        n_left = self.record.get("n_raters_left", 0)
+        if self.record.get("copies") and n_left < 3:
+            lost = (
+                "one more person can only be compared with a single other rater"
+                if n_left == 2
+                else "agreement among people, and one more person, cannot be estimated"
+            )
+            yield f"With {units(n_left, 'rater')} left, {lost}."
+        if refused := contradictions(self.estimates):
+            names = [f"{words(one.criterion)} ({one.figure})" for one in refused]
+            part = "it" if len(names) == 1 else "them"
+            composite = (
+                f" The composite contains {part} and is not calibrated either."
+                if self.record.get("composite_refused")
+                else ""
+            )
+            yield (
+                f"People agree less than chance on {listed_all(names)}. Likely causes: "
+                f"{BELOW_CHANCE_CAUSES}.{composite}"
+            )
+        if told := self._alike_raters():
+            yield told
         yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
@@ -499,11 +611,23 @@ class Answer:
             yield f"Tau above its ceiling on {listed(above)}: ties, pooling or shared errors."
         for verdict in (NOT_ABOVE_CHANCE, SOURCE_ONLY):
             if names := self.judges_called(verdict):
-                yield f"{verdict.capitalize()}: {listed(names, 3)}."
+                is_all = 1 < len(names) == self.n("matched", "n_judges")
+                told = f"all {units(len(names), 'judge')}" if is_all else listed(names, 3)
+                yield f"{verdict.capitalize()}: {told}."
         if named := self._raters_called():
             yield f"Raters who are {named}."
         if self.has_few_prompts and "few" not in found and not self.has_labels_only:
             yield "Few prompts: some intervals are too short."
+
+    def _alike_raters(self) -> str:
+        """Suggests that ids of raters are places; nothing where raters differ."""
+        shift = self.of("people", "largest_shift", criterion=EVERY)
+        if shift is None or shift.verdict != ALIKE:
+            return ""
+        return (
+            f"No rater is stricter than another over {units(shift.n, 'response')}: these may be "
+            "places (first, second rating), not persons. If so, say so (--unnamed-raters)."
+        )
 
     def judges_called(self, verdict: str) -> list[str]:
         """The judges with this verdict."""
@@ -537,10 +661,11 @@ class Answer:
         for keys, figures in self.criteria("people"):
             if keys["criterion"] == EVERY or "n_raters" not in figures:
                 continue
-            if figures["tau"].verdict == BELOW_CHANCE:
+            agreed = figures.get("icc_one_way", figures["tau"])
+            if agreed.verdict == BELOW_CHANCE:
                 against.append(self.named(keys))
                 continue
-            tau = first_defined([figures.get("tau"), figures.get("alpha_ordinal")])
+            tau = first_defined([agreed, figures.get("alpha_ordinal")])
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))
@@ -556,14 +681,13 @@ class Answer:
             told[verdict].append(self.label_named(keys))
         if against:
             yield (
-                f"People agree less than chance would have them on {listed(against)}: ratings "
-                "beside the wrong responses, columns that are no raters, or a rater for whom 1 is "
-                "the best."
+                f"People agree less than chance would have them on {listed(against)}: "
+                f"{BELOW_CHANCE_CAUSES}."
             )
         if shared:
             n = len(against) + len(shared) + len(apart) + len(unknown)
-            raters = f"Among these {self.n('matched', 'n_raters'):,} raters"
-            yield f"{raters}, agreement is better than chance on {_which(shared, n)}."
+            on = _which(shared, n)
+            yield f"Among {self.these_raters}, agreement is better than chance on {on}."
         if apart:
             yield f"Raters are not shown to agree better than chance on {listed(apart)}."
         if unknown:
@@ -603,6 +727,8 @@ class Answer:
             )
         if named := self._raters_called():
             yield "raters", named
+        if told := self._alike_raters():
+            yield "raters", told
         if told := scale_use(self.estimates):
             yield "scale use", told
 

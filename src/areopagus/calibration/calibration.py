@@ -28,11 +28,12 @@ from ..progress import READING, doing, shows_progress
 from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.humans.match import Scale
-from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
+from ..records.run_folder import RUN_FILE, RUN_FORMAT, replaced, unwritable
 from ..run import JobRun
 from ..shown import Shown
+from .copies import copied_raters
 from .corrections import add_corrections
-from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
+from .dataset import COMPOSITE, Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
 from .document import agreement_document, calibration_document, calibration_headline
 from .facets import add_many_facets
@@ -41,7 +42,7 @@ from .labels import add_label_people, add_labels, cuts_of
 from .matched import add_matched, limitations
 from .panel_people import add_alt_test, add_panel
 from .paper import add_paper
-from .people import add_calibration_items, add_people, require_agreement
+from .people import add_calibration_items, add_people, contradictions, none_left
 from .preferences import add_preferences
 from .reading import (
     Inferred,
@@ -163,20 +164,6 @@ class CalibrationRun(JobRun):
 
     kind: ClassVar[str] = "calibration"
 
-    def __init__(self, path: str | Path) -> None:
-        """Reads run.json.
-
-        Raises:
-            InputError: the folder holds no calibration, or one of the first version.
-        """
-        folder = Path(path)
-        if (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists():
-            raise InputError(
-                [InputFault(str(folder), "holds a calibration of the first version")],
-                hint="Give areopagus calibrate RUN HUMANS again: it asks nobody and pays nothing.",
-            )
-        super().__init__(folder)
-
     def document(self) -> Document:
         """What is shown, made of run.json and the estimates alone."""
         return calibration_document(self.record, self.estimates)
@@ -222,7 +209,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
             `calibrate --json` or `agreement --json`.
 
     Raises:
-        InputError: it is none of these, or of the first version.
+        InputError: it is none of these.
     """
     place = Path(path)
     if place.name == RUN_FILE:
@@ -240,9 +227,7 @@ def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]
         raise InputError([InputFault(str(place), told)], hint=_HINT) from error
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in ("calibration", "agreement") or not isinstance(content.get("estimates"), list):
-        known = kind in ("calibration", "agreement", "saved calibration")
-        got = f"a {kind} of the first version" if known else kind or "other JSON"
-        told = f"must be a calibration's figures, got {got}"
+        told = f"must be a calibration's figures, got {kind or 'other JSON'}"
         raise InputError([InputFault(str(place), told)], hint=_HINT)
     return place, content, frame_of(content["estimates"])
 
@@ -276,9 +261,9 @@ def calibrate(
         options: as below; `on_progress` is that of `Panel.score_many`.
 
     Raises:
-        InputError: unreadable input, with all faults; nobody rated a judged response; people
-            contradict each other (`people.require_agreement`); or an option that is none or out of
-            range.
+        InputError: unreadable input, with all faults; nobody rated a judged response; people agree
+            less than chance would have them on every criterion (one of several is left out and
+            named); or an option that is none or out of range.
     """
     config = CalibrateConfig.checked(**options)
     cuts = cuts_of(config.cut)
@@ -290,15 +275,25 @@ def calibrate(
         of_comments, told = inferred_ratings(inferred, dataset)
         dataset = replace(dataset, notices=(*dataset.notices, *told))
     targets = targets_of(dataset)
-    target, levels = targets[0] if targets else None, with_levels(targets)
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
     doing("comparing people with people")
-    matched = add_matched(out, dataset, reading, target)
-    add_people(out, dataset, target=target, **chance)
+    add_people(out, dataset, target=targets[0] if targets else None, **chance)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
-    require_agreement(out.frame())
+    everybody, had_composite = dataset, any(map(_is_composite, targets))
+    if refused := contradictions(out.frame()):
+        dataset = dataset.without(frozenset((one.criterion, one.kind) for one in refused))
+        cuts = {k: v for k, v in cuts.items() if (k, "label") not in dataset.refused}
+        targets = targets_of(dataset)
+        if not (targets or dataset.preferences or dataset.labels.people):
+            raise none_left(refused)
+    copies = [] if dataset.has_unnamed_raters else copied_raters(dataset, targets)
+    if copies:
+        dataset = dataset.without_raters({one.rater for one in copies})
+        targets = targets_of(dataset)
+    target, levels = targets[0] if targets else None, with_levels(targets)
+    matched = add_matched(out, everybody, reading, target)
     doing("comparing the panel with people")
     add_panel(out, dataset, targets, **chance)
     add_labels(out, dataset, cuts=cuts, rated=config.rated, epsilon=config.epsilon, **chance)
@@ -325,6 +320,9 @@ def calibrate(
     models = dataset.panel.models if dataset.panel is not None else ()
     record = _record("calibration", config, dataset, matched) | {
         "run": run_named(run),
+        "composite_refused": had_composite and not any(map(_is_composite, targets)),
+        "copies": [one._asdict() for one in copies],
+        "n_raters_left": target.ratings.n_raters if target is not None else 0,
         "panel": identity,
         "target": _described(target),
         "levels": _described(levels),
@@ -393,6 +391,10 @@ def _scale_json(scale: Scale | None) -> list[float] | dict[str, list[float]] | N
     if isinstance(scale, Mapping):
         return {name: list(ends) for name, ends in scale.items()}
     return list(scale) if scale is not None else None
+
+
+def _is_composite(target: Target) -> bool:
+    return target.ratings.criterion == COMPOSITE
 
 
 def _described(target: Target | None) -> dict[str, str | None] | None:

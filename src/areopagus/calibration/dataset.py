@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +45,8 @@ class Dataset:
         match: how the ratings fit the run, or None without one.
         scale: lowest and highest score that people could give, where known; may be by criterion.
         panel_scale: that of the panel, where known.
+        has_unnamed_raters: whether a rater's code is a place: another person on each response.
+        refused: criterion and kind of what `without` left out.
         n_repeated: ratings left out because the same rater had rated the same response before.
         n_without_match: ratings left out because the run has no such response.
         notices: what was assumed, one sentence each.
@@ -68,6 +70,30 @@ class Dataset:
     n_preferences_left_out: int = 0
     labels: LabelSet = NO_LABELS
     panel_scale: tuple[float, float] | None = None
+    has_unnamed_raters: bool = False
+    refused: frozenset[tuple[str, str]] = frozenset()
+
+    def without(self, refused: frozenset[tuple[str, str]]) -> Dataset:
+        """Returns the dataset without these criteria of people.
+
+        Args:
+            refused: criterion, and what people gave: score, rank, label or preference.
+        """
+        kept = tuple(one for one in self.ratings if (one.criterion, one.kind) not in refused)
+        labels = tuple(one for one in self.labels.people if (one.criterion, "label") not in refused)
+        compared = tuple(
+            one for one in self.preferences if (one.criterion, "preference") not in refused
+        )
+        return replace(
+            self, ratings=kept, labels=replace(self.labels, people=labels), preferences=compared,
+            refused=refused,
+        )  # fmt: skip
+
+    def without_raters(self, names: Collection[str]) -> Dataset:
+        """Returns the dataset without the ratings of these raters."""
+        codes = [code for code, name in enumerate(self.rater_ids) if name in names]
+        left = [one.select(~np.isin(one.rater, codes)) for one in self.ratings]
+        return replace(self, ratings=tuple(one for one in left if len(one)))
 
     def scale_of(self, criterion: str) -> tuple[float, float] | None:
         """Returns the lowest and highest score that people could give on a criterion.
@@ -397,15 +423,16 @@ def targets_of(dataset: Dataset) -> tuple[Target, ...]:
     """Returns what people and panel both judged, the main one first.
 
     People's `overall` and composite stand against the panel's composite, a dimension against the
-    same dimension. The main target is the overall ranking, else the overall score, else the mean
-    over the dimensions, else the first dimension.
+    same dimension. There is no composite where scores of a criterion were refused: the panel's
+    holds that criterion. The main target is the overall ranking, else the overall score, else the
+    mean over the dimensions, else the first dimension.
     """
     panel = dataset.panel
     if panel is None:
         return ()
     ratings = list(dataset.ratings)
     composite = composite_of(dataset.ratings, dataset.scale)
-    if composite is not None:
+    if composite is not None and not any(kind == "score" for _, kind in dataset.refused):
         ratings.append(composite)
     found: list[Target] = []
     for one in ratings:

@@ -57,8 +57,9 @@ _PAPER: Final = {
 VERDICTS: Final = (
     "Better, worse: the interval of the difference leaves out 0. At least half: no difference is "
     "shown, and the interval of the panel's agreement less half of a person's lies above 0. "
-    "Unconfirmed: the panel's own agreement with people may be chance. Undecided: too few prompts, "
-    "or too little agreement among people, to tell."
+    "Unconfirmed: the panel's own agreement with people may be chance. Disagreeing: it is shown to "
+    "be below chance. Constant: the panel gives everything one score, or one label. Undecided: too "
+    "few prompts, or too little agreement among people, to tell."
 )
 """The words for a panel beside one more person."""
 
@@ -228,7 +229,8 @@ class _Shown(Answer):
     def people_by_criterion(self) -> Iterator[Part]:
         """The summary of people alone."""
         yield from self._agreement_chart()
-        for declared in tables.PEOPLE_IN_SHORT:
+        is_unnamed = self.record["matched"]["has_unnamed_raters"]
+        for declared in (tables.UNNAMED_IN_SHORT,) if is_unnamed else tables.PEOPLE_IN_SHORT:
             yield from self.table(declared)
         yield from self._preferences_chart()
         yield from self.table(tables.PREFERENCES_IN_SHORT)
@@ -278,6 +280,8 @@ class _Shown(Answer):
                          "persona", "model", "repeat")
         }  # fmt: skip
         counted = {name: units(number_of, name) for name, number_of in n.items()}
+        if told["has_unnamed_raters"]:
+            counted["rater"] = "unnamed raters"
         given = [name for name in ("rating", "preference", "label") if n[name]] or ["rating"]
         of_people = ", ".join(counted[name] for name in ("rater", "prompt", "response", *given))
         points = [("People:", f"{of_people}.")]
@@ -394,8 +398,9 @@ class _Shown(Answer):
         why = rows[rows["rater"].isna() & rows["reason"].notna()]
         if len(why):
             yield Points([
-                (f"{self.named(row)}:", f"no severities: {row['reason']}.")
-                for row in why.to_dict("records")
+                (f"{listed_all([self.named(row) for row in mine.to_dict('records')])}:",
+                 f"no severities: {reason}.")
+                for reason, mine in why.groupby("reason", sort=False)
             ])  # fmt: skip
 
     def items(self) -> Iterator[Part]:
@@ -529,14 +534,17 @@ class _Shown(Answer):
         if self.has_labels_only:
             return
         points = []
+        if self.is_without_agreement:
+            points.append(("Advice:", "none, as the panel is not shown to agree with people."))
         for table, measure, label, kept in (
             ("weights", "agreement", "Weights of judges:", {"equal": "keep equal weights"}),
             ("maps", "error", "Map to people's scale:", {"as is": "keep the scores as they are"}),
         ):
-            points += [
-                (label, f"{kept.get(way, f'adopt {words(way)}')}.")
-                for way in self.adopted(table, measure)
-            ]
+            if not self.is_without_agreement:
+                points += [
+                    (label, f"{kept.get(way, f'adopt {words(way)}')}.")
+                    for way in self.adopted(table, measure)
+                ]
             points += self._why_none(table, measure, label)
         if self.record["map_note"]:
             points.append(("", f"{self.record['map_note']}."))

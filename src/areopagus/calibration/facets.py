@@ -30,6 +30,7 @@ from ..aggregation.many_facet import (
 from ..formats import count, estimate, listed, number, percent, units, words
 from ..records.estimates import Estimates, estimate_at, estimates_by, select
 from ..reports.document import Chart, Column, Paragraph, Part, Points, Table
+from .people import UNNAMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +112,9 @@ def add_many_facets(
     scored = _people(dataset)
     if scored is None:
         return  # ranks only: there is no scale to speak of
+    if dataset.has_unnamed_raters:
+        out.add(TABLE, "fit", undefined(UNNAMED))
+        return
     ends = {dataset.scale_of(name) for name in scored.criteria}
     people_scale = ends.pop()
     if people_scale is None or ends:

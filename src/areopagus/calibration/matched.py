@@ -29,7 +29,8 @@ def add_matched(
     """Adds the table "matched", and returns what was left out by name, for run.json.
 
     The keys of what is returned: "misfits" (a sentence and its places with their rows), "unrated"
-    (ids of judged responses), "pool" (the column by which raters were pooled), "missing" (code and
+    (ids of judged responses), "pool" (the column by which raters were pooled),
+    "has_unnamed_raters" (whether ids of raters are places, not persons), "missing" (code and
     rows of ratings that are not there), "left_out" (on reading: reason and rows), "notices" (what
     was assumed).
     """
@@ -48,7 +49,7 @@ def add_matched(
         for code in np.unique(part).tolist()
     }
     items, report = dataset.calibration, dataset.match
-    found = _misfits(dataset)
+    found = misfits_of(dataset)
     judged = {dataset.responses.ids[k] for k in rated.tolist()}
     unrated = [one for one in (report.unrated_responses if report else ()) if one not in judged]
     counts = {
@@ -78,6 +79,7 @@ def add_matched(
         "misfits": [[one.said, one.shown(SHOWN)] for one in found],
         "unrated": list(unrated[:SHOWN]),
         "pool": reading.pool if reading else None,
+        "has_unnamed_raters": dataset.has_unnamed_raters,
         "missing": [[code, misfits.rows_said(lines, n)] for code, (n, lines) in missing.items()],
         "left_out": [[one.reason, misfits.rows_said(one.lines, one.n)] for one in exclusions],
         "notices": [
@@ -92,7 +94,8 @@ def _compared(dataset: Dataset) -> list[npt.NDArray[np.int64]]:
     return [side for one in dataset.preferences for side in (one.first, one.second)]
 
 
-def _misfits(dataset: Dataset) -> list[misfits.Misfit]:
+def misfits_of(dataset: Dataset) -> list[misfits.Misfit]:
+    """Returns what does not fit, of the file and between file and run, by kind."""
     report = dataset.match
     if report is None:
         alone = (misfits.repeated(dataset.n_repeated, ()), *dataset.labels.misfits)

@@ -43,6 +43,7 @@ from ..aggregation.pair_counting import (
 from ..aggregation.permutation import permutation_test
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
+from .people import UNNAMED
 from .responses import MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +83,8 @@ def add_panel(
         add_agreement(out, dataset, target, pairs=pairs, level=level, seed=seed)
         is_main = place == 0
         add_one_person(
-            out, dataset, target, pairs=pairs, level=level, by_rater=is_main,
+            out, dataset, target, pairs=pairs, level=level,
+            by_rater=is_main and not dataset.has_unnamed_raters,
             most=MOST_RATERS if is_main else MOST_RATERS_ELSEWHERE,
         )  # fmt: skip
     if targets:
@@ -115,6 +117,7 @@ def add_agreement(
                 corrects (`PanelScores.mean`)
     pooled_tau  tau-b over all responses at once: the paper's definition, which differences
                 between prompts inflate
+    only_score  the score that the panel gives every response; no row where its scores differ
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): tau .942,
@@ -130,6 +133,8 @@ def add_agreement(
         return
     of_raters = pairs or pairwise_tau(target.ratings, level=level)
     x, y, groups = round_ties(target.panel[both]), round_ties(target.human[both]), prompt[both]
+    if len(x) > 1 and np.ptp(x) == 0:
+        out.add("panel", "only_score", float(x[0]), **keys)
     if target.is_across(prompt):
         _add_agreement_across(out, target, x, y, groups, of_raters, level=level, seed=seed)
         return
@@ -572,6 +577,8 @@ def add_alt_test(
     """
     if target is None or not target.both.any():
         return _add_none(out, none_rated(dataset))
+    if dataset.has_unnamed_raters:
+        return _add_none(out, UNNAMED)
     ratings, responses = target.ratings, dataset.responses
     usable = target.both.copy()
     prompts = np.unique(responses.prompt[usable])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import verdict_limits
 from ..aggregation.one_more_person import choices_beside_one_person
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.preferences import (
     Preferences,
     preference_accuracy,
@@ -19,7 +20,7 @@ from ..aggregation.preferences import (
 from ..records.estimates import Estimates
 from .dataset import Dataset, panel_criterion
 from .judges import NOT_ABOVE_CHANCE
-from .panel_scores import judge_name
+from .panel_scores import PanelScores, judge_name
 from .people import BELOW_CHANCE
 
 PREFERENCES, JUDGES, WORTHS = "preferences", "preferences of judges", "worths"
@@ -37,6 +38,7 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
     n_preferences, n_pairs, n_shared, n_raters, n_prompts, n_ties, raters_a_pair    counts
     equal, kappa, ceiling   of `preference_agreement`; the verdict of kappa is "below chance" where
                     its interval lies below 0
+    only_score      the score of all compared responses; no row where their scores differ
     accuracy        the panel on people's decided preferences; ties of the panel one half
     n_decided, n_panel_ties  those preferences, and those on pairs that the panel ties
     accuracy_of_one, accuracy_of_panel, accuracy_difference  of `choices_beside_one_person`, as
@@ -70,26 +72,30 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
             },
             **keys,
         )
-        _add_panel(out, dataset, given, agreed.ceiling, level=level)
-        if not has_judges:
+        if dataset.panel is None:
+            out.add(PREFERENCES, "ceiling", agreed.ceiling, **keys)
+        elif not is_below:
+            _add_panel(out, dataset.panel, given, agreed.ceiling, level=level)
+        if not (has_judges or is_below):
             has_judges = _add_judges(out, dataset, given, level=level)
         _add_respondents(out, dataset, given, level=level)
         _add_responses(out, dataset, given, level=level)
 
 
 def _add_panel(
-    out: Estimates, dataset: Dataset, given: Preferences, ceiling: Estimate, *, level: float
+    out: Estimates, panel: PanelScores, given: Preferences, ceiling: Estimate, *, level: float
 ) -> None:
     keys = {"criterion": given.criterion}
-    if dataset.panel is None:
-        out.add(PREFERENCES, "ceiling", ceiling, **keys)
-        return
-    is_judged, criterion = panel_criterion(given.criterion, dataset.panel)
+    is_judged, criterion = panel_criterion(given.criterion, panel)
     if not is_judged:
         why = "the panel did not judge this criterion"
         out.add(PREFERENCES, "accuracy", undefined(why), **keys)
         return
-    scores = dataset.panel.ensemble(criterion)
+    scores = panel.ensemble(criterion)
+    compared = scores[np.union1d(given.first, given.second)]
+    compared = round_ties(compared[np.isfinite(compared)])
+    if len(compared) > 1 and np.ptp(compared) == 0:
+        out.add(PREFERENCES, "only_score", float(compared[0]), **keys)
     found = preference_accuracy(given, scores, level=level)
     beside = choices_beside_one_person(given, scores, level=level)
     out.add_all(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.jackknife import verdict_limits
-from ..aggregation.one_more_person import verdict_against_people
+from ..aggregation.one_more_person import DISAGREES, verdict_against_people
 from ..formats import count, estimate, listed, number, said, units, words
 from ..records.estimates import estimates_by, select
 from .people import BELOW_CHANCE
@@ -22,25 +22,38 @@ Figures = Mapping[str, Estimate]
 def criteria(estimates: pd.DataFrame) -> list[tuple[str, dict[str, Estimate]]]:
     """The criteria by which people compared responses, in words, and their figures."""
     found = estimates_by(select(estimates, PREFERENCES), ["criterion"])
+    return [(named(estimates, str(keys["criterion"])), figures) for keys, figures in found]
+
+
+def named(estimates: pd.DataFrame, criterion: str) -> str:
+    """The criterion in words; marked where there are ratings or labels too."""
     alone = not (len(select(estimates, "people")) or len(select(estimates, "label people")))
-    mark = "" if alone else " (preferences)"
-    return [(f"{words(str(keys['criterion']))}{mark}", figures) for keys, figures in found]
+    return words(criterion) if alone else f"{words(criterion)} (preferences)"
 
 
 def verdict(figures: Figures) -> str | None:
-    """What can be said of the panel, as of ratings; None without a panel."""
-    accuracy, panel = figures.get("accuracy"), figures.get("accuracy_of_panel")
-    if accuracy is None:
+    """What can be said of the panel, as of ratings; None where it was not compared."""
+    if "accuracy" not in figures:
         return None
-    own = panel if panel is not None and panel.is_defined else accuracy
-    difference = figures.get("accuracy_difference")
-    return verdict_against_people(own, figures.get("accuracy_of_one"), difference, chance=0.5)
+    return verdict_against_people(
+        _accuracy(figures), figures.get("accuracy_of_one"), figures.get("accuracy_difference"),
+        chance=0.5, is_constant="only_score" in figures,
+    )  # fmt: skip
+
+
+def _accuracy(figures: Figures) -> Estimate:
+    """The panel's accuracy beside one more person, or on all preferences."""
+    beside = figures.get("accuracy_of_panel")
+    return beside if beside is not None and beside.is_defined else figures["accuracy"]
 
 
 def verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The verdict on the panel and the criterion, of each that it judged."""
     for name, figures in criteria(estimates):
-        if (panel_verdict := verdict(figures)) is not None:
+        panel_verdict = verdict(figures)
+        if panel_verdict == DISAGREES:
+            yield panel_verdict, f"{name} (accuracy {number(_accuracy(figures).value)})"
+        elif panel_verdict is not None:
             yield panel_verdict, name
 
 

@@ -6,13 +6,16 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from ..aggregation.ratings import Ratings
 from ..errors import InputError, InputFault
+from ..formats import short
 from ..records.humans import (
     Coded,
     HumanReading,
@@ -26,11 +29,12 @@ from ..records.humans import (
     read_humans,
     read_judgments,
 )
-from ..records.humans.match import REST, SHOWN, Scale, scale_of
-from ..records.humans.respondents import ids_by_respondent, with_ids
+from ..records.humans.match import REST, Scale, scale_of
+from ..records.humans.misfits import NAME_SHOWN, rows_said
+from ..records.humans.respondents import ids_by_respondent, prompts_by_text, with_ids
 from ..records.humans.sums import scale_with
 from ..records.humans.table import TableBuilder
-from ..records.prompt_units import prompt_units, shared_texts_told
+from ..records.prompt_units import prompt_units, shared_texts_told, text_key
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import RUN_FILE, TEXTS_FILE, panel_of, run_identity_hash
 from ..records.tables import read_scores
@@ -62,9 +66,10 @@ _LENGTH_COLUMNS = ("response_chars", "length", "n_chars")
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What the responses' own file adds: lengths, hashes, and columns by response id."""
+    """What texts add by response id: lengths, hashes, columns, and `text_key` of the prompt."""
 
     length: dict[str, int] = field(default_factory=dict)
+    prompt: dict[str, str] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
     columns: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -86,6 +91,7 @@ def read_people(
     judged: Sequence[Mapping[str, str]] = (),
     *,
     dimensions: Collection[str] = (),
+    prompt_keys: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
     """Returns the reading (None for a bare table), the study's ratings and calibration items.
 
@@ -94,20 +100,35 @@ def read_people(
         judged: rows of a run's scores: what names a response by its prompt and respondent takes
             the id that the response has there.
         dimensions: what the panel judged: a column of the file that is called so is read.
+        prompt_keys: response to its prompt's text (`Texts.prompt`): what names a prompt by its text
+            takes the id that the prompt has in the run.
 
     Raises:
         InputError: the file cannot be understood, or rows of it cannot be read.
     """
     ids, known = ids_by_respondent(judged), [row["response_id"] for row in judged]
     if isinstance(human, HumanTable):
-        return None, with_ids(human, ids, known), None
+        prompts, by_text = prompts_by_text(human.prompt_id.names, judged, prompt_keys)
+        return None, with_ids(human, ids | by_text, known, prompts), None
     reading = human
     if not isinstance(reading, HumanReading):
         reading = read_humans(reading, dimensions=dimensions)
     reading = reading.require_sound()
-    if ids:
-        tables = ("table", "calibration", "labels", "preferences")
-        changed: dict[str, Any] = {n: with_ids(getattr(reading, n), ids, known) for n in tables}
+    if judged:
+        names = ("table", "calibration", "labels", "preferences")
+        tables: dict[str, Any] = {name: getattr(reading, name) for name in names}
+        texts = {name for table in tables.values() for name in table.prompt_id.used()}
+        prompts, by_text = prompts_by_text(texts, judged, prompt_keys)
+        if prompts:
+            unlike = texts - {row["prompt_id"] for row in judged}
+            n, n_all = (
+                len({k for t in tables.values() for k in t.where("prompt_id", *some).line.tolist()})
+                for some in (prompts, unlike)
+            )
+            notice = f"{n:,} of {n_all:,} rows matched to the run's prompts by their text"
+            reading = replace(reading, notices=(*reading.notices, notice))
+        ids |= by_text
+        changed = {name: with_ids(table, ids, known, prompts) for name, table in tables.items()}
         reading = replace(reading, **changed)
     return reading, reading.table, reading.calibration if len(reading.calibration) else None
 
@@ -126,13 +147,14 @@ def read_texts(responses: Any) -> Texts:
     Raises:
         InputError: as `records.responses`.
     """
-    found = Texts()
+    found, key_of = Texts(), cache(text_key)
     if responses is None:
         return found
     source = ResponseSource(responses)
     try:
         for row in source.rows():
             name = row.response_id
+            found.prompt[name] = key_of(row.prompt_text)
             found.length[name] = len(row.response_text)
             found.sha256[name] = hashlib.sha256(row.response_text.encode()).hexdigest()
             carried = {**row.extra, "respondent_id": row.respondent_id}
@@ -165,14 +187,14 @@ def texts_of(responses: Any, judges: Judges) -> Texts:
 
 
 def read_kept_texts(folder: Path) -> Texts:
-    """Returns lengths and hashes of the texts that a run's folder keeps; nothing where it has none.
+    """Returns what the texts add that a run's folder keeps; nothing where it has none.
 
     One group of rows is held at a time, and no text after it was measured.
 
     Raises:
         InputError: the file is there and cannot be read.
     """
-    path, found = folder / TEXTS_FILE, Texts()
+    path, found, key_of = folder / TEXTS_FILE, Texts(), cache(text_key)
     if not path.is_file():
         return found
     import pyarrow.parquet as parquet
@@ -180,10 +202,10 @@ def read_kept_texts(folder: Path) -> Texts:
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(
-                batch_size=1024, columns=["response_id", "response_text"]
+                batch_size=1024, columns=["response_id", "prompt_text", "response_text"]
             ):
-                rows = batch.to_pydict()
-                for name, text in zip(rows["response_id"], rows["response_text"], strict=True):
+                for name, prompt, text in zip(*batch.to_pydict().values(), strict=True):
+                    found.prompt[name] = key_of(prompt)
                     found.length[name] = len(text)
                     found.sha256[name] = hashlib.sha256(text.encode()).hexdigest()
     except (OSError, ValueError, KeyError) as error:
@@ -218,6 +240,7 @@ def people_dataset(
         preferences=preferences,
         n_preferences_left_out=n_apart,
         labels=label_set(labels, None, responses),
+        has_unnamed_raters=reading is not None and reading.has_unnamed_raters,
     ), reading
 
 
@@ -246,7 +269,9 @@ def panel_dataset(
         path = Path(judges)
         judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
     rows = read_scores(judges.path) if isinstance(judges, Run) else []
-    reading, table, calibration = read_people(human, rows, dimensions=criteria_of(judges))
+    reading, table, calibration = read_people(
+        human, rows, dimensions=criteria_of(judges), prompt_keys=texts.prompt
+    )
     labels, judge_labels = _labels_of(reading), None
     notices: tuple[str, ...] = ()
     panel: PanelScores | None
@@ -290,11 +315,13 @@ def panel_dataset(
             *prompts_of_preferences(compared),
             *labels.response_id.used(),
         )
-        shown = ", ".join(rated[:5])
+        shown = ", ".join(short(name, NAME_SHOWN) for name in rated[:5])
         ours = ", ".join(responses.ids[:5])
         raise InputError(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
-            hint=f"The panel judged {ours} …; the ids must be the same.",
+            hint=f"The panel judged {ours} …; the ids must be the same.\n"
+            "A prompt's text and the respondent's name do as well where the run keeps its\n"
+            "texts, or with `responses`.",
         )
     if panel is not None and not labelled.panel:
         where = judges.path if isinstance(judges, Run) else judges.reading.path
@@ -314,6 +341,7 @@ def panel_dataset(
         preferences=preferences,
         n_preferences_left_out=n_apart,
         labels=labelled,
+        has_unnamed_raters=reading is not None and reading.has_unnamed_raters,
     ), reading, identity  # fmt: skip
 
 
@@ -577,8 +605,7 @@ class Screened:
         roster: the raters there may be, or None.
         reports: what `match` found off the scale, by table.
         tables: what is left of each table.
-        faults: row and fault of what has to be mended first, the first thousand of each table;
-            `n_faults` counts all.
+        faults: row and fault of what has to be mended first, one a criterion and kind.
     """
 
     path: str
@@ -588,7 +615,6 @@ class Screened:
     reports: list[MatchReport] = field(default_factory=list)
     tables: list[HumanTable] = field(default_factory=list)
     faults: list[tuple[int, InputFault]] = field(default_factory=list)
-    n_faults: int = 0
 
     @classmethod
     def of(
@@ -650,11 +676,8 @@ class Screened:
             InputError: with every fault of all tables.
         """
         if self.faults:
-            left = self.n_faults - len(self.faults)
-            raise InputError(
-                [fault for _, fault in sorted(self.faults, key=lambda one: one[0])],
-                hint=f"and {left:,} more\n{_SCALE_HINT}" if left else _SCALE_HINT,
-            )
+            in_order = sorted(self.faults, key=lambda fault: fault[0])
+            raise InputError([fault for _, fault in in_order], hint=_SCALE_HINT)
 
     def notices(
         self, ratings: Sequence[Ratings], *, panel: tuple[float, float] | None = None
@@ -715,14 +738,17 @@ class Screened:
 
     def _refuse(self, table: HumanTable) -> None:
         criteria: Any = table.criterion.texts()
-        self.n_faults += len(table)
-        columns = (table.line, criteria, table.value, table.is_rank)
-        for line, criterion, value, is_rank in zip(
-            *(column[:SHOWN].tolist() for column in columns), strict=True
+        for criterion, is_rank in dict.fromkeys(
+            zip(criteria.tolist(), table.is_rank.tolist(), strict=True)
         ):
+            wrong = table.select((criteria == criterion) & (table.is_rank == is_rank))
             allowed = "a rank of 1 or more"
             ends = scale_of(self.assumed, criterion)
             if not is_rank and ends is not None:
                 allowed = f"from {ends[0]:g} to {ends[1]:g} as the panel's scores"
-            message = f"must be {allowed}, got {value:g}"
-            self.faults.append((line, InputFault(f"{self.path}:{line}", message, criterion)))
+            low, high = f"{wrong.value.min():g}", f"{wrong.value.max():g}"
+            lines = wrong.line.tolist()
+            message = f"must be {allowed}, got {low}" + (f" to {high}" if low != high else "")
+            message += f", in {rows_said(lines)}" if len(lines) > 1 else ""
+            fault = InputFault(f"{self.path}:{lines[0]}", message, criterion)
+            self.faults.append((lines[0], fault))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, InputFault
+from ..errors import InputError
 from ..records.estimates import estimate_at, estimates_by, select
 from ..records.run_folder import RUN_FILE
 from .calibration import Calibration, CalibrationRun
@@ -17,9 +16,6 @@ from .corrections import ADOPTED
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FIRST_FORMAT = 1
-"""Of the first version's calibration.json."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,7 @@ def load(calibration: Calibration | CalibrationRun | str | Path) -> SavedCalibra
     """Returns what a calibration has to correct with.
 
     Args:
-        calibration: itself, its folder, or a calibration.json of the first version.
+        calibration: itself or its folder.
 
     Raises:
         InputError: it cannot be read, is something else, or is from a later version; or people and
@@ -75,8 +71,6 @@ def load(calibration: Calibration | CalibrationRun | str | Path) -> SavedCalibra
     """
     if isinstance(calibration, str | Path):
         path = Path(calibration)
-        if path.suffix == ".json" and path.name != RUN_FILE:
-            return _first_version(path)
         calibration = CalibrationRun(path.parent if path.name == RUN_FILE else path)
     record, estimates = calibration.record, calibration.estimates
     target, levels = record["target"], record["levels"]
@@ -108,39 +102,4 @@ def load(calibration: Calibration | CalibrationRun | str | Path) -> SavedCalibra
         level_criterion=levels["of_panel"] if levels is not None else None,
         rated=record["config"].get("rated"),
         level=record["config"]["level"],
-    )
-
-
-def _first_version(file: Path) -> SavedCalibration:
-    """The content of the first version's calibration.json."""
-    import pandas as pd
-
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
-    if not isinstance(content, dict) or content.get("kind") != "saved calibration":
-        raise InputError([InputFault(str(file), "is not a saved calibration")])
-    if content.get("format") != FIRST_FORMAT:
-        told = f"has format {content.get('format')!r}; this version reads {FIRST_FORMAT}"
-        raise InputError([InputFault(str(file), told)])
-    prompts, hashes = content["prompts"], content["texts_sha256"]
-    rows = [
-        [name, prompts[name], hashes.get(name), judge, score]
-        for judge, scores in content["judge_scores"].items()
-        for name, score in scores.items()
-    ]
-    width = content["conformal_width"]
-    return SavedCalibration(
-        panel=content["panel"],
-        criterion=content["criterion"],
-        weights=content["weights"],
-        map_name=content["map"]["name"],
-        map_x=tuple(content["map"]["x"]),
-        map_y=tuple(content["map"]["y"]),
-        severities=content["severities"],
-        half_width=width["value"] if width else math.nan,
-        judge_scores=pd.DataFrame(
-            rows, columns=["response_id", "prompt_id", "text_sha256", "judge", "score"]
-        ),
     )

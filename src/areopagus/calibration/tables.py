@@ -56,7 +56,9 @@ class CalibrationTable:
         )  # fmt: skip
 
 
-PANEL_IS: Final = {"few": "undecided", "noise": "undecided", "undefined": "undecided"}
+PANEL_IS: Final = {
+    "disagrees": "disagreeing", "few": "undecided", "noise": "undecided", "undefined": "undecided",
+}  # fmt: skip
 """How the verdict on a panel is printed, where it is not in its own words."""
 
 _CALLED: Final = {"holds": {"random": "yes"}}
@@ -95,6 +97,13 @@ PEOPLE_IN_SHORT: Final = tuple(
     for kind, level in (("score", "interval"), ("rank", "ordinal"))
 )
 
+UNNAMED_IN_SHORT: Final = CalibrationTable(
+    "people",
+    "tau = tau of two; icc_one_way = ICC(1); icc_one_way_mean value = ICC of the mean",
+    "Tau-b of two ratings within prompts; ICC of one rating over all responses, one-way; ICC of "
+    "the mean of a response's ratings.",
+)
+
 PEOPLE: Final = (
     CalibrationTable(
         "people",
@@ -121,6 +130,13 @@ PEOPLE: Final = (
         "Raters who rated whole prompts: ICC of one rater and of the mean of a prompt's m "
         "raters (consistency), absolute agreement of one rater, shared first choices and "
         "shared orders.",
+    ),
+    CalibrationTable(
+        "people",
+        "icc_one_way = ICC(1); icc_one_way_mean = ICC(1,m)",
+        "Unnamed raters: one-way agreement over responses of one rating, and of the mean of a "
+        "response's ratings. Differences in strictness count as error, differences between prompts "
+        "as agreement.",
     ),
 )
 

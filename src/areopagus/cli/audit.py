@@ -171,7 +171,7 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
         f"{units(job.plan.n_items, 'prompt')} in {printable(str(path))}. Hand the answers back "
         "with\n"
         "  --responses FILE (item_id, response_text, respondent_id); what `areopagus\n"
-        "  respond` writes fits with --column item_id=prompt_id."
+        "  respond` writes fits as it is."
     )
     if max(askings) > 1:
         fewest, most = min(askings), max(askings)

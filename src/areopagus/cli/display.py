@@ -108,7 +108,7 @@ def _as_argument(value: str) -> str:
     except (SyntaxError, ValueError):
         return value
     if isinstance(found, dict):
-        return ",".join(f"{ours}={theirs}" for ours, theirs in found.items())
+        return shlex.quote(",".join(f"{ours}={theirs}" for ours, theirs in found.items()))
     return shlex.quote(str(found))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, fault_lines
 from ..experiment.config import HumansConfig
 from ..formats import listed_all, units
 from ..progress import READING, ProgressLine
@@ -83,6 +84,8 @@ def _column_map(config: HumansConfig) -> HumanColumns:
     more: dict[str, Any] = {"missing": (*given.missing, *config.missing)}
     if config.pool is not None:
         more["pool"] = config.pool
+    if config.unnamed_raters:
+        more["raters"] = "places"
     return given.model_copy(update=more)
 
 
@@ -100,31 +103,77 @@ def humans() -> None:
 
 @humans.command("inspect", cls=NarrowCommand)
 @click.argument("file")
+@click.option("--run", metavar="RUN", help="Also match FILE to this run, as calibrate would.")
 @json_option
 @human_options
-def inspect(file: str, *, json_file: str | None, **options: Any) -> int:
+def inspect(file: str, *, run: str | None, json_file: str | None, **options: Any) -> int:
     """Show what is understood of FILE before anything is computed.
 
     Exit code 2 where rows cannot be read, scores are off the --scale, ratings are given
-    twice, or raters are not on the --roster.
+    twice, raters are not on the --roster, or FILE does not fit the --run.
     """
     look: Look | None = None
-    reading: HumanReading | None = None
-    found: tuple[Misfit, ...] = ()
+    is_sound = False
     with ProgressLine() as line:
         line.do(READING)
         try:
-            look, config = _look(file, options)
+            look, config = _look(file, options, _criteria(run))
             reading = _read(look, config)
-            found = reading.misfits()
+            join = _join(run, reading)
         except InputError as error:
             if look is None:
                 raise
             document = unread_document(look, error)
         else:
-            document = reading_document(look, reading, found)
+            document = reading_document(look, join.reading, join)
+            is_sound = not (reading.n_faults or join.faults or join.misfits)
     Output(json_file).show(document)
-    return 0 if reading is not None and not reading.n_faults and not found else 2
+    return 0 if is_sound else 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """What came of matching a file to a run.
+
+    Attributes:
+        run: the run, None where none was given; or rows of the file cannot be read.
+        reading: the judgments, with the ids that the run has.
+        misfits: what does not fit; without a run, in the file itself.
+        faults: why the run cannot be calibrated with the file; `hint`: how to fix that.
+        n_compared: judgments of responses that the run has, repeats left out.
+    """
+
+    run: str | None
+    reading: HumanReading
+    misfits: Sequence[Misfit] = ()
+    faults: tuple[str, ...] = ()
+    hint: str = ""
+    n_compared: int = 0
+
+
+def _criteria(run: str | None) -> tuple[str, ...]:
+    if run is None:
+        return ()
+    from ..calibration.reading import criteria_of
+
+    return criteria_of(run)
+
+
+def _join(run: str | None, reading: HumanReading) -> _Join:
+    """Matches a file to a run by the code that calibrate has for it."""
+    if run is None or reading.n_faults:
+        return _Join(None, reading, reading.misfits())
+    from ..calibration.matched import misfits_of
+    from ..calibration.reading import panel_dataset, texts_of
+
+    try:
+        dataset, matched, _ = panel_dataset(run, reading, texts=texts_of(None, run))
+    except InputError as error:
+        lines = tuple(fault_lines(error.faults))
+        return _Join(run, reading, reading.misfits(), lines, hint=error.hint or "")
+    parts = (dataset.ratings, dataset.preferences, dataset.labels.people)
+    n_compared = sum(len(part) for kind in parts for part in kind)
+    return _Join(run, matched or reading, misfits_of(dataset), n_compared=n_compared)
 
 
 @humans.command("map", cls=NarrowCommand)
@@ -242,9 +291,9 @@ def _questions(responses: str | None) -> dict[str, str]:
 
 def unread_document(look: Look, error: InputError) -> Document:
     """Why nothing of a file can be read yet, and what its columns hold."""
-    n = units(len(error.faults), "thing")
-    faults = [fault.message if not fault.field else str(fault) for fault in error.faults]
-    faults = [_with_options(fault) for fault in faults]
+    bare = [fault if fault.field else replace(fault, where="") for fault in error.faults]
+    faults = [_with_options(line) for line in fault_lines(bare)]
+    n = units(len(faults), "thing")
     said = [("To fix:", _with_options(error.hint.partition("\n")[2]))] if error.hint else []
     return listing(
         "human_reading",
@@ -254,7 +303,7 @@ def unread_document(look: Look, error: InputError) -> Document:
     )
 
 
-def reading_document(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> Document:
+def reading_document(look: Look, reading: HumanReading, join: _Join) -> Document:
     """The answer, what decided it, and every row that does not count or fit, with its reason."""
     from ..records.humans.misfits import rows_said
     from ..records.humans.reading import TEXT_HINT
@@ -278,36 +327,43 @@ def reading_document(look: Look, reading: HumanReading, found: tuple[Misfit, ...
         said.append(("Left out:", f"{exclusion.n:,} × {exclusion.reason}{where}"))
     if reading.scale is None and not reading.table.is_rank.all():
         said.append(("", "No --scale was given: scores were not checked against one."))
+    if join.hint:
+        said.append(("To fix:", _with_options(" ".join(join.hint.split()))))
     tables = []
-    if reading.n_faults:
-        faults = [_with_options(str(fault)) for fault in reading.faults[:_PLACES]]
-        if reading.n_faults > _PLACES:
-            faults.append(f"and {reading.n_faults - _PLACES:,} more")
-        tables.append(_places(f"{units(reading.n_faults, 'thing')} to fix", faults))
+    if reading.n_faults or join.faults:
+        faults = [_with_options(line) for line in (*fault_lines(reading.faults), *join.faults)]
+        n = _n_faults(reading) + len(join.faults)
+        more = [f"and {n - _PLACES:,} more"] if n > _PLACES else []
+        tables.append(_places(f"{units(n, 'thing')} to fix", [*faults[:_PLACES], *more]))
         if any("must be a number" in fault.message for fault in reading.faults):
             said.append(("To fix:", _with_options(" ".join(TEXT_HINT.split()))))
-    tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in found]
+    tables += [_places(misfit.said, misfit.shown(_PLACES)) for misfit in join.misfits]
     tables += [_criteria_table(reading), _columns_table(look)]
     return listing(
         "human_reading",
-        [_answer(look, reading, found), *_taken_for(look)],
+        [*_answer(look, reading, join), *_taken_for(look)],
         tables,
         remarks=said,
         notices=reading.notices,
     )
 
 
-def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str:
-    """What the file holds, and whether it can be used as it is."""
+def _n_faults(reading: HumanReading) -> int:
+    """How many faults there are; those that say the same count once."""
+    return len(fault_lines(reading.faults)) + reading.n_faults - len(reading.faults)
+
+
+def _answer(look: Look, reading: HumanReading, join: _Join) -> list[str]:
+    """What the file holds, what of it does not count, and whether a run can be calibrated."""
     n_low = int((reading.table.is_rank & (reading.table.value < 1)).sum())
-    n = reading.n_faults + (n_low > 0)
+    n = _n_faults(reading) + (n_low > 0)
     if n:
-        return f"Cannot be read yet: {units(n, 'thing')} to fix."
+        return [f"Cannot be read yet: {units(n, 'thing')} to fix."]
     tables = (("rating", reading.table), ("label", reading.labels),
               ("preference", reading.preferences))  # fmt: skip
     held = [units(len(table), name) for name, table in tables if len(table)]
     if not held:
-        return "Holds no judgment: nothing can be calibrated against it."
+        return ["Holds no judgment: nothing can be calibrated against it."]
     who = {name for _, table in tables for name in table.rater_id.used()}
     rated = {name for _, table in tables[:2] for name in table.response_id.used()}
     pairs = reading.preferences
@@ -317,12 +373,23 @@ def _answer(look: Look, reading: HumanReading, found: tuple[Misfit, ...]) -> str
     of = units(len(rated), "response")
     if prompts:
         of += f" to {units(len(prompts), 'prompt')}"
-    told = f"{listed_all(held)} by {units(len(who), pool)} of {of}: ready for calibrate"
+    by = "unnamed raters" if reading.has_unnamed_raters else units(len(who), pool)
+    sentence = f"{listed_all(held)} by {by} of {of}"
     if len(who) < 2:
-        told += f" (agreement needs a second {pool})"
-    if found:
-        told += f", with {units(len(found), 'thing')} to look at"
-    return f"{told}."
+        sentence += f" (agreement needs a second {pool})"
+    wrong = [f"{misfit.said}." for misfit in join.misfits]
+    if join.run is None:
+        return [f"{sentence}.", *wrong, "Not tried: whether a run has these responses (--run RUN)."]
+    if join.faults:
+        return [f"{sentence}.", *wrong, f"They cannot be compared with {join.run} yet."]
+    if not wrong:
+        return [f"{sentence}: ready for calibrate with {join.run}."]
+    n = sum(len(table) for _, table in tables)
+    return [
+        f"{sentence}.",
+        *wrong,
+        f"{join.n_compared:,} of {n:,} can be compared with {join.run}.",
+    ]
 
 
 def _taken_for(look: Look) -> list[str]:
@@ -445,7 +512,6 @@ def _scale(given: Sequence[str]) -> Scale | None:
 
 
 def _only(reading: HumanReading, patterns: Sequence[str]) -> HumanReading:
-    from dataclasses import replace
     from fnmatch import fnmatchcase
 
     from ..records.humans import Exclusion

@@ -81,13 +81,25 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
             line.do("counting the calls")
             finish = partial(_show_dry_run, job.estimate(), job, manner)
         else:
-            run, was_interrupted = run_stoppable(job.run(), job.stop)
+            run, was_interrupted = run_stoppable(job.run(), partial(_stop, job))
             if was_interrupted:
                 finish = partial(interrupted, manner.stopped(run))
             else:
                 is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
                 finish = partial(_show, run, run.document() if is_shown else None, manner)
     return finish()
+
+
+def _stop(job: Job[Any]) -> None:
+    """Asks the job to end, and says what it still waits for."""
+    calls, seconds = job.awaited
+    job.stop()
+    if calls:
+        waiting = (
+            f"Stopping: waiting for {units(calls, 'call')} in flight, {seconds:.0f} s at most; "
+            "their replies are stored. Press Ctrl-C again to abandon them."
+        )
+        click.echo("\n" + textwrap.fill(waiting, WIDTH), err=True)
 
 
 def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:

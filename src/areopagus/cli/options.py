@@ -50,7 +50,10 @@ def config_options(
                 )
                 continue
             flags, settings = _option(name, info)
-            command = click.option(*flags, required=name in required, **settings)(command)
+            if name in required:
+                settings["required"] = True
+                del settings["default"]  # click takes a default of None for a value
+            command = click.option(*flags, **settings)(command)
         return command
 
     return added

@@ -116,9 +116,9 @@ def score(
     Other tools: logs of Inspect AI, samples of lm-evaluation-harness, scenario states of HELM,
     batches of OpenAI and Anthropic (with --prompts-from), hf://owner/name on Hugging Face.
 
-    Columns: response_id, prompt_text, response_text, and optionally prompt_id and respondent_id;
-    others are carried through. The same command goes on where an earlier one stopped: what is
-    paid is known by the ledger.
+    Columns: prompt_text, response_text, and optionally respondent_id, prompt_id and response_id,
+    or usual names such as question, answer and model. Others are carried through. The same command
+    goes on where an earlier one stopped: what is paid is known by the ledger.
 
     With --target, RESPONSES is a file of prompts (prompt_text, optional prompt_id), such as a
     prompt set: each target answers each prompt, and the panel scores the answers.

@@ -23,7 +23,7 @@ from ..study.settings import (
     RatingSettings,
     WritingSettings,
 )
-from .display import Group, printable, say
+from .display import Group, NarrowCommand, printable, say
 from .options import chosen, config_options, json_option, quiet_option, report_options
 from .results import Output, listing
 
@@ -67,7 +67,7 @@ def study() -> None:
     """
 
 
-@study.command()
+@study.command(cls=NarrowCommand)
 @click.argument("responses", nargs=-1, metavar="[FILE]...")
 @config_options(BuildOptions, only=("raters", "out"), required=("raters", "out"))
 @config_options(BuildOptions, only=("task", "human", "model", "weak", "all_models"))
@@ -114,7 +114,7 @@ def build(
         make = partial(build_study, list(responses), raters=people)
     else:
         if len(responses) != 1:
-            raise InputError(f"--task {task} needs one FILE of prompts")
+            raise InputError(f"--task {task} needs one FILE of prompts, got {len(responses)}")
         if task == "write":
             make = partial(build_writing, responses[0], writers=people)
         else:

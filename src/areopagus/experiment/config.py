@@ -219,6 +219,10 @@ class HumansConfig(CheckedConfig):
     raters: Annotated[tuple[str, ...], Option("GLOB[,GLOB…]")] = Field(
         default=(), description="Only raters with such names."
     )
+    unnamed_raters: bool = Field(
+        default=False,
+        description="Rater ids are places (first, second, third rating), not persons.",
+    )
 
 
 class AgreementConfig(CheckedConfig):

@@ -33,7 +33,7 @@ from ..progress import OnProgress, Progress, heard, listener
 from ..records.estimates import write_estimates
 from ..records.run_folder import RunFolder, run_identity_hash
 from .backends import prepare_all, require_access
-from .run_record import RunRecord, RunState
+from .run_record import RunRecord, RunState, versions
 
 if TYPE_CHECKING:
     from ..judges.models.backend import Backend
@@ -205,6 +205,8 @@ class Job(ABC, Generic[Result]):
         with self._heard():
             try:
                 client = self._open()
+                if (stored := self._stored_result()) is not None:
+                    return stored
                 await self.require_access(client)
                 if self._stop_early:
                     client.stop()
@@ -222,6 +224,13 @@ class Job(ABC, Generic[Result]):
         self._stop_early = True
         if self._loop is not None and self._client is not None:
             self._loop.call_soon_threadsafe(self._client.stop)
+
+    @property
+    def awaited(self) -> tuple[int, float]:
+        """Calls in flight, and the seconds after which the last of them has ended in any case."""
+        in_flight = {} if self._client is None else self._client.in_flight()
+        specs = [backend.spec for backend in self.backends if in_flight.get(backend.spec.name)]
+        return sum(in_flight.values()), max((spec.timeout_s for spec in specs), default=0.0)
 
     async def require_access(self, client: Client) -> None:
         """Raises everything that keeps a backend from being asked, before anything is spent.
@@ -339,6 +348,29 @@ class Job(ABC, Generic[Result]):
             replaces_other=self._within is not None,
         )
 
+    def read_stored(self, existing: Mapping[str, Any]) -> Callable[[], Result] | None:
+        """Reads the folder's result; None where this job would ask, estimate or draw anything.
+
+        Args:
+            existing: the record of the same run, as it stands in the folder.
+        """
+        return None
+
+    def _stored_result(self) -> Result | None:
+        record = self._record
+        existing = record.folder.existing if record is not None else None
+        if record is None or not existing or self._within is not None:
+            return None
+        if existing["state"] != "complete" or existing.get("versions") != versions():
+            return None
+        if _lasting(existing["config"]) != _lasting(self.config.to_json()):
+            return None
+        read = self.read_stored(existing)
+        if read is None:
+            return None
+        record.write_again(existing)
+        return read()
+
     def write_record(self, state: RunState) -> None:
         """Writes run.json, where there is a folder."""
         if self._record is not None:
@@ -372,6 +404,11 @@ class Job(ABC, Generic[Result]):
             "stages": self.outcome,
             "ledger": self.ledger.place,
         }
+
+
+def _lasting(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices that a finished run depends on."""
+    return {name: value for name, value in config.items() if name != "max_cost"}
 
 
 def run_job(job: Job[Result]) -> Result:

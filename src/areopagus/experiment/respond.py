@@ -80,6 +80,7 @@ class RespondResult(Shown):
         spending: calls and money of this session.
         state: `complete`, `interrupted` or `budget` (the cost cap stopped it).
         is_demonstration: whether an embedded stand-in answered.
+        notices: sentences for the user, such as which columns were read as what.
     """
 
     path: Path
@@ -88,6 +89,7 @@ class RespondResult(Shown):
     spending: UsageSnapshot
     state: RunState
     is_demonstration: bool = False
+    notices: tuple[str, ...] = ()
 
     @property
     def spent_usd(self) -> float:
@@ -368,8 +370,9 @@ class RespondJob(Job[RespondResult]):
     def finished(self, result: None) -> RespondResult:
         """What became of it."""
         return RespondResult(
-            self.path, self.counts, self.faults, self.spending, self.state, self.is_demonstration
-        )
+            self.path, self.counts, self.faults, self.spending, self.state, self.is_demonstration,
+            self.notices,
+        )  # fmt: skip
 
     def row_of(self, question: Question[PromptRow], text: str) -> dict[str, str]:
         """An answer as `score` reads it."""

@@ -68,6 +68,16 @@ class RunRecord:
         if state == "running":
             self._due = time.monotonic() + AUTOSAVE_S
 
+    def write_again(self, existing: Mapping[str, Any]) -> None:
+        """Writes the record that stands, with this session added to it.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        sessions = [*self._sessions, self._session("complete")]
+        cost = {**existing.get("cost", {}), **cost_record(sessions)}
+        self.folder.write_run_file({**existing, "cost": cost, "sessions": sessions})
+
     def changed(self) -> None:
         """Says that the record tells less than there is."""
         if self._due is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,15 @@ from ..graphs.stopping import StoppingRule
 from ..judges.models.client import Client
 from ..precision import PrecisionTally, panel_with_rule
 from ..progress import OnProgress
+from ..records.estimates import ESTIMATES_FILE
 from ..records.readers.responses import ResponseSource, text_key
-from ..records.run_folder import ANSWERS_FILE
+from ..records.run_folder import (
+    ANSWERS_FILE,
+    JUDGMENTS_FILE,
+    REPORT_FILE,
+    SCORES_FILE,
+    TEXTS_FILE,
+)
 from ..records.types import STATUSES
 from ..run import Run
 from .ask import read_answer
@@ -277,7 +285,11 @@ class ScoreJob(Job[Run]):
                 **({"left_out": dict(given.left_out)} if given.left_out else {}),
             },
             panel_description=self._panel_description,
-            notices=(*given.notices, *self._answer_notices),
+            notices=(
+                # Of the prompts too, where the summary is by now that of their answers.
+                *dict.fromkeys((*(answering.notices if answering else ()), *given.notices)),
+                *self._answer_notices,
+            ),
             is_demonstration=self.is_demonstration,
         )
         if answering is not None:
@@ -285,6 +297,17 @@ class ScoreJob(Job[Run]):
             chosen = {**self.config.to_json(), "answers": answering.config.to_json()}
             described["config"] = chosen
         return described
+
+    def read_stored(self, existing: Mapping[str, Any]) -> Callable[[], Run] | None:
+        """Reads the run, where every planned judgment has its outcome and the page stands."""
+        counts = existing["stages"].get("score", {}).get("counts", {})
+        open_outcomes = ("refused", "unreadable", "failed")
+        if self.answering is not None or any(counts.get(name) for name in open_outcomes):
+            return None
+        files = (JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, ESTIMATES_FILE, REPORT_FILE)
+        if not counts or not all((self.path / name).is_file() for name in files):
+            return None
+        return partial(Run, self.path)
 
     def finished(self, result: None) -> Run:
         """Makes the estimates, writes the report and returns the run."""

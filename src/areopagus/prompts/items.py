@@ -129,10 +129,6 @@ class ItemRun(JobRun):
     def estimate(records: Iterable[Mapping[str, Any]]) -> Estimates:
         """The counts of what became of the units."""
 
-    def estimate_stored(self) -> Estimates | None:
-        """The counts of the file of outcomes, which the first version wrote as it is."""
-        return self.estimate(self.read_outcomes()) if self.outcomes.is_file() else None
-
     @abstractmethod
     def summary(self) -> Document:
         """What is shown first; the rest is the same for all items."""

@@ -13,13 +13,13 @@ from ..formats import count, listed, share, units, words
 from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
-from ..records.estimates import Estimates, estimates_by, select
+from ..records.estimates import estimates_by, select
 from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
 from ..run import JobRun
-from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
+from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET
 from .map import MAP_TABLE, read_map
 from .scenarios import SCENARIOS_FILE, funnel_tables, read_scenarios
 from .tables import CANDIDATES_FILE, PAIRS_FILE, PROMPTS_FILE, read_tables
@@ -78,17 +78,6 @@ class PromptRun(JobRun):
         troubled += sum(found.get("pair_votes", {}).get(name, 0) for name in _TROUBLE)
         troubled += stages.get("embed", {}).get("failed", 0)
         return 3 if troubled else 0
-
-    def estimate_stored(self) -> Estimates:
-        """The figures of the tables of votes, which the first version wrote as they are."""
-        plan = self.record["plan"]
-        return estimate(
-            read_tables(self.path),
-            self.record["generators"],
-            rule=plan["equivalence"],
-            level=plan["level"],
-            has_pairs=plan["diversity_of"] != "none",
-        )
 
     def document(self) -> Document:
         """What is shown of the construction."""

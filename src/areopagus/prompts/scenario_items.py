@@ -86,7 +86,6 @@ class ScenarioRun(ItemRun):
         by_topic: dict[str, Counter[str]] = {}
         for record in records:
             counts = Counter(record["counts"])
-            # Of the first version are batches in whose counts what repeats an earlier one is not.
             counts["repeated"] = len(record["repeated"]) + counts["repeated"]
             counts["wordings_repeated"] = record.get("wordings_repeated", 0)
             counts[f"batches_{record['status']}"] += 1

@@ -106,7 +106,7 @@ def _export(
         import pyreadstat
     except ImportError as error:
         raise InputError("SPSS and Stata files need pyreadstat", hint=(
-            'Install it with: pip install "areopagus[stata]" (the extra spss is the same).'
+            'Install it with: pip install "areopagus[stata]".'
         )) from error  # fmt: skip
     table = run_table(folder, name, texts=texts, folders=folders)
     default = folder / KINDS[form.kind].file

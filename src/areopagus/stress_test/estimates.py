@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +24,6 @@ from ..reports.panel_answer import panel_worth
 from .config import StressConfig
 from .counts import ConditionCounts
 from .profile import profile_sentences
-from .responses import RESPONSES_FILE
 
 Floats = NDArray[np.float64]
 
@@ -261,64 +258,6 @@ def estimate(
         "limitations": _limitations(found, noise, config, scores),
     }
     return rows, said
-
-
-def estimate_stored(
-    folder: Path, record: Mapping[str, Any]
-) -> tuple[Estimates, dict[str, Any]] | None:
-    """The same of a folder of the first version, which wrote its figures into stress.json alone.
-
-    Scores are read from the panel's runs in the folder, counts of responses from stress.json.
-
-    Returns:
-        None without that file, and where supplied responses were refusals: nothing in the folder
-        says which.
-    """
-    file = folder / "stress.json"
-    if not file.is_file():
-        return None
-    plain = json.loads(file.read_text(encoding="utf-8"))
-    counts = {}
-    for row in plain["counts"]:
-        kept = {name: row[name] for name in _OF_RESPONSES if name not in ("scored", "abstained")}
-        again = {name: n for name, n in row["regenerated"].items() if name != "scored"}
-        counts[row["target"], row["condition"]] = ConditionCounts(**kept, regenerated=again)
-    scored, retested, given = folder / "panel", folder / "retest", folder / RESPONSES_FILE
-    config = StressConfig(**record["identity"]["plan"])
-    prompts: dict[str, str] = {}
-    refused = []
-    if given.is_file():
-        with given.open(encoding="utf-8", newline="") as table:
-            for row in csv.DictReader(table):
-                prompts.setdefault(row["prompt_id"], row["prompt_id"])
-                if row["condition"] == config.baseline:
-                    prompts[row["prompt_id"]] = row["prompt_text"]
-                refused += [row["response_id"]] if row["status"] == "refused" else []
-    elif any(one.refused for one in counts.values()):
-        return None
-    else:
-        prompts = {row["stress_prompt_id"]: row["stress_prompt_id"] for row in read_scores(scored)}
-    # Prompts that nothing was asked about have a place among those planned, and no name here.
-    nameless = [f"\x1f{k}" for k in range(record["prompts"]["n"] - len(prompts))]
-    panel = record["identity"]["panel"]
-    low, high = panel["scale"]
-    scores = read_panel(
-        scored if scored.is_dir() else None,
-        retested if retested.is_dir() else None,
-        counts,
-        targets=record["targets"],
-        conditions=record["conditions"],
-        prompts=prompts | dict(zip(nameless, nameless, strict=True)),
-        criteria=panel["criteria"],
-        repeats=config.response_repeats,
-        panel_repeats=panel["repeats"],
-        refused=refused,
-        scale=(low, high),
-        quorum=record["panel"]["quorum"],
-    )
-    found, said = estimate(scores, config, record["stages"].get("rewrite"))
-    stop = plain.get("cost_cap")
-    return found, said | {"cost_cap": None if stop is None else stop["sentence"]}
 
 
 def _noise(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from ..errors import InputError, InputFault
 from ..formats import listed, units
-from ..records.readers.responses import UNNAMED, RowSource
+from ..records.readers.responses import UNNAMED, RowSource, made_id
 from ..records.readers.rows import FAULT_LIMIT
 
 RESPONSES_FILE = "responses.csv"
@@ -98,6 +98,7 @@ class StressSource(RowSource[StressResponse]):
         """
         super().__init__(source, columns=columns, limit=limit, format=format)
         self._condition = condition
+        self._reserved = (condition,) if condition is not None else ()
         self._pattern: re.Pattern[str] | None = None
         self._looked = condition is None
         self._found_in: str | None = None
@@ -118,8 +119,10 @@ class StressSource(RowSource[StressResponse]):
             line=line,
         )
 
-    def _complete(self, values: dict[str, str]) -> None:
+    def _complete(self, values: dict[str, str], repeats: Counter[int]) -> None:
         values.setdefault("respondent_id", UNNAMED)
+        if "response_id" not in values:
+            values["response_id"] = made_id(values, repeats)
 
     def _prompt_key(self, values: Mapping[str, str]) -> str:
         return f"{values['prompt_id']}\x1f{values['condition']}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from ..graphs.framings import load_framings
 from ..records.estimates import select
 from ..records.readings import MachineReading, Rate, Readings
-from ..records.run_folder import RUN_FILE, replaced
 from ..records.variants import read_variants
 from ..run import JobRun, Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..records.estimates import Estimates
     from ..reports.document import Document
 
 VARIANTS_FILE = "variants.csv"
@@ -75,19 +72,6 @@ class StressRun(JobRun):
         shown = ("original", "framing", "variant")
         one = Readings(_QUESTION, _VARIANTS, shown, "prompt", ("framing",), (rate,), rows)
         return (one,)
-
-    def estimate_stored(self) -> Estimates | None:
-        """The estimates of a folder of the first version, from its panel runs and stress.json."""
-        from .estimates import estimate_stored
-
-        found = estimate_stored(self.path, self.record)
-        if found is None:
-            return None
-        estimates, self.record["result"] = found
-        with replaced(self.path / RUN_FILE) as part:
-            text = json.dumps(self.record, indent=2, ensure_ascii=False)
-            part.write_text(f"{text}\n", encoding="utf-8")
-        return estimates
 
     @property
     def cells(self) -> pd.DataFrame:

@@ -161,6 +161,8 @@ def build_study(
     """
     faults: list[InputFault] = []
     chosen = RatingSettings.checked(settings, faults)
+    # Of a size that is none, the default stands in, which nobody chose.
+    has_size = not any("humans" in str(fault) or "per_packet" in str(fault) for fault in faults)
     is_tables = isinstance(responses, list | tuple) and not any(
         isinstance(one, Mapping) for one in responses
     )
@@ -185,8 +187,9 @@ def build_study(
         ]
     named = list(dict.fromkeys(all_models))
     if not given.responses and not faults:
-        faults.append(InputFault("responses", "there are none"))
-    if not any(fault.field == "source" for fault in wrong):
+        rule = "there are none: give FILE, `model` FILE or `human` FILE"
+        faults.append(InputFault("responses", rule))
+    if has_size and not any(fault.field == "source" for fault in wrong):
         faults += study_faults(given, people, named, chosen)
     if faults or scored is None:
         raise InputError(faults)
@@ -286,14 +289,14 @@ def build_labelling(
     names = sorted(set(groups.values()))
     if people and chosen.golds % len(names):
         rule = f"must be a multiple of the {len(names)} groups of raters, got {chosen.golds}"
-        faults.append(InputFault("settings", rule, "golds"))
+        faults.append(InputFault("`golds`", rule))
     members = {one: [rater for rater in people if groups[rater] == one] for one in names}
     for name, those in members.items():
         wanted = chosen.golds // len(names)
         if len(those) < wanted:
             who = f"raters of group {name!r}" if name else "raters"
-            rule = f"must be at least {wanted} {who} for {chosen.golds} golds, got {len(those)}"
-            faults.append(InputFault("raters", rule))
+            rule = f"must be at least {wanted} {who} for `golds` {chosen.golds}, got {len(those)}"
+            faults.append(InputFault("`raters`", rule))
     if faults:
         raise InputError(faults)
     drawn = secrets.randbits(64) if seed is None else seed
@@ -324,10 +327,11 @@ def _categories(settings: LabelSettings, faults: list[InputFault]) -> tuple[Cate
     ]
     names = [one.name for one in found]
     if len(found) < 2 or len(set(names)) < len(names) or not all(names):
-        rule = f"must be two different names at least, got {', '.join(names) or 'none'}"
-        faults.append(InputFault("settings", rule, "category"))
+        rule = f"must be two different names at least, got {', '.join(names) or 'none'}: give"
+        faults.append(InputFault("`category`", f"{rule} `category` NAME `category` NAME"))
     if not settings.question.strip():
-        faults.append(InputFault("settings", "must say what is asked of each item", "question"))
+        rule = "must say what is asked of each item: give `question` TEXT"
+        faults.append(InputFault("`question`", rule))
     return tuple(found)
 
 
@@ -362,7 +366,7 @@ def _people(
     faults += wrong
     if settings.per_prompt is not None and people and settings.per_prompt > len(people):
         rule = f"must be at most the {len(people)} {word}s, got {settings.per_prompt}"
-        faults.append(InputFault("settings", rule, "per_prompt"))
+        faults.append(InputFault("`per_prompt`", rule))
     return people
 
 

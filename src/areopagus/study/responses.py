@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from ..formats import listed
+from ..formats import listed, units
 from ..records.readers.responses import UNNAMED, ResponseSource
 from .plain_form import Normalised, normalise
 from .settings import RatingSettings
@@ -144,7 +144,10 @@ def read_responses(
         if not plain.text.strip():
             wrong["response_text"] = "is empty: there is nothing to rate"
         if source is None:
-            wrong["source"] = f"must be one of {', '.join(SOURCES)}: it says who wrote the response"
+            wrong["source"] = (
+                f"must be one of {', '.join(SOURCES)}: it says who wrote the response; add the "
+                "column, or give the file as `model` FILE or `human` FILE"
+            )
         faults += [InputFault(where, message, field) for field, message in wrong.items()]
         seen.setdefault(row.response_id, where)
         named = "" if row.respondent_id == UNNAMED else row.respondent_id
@@ -217,15 +220,31 @@ def study_faults(
         yield InputFault(
             "`humans`",
             f"must be 0 where no response is by a person, got {settings.humans}: give "
-            f"`humans` 0{needs} for a study of models alone, or people's responses as `human`",
+            f"`humans` 0{needs} for a study of models alone, or people's responses as `human` FILE",
         )
         return
+    fix = "" if all_models or not given.prompts else _settings_that_fit(given, settings)
     for prompt in given.prompts:
-        yield from _prompt_faults(given, prompt, settings, is_all_models=prompt in all_models)
+        yield from _prompt_faults(given, prompt, settings, fix, is_all_models=prompt in all_models)
+
+
+def _settings_that_fit(given: StudyResponses, settings: RatingSettings) -> str:
+    """For what settings every prompt has enough responses, in words; "" for none."""
+    people = min(len(given.of(prompt, "human")) for prompt in given.prompts)
+    others = min(
+        len(given.of(prompt, "model")) + len(given.of(prompt, "weak")) for prompt in given.prompts
+    )
+    humans, models = min(settings.humans, people), min(settings.models, others)
+    if not models:
+        humans = min(settings.per_packet, people)
+    elif not humans:
+        models = min(settings.per_packet, others)
+    size = humans + models
+    return f"; `humans` {humans} and `per_packet` {size} would fit" if size > 1 else ""
 
 
 def _prompt_faults(
-    given: StudyResponses, prompt: str, settings: RatingSettings, *, is_all_models: bool
+    given: StudyResponses, prompt: str, settings: RatingSettings, fix: str, *, is_all_models: bool
 ) -> Iterator[InputFault]:
     """Too few responses of a source, calibration items that cannot be, one text twice."""
     where = f"prompt {prompt!r}"
@@ -243,9 +262,10 @@ def _prompt_faults(
             "responses of models have none",
         )
     elif len(models) < wanted:
-        yield InputFault(where, f"needs {wanted} responses of models, got {len(models)}")
+        yield InputFault(where, f"needs {wanted} responses of models, got {len(models)}{fix}")
     if not is_all_models and len(humans) < settings.humans:
-        yield InputFault(where, f"needs {settings.humans} responses by people, got {len(humans)}")
+        needs = f"needs {settings.humans} responses by people"
+        yield InputFault(where, f"{needs}, got {len(humans)}{fix}")
     texts: dict[str, str] = {}
     for one in (*humans, *models, *weak):
         other = texts.setdefault(one.plain.text, one.response_id)
@@ -272,10 +292,14 @@ def notices_of(
     notices: list[str] = []
     if settings.fixed_humans and settings.humans:
         notices.append("all raters of a prompt see the same human responses: rotation is off")
-    for prompt, (possible, repeats) in repeated.items():
+    prompts_of: dict[tuple[int, int], list[str]] = {}
+    for prompt, counts in repeated.items():
+        prompts_of.setdefault(counts, []).append(prompt)
+    for (possible, repeats), prompts in prompts_of.items():
         notices.append(
-            f"prompt {prompt}: only {possible} different sets of {settings.humans} human "
-            f"responses, so {repeats} raters see a set that another rater has seen"
+            f"{units(len(prompts), 'prompt')} ({listed(prompts)}): only "
+            f"{units(possible, 'different set')} of {settings.humans} human responses, so "
+            f"{units(repeats, 'rater')} a prompt see a set that another rater has seen"
         )
     if not any(one.source == "weak" for one in shown):
         notices.append("no calibration item with a weak response: none was handed in")

@@ -68,7 +68,7 @@ class RatingSettings(StudySettings):
     @model_validator(mode="after")
     def _humans_fit(self) -> Self:
         if self.humans > self.per_packet:
-            raise ValueError(f"humans must be at most per_packet, got {self.humans}")
+            raise ValueError(f"`humans` must be at most `per_packet`, got {self.humans}")
         return self
 
     @property
@@ -106,7 +106,7 @@ class LabelSettings(StudySettings):
     @model_validator(mode="after")
     def _golds_say_how_many(self) -> Self:
         if self.per_prompt is not None:
-            raise ValueError("golds says how many label each item, not per_prompt")
+            raise ValueError("`golds` says how many label each item, not `per_prompt`")
         return self
 
 

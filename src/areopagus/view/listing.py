@@ -23,7 +23,6 @@ from ..records.estimates import ESTIMATES_FILE
 from ..records.run_folder import (
     FIGURES_FOLDER,
     JUDGMENTS_FILE,
-    NUMBERS_FILE,
     RUN_FILE,
     SCORES_FILE,
     is_worked_in,
@@ -244,7 +243,7 @@ class Listing:
                         inside.append((entry.name, "is a link that leads out of the folder"))
                     else:
                         problem = f"{entry.name} is a link that leads out of the folder"
-                is_run |= entry.name in (RUN_FILE, NUMBERS_FILE)
+                is_run |= entry.name == RUN_FILE
             elif entry.is_dir():
                 if entry.name == FIGURES_FOLDER:
                     with os.scandir(entry.path) as drawn:
@@ -255,7 +254,7 @@ class Listing:
                 elif entry.name[:1] != "." and entry.name not in _LEFT_OUT and depth < MOST_DEPTH:
                     inside.append((entry.name, ""))
             else:
-                is_run |= entry.name in (RUN_FILE, NUMBERS_FILE)
+                is_run |= entry.name == RUN_FILE
         return is_run, problem, inside
 
     def _leads_out(self, path: str) -> bool:
@@ -280,7 +279,7 @@ def _stamp(place: Path) -> Stamp:
 
     # Of a study what raters saved last, which may still stand in the log of the store.
     stores = (of(STORE_FILE), of(f"{STORE_FILE}-wal")) if is_study(place) else ()
-    return (of(RUN_FILE), of(NUMBERS_FILE), of(ESTIMATES_FILE), *stores)
+    return (of(RUN_FILE), of(ESTIMATES_FILE), *stores)
 
 
 def _unread(path: str, problem: str, **more: Any) -> ListedRun:
@@ -293,10 +292,8 @@ def _listed(place: Path, path: str) -> ListedRun:
     try:
         if is_study(place) and not file.exists():
             return _study(place, path)
-        if file.exists() and file.stat().st_size > MOST_RECORD_BYTES:
+        if file.stat().st_size > MOST_RECORD_BYTES:
             return _unread(path, f"{RUN_FILE} is larger than any that a run writes")
-        if not file.exists():
-            run_of(place)  # says what a folder of the first version lacks
         record = read_run_file(place)
         return _described(record, place, path, file.stat().st_mtime)
     except AreopagusError as error:
