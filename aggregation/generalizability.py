@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import chdtri, stdtrit
 
 from .design import CONFOUNDED, Design, design_of
 from .estimate import Estimate
@@ -163,13 +163,11 @@ def level_bounds(levels: int, *, level: float = 0.95) -> tuple[float, float]:
     (df / chi2_{1-a/2}, df / chi2_{a/2}) with df = levels - 1: 3 levels .27 and 39.5, 10 levels
     .47 and 3.33. nan for fewer than two levels.
     """
-    from scipy import stats
-
     if levels < 2:
         return float("nan"), float("nan")
     tail = (1 - level) / 2
     df = levels - 1
-    return float(df / stats.chi2.ppf(1 - tail, df)), float(df / stats.chi2.ppf(tail, df))
+    return float(df / chdtri(df, tail)), float(df / chdtri(df, 1 - tail))
 
 
 def crossed(*labels: npt.ArrayLike) -> Integers:

@@ -7,6 +7,7 @@ prompt effect alone makes it positive. With `groups` only pairs within a prompt 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -283,26 +284,37 @@ def _blocks(tables: PromptTables) -> list[PromptTables]:
     return [tables.part(slice(start, start + step)) for start in range(0, len(tables.prompt), step)]
 
 
+def signed_pairs(
+    ratings: Ratings,
+) -> Iterator[tuple[PromptTables, Floats, npt.NDArray[np.bool_]]]:
+    """Yields some prompts at a time, with how every rater orders each pair of their responses.
+
+    Signs are 1, 0 and -1, shape (prompts, raters, pairs), pairs as in `np.triu_indices`; 0 where a
+    rater did not see both responses, which the last array says.
+    """
+    for stack in prompt_tables(ratings):
+        for tables in _blocks(stack):
+            yield tables, *_signs(tables)
+
+
 def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
     keys, prompts, tops, lefts, rights = [], [], [], [], []
     compared = 0
     width = int(ratings.rater.max(initial=0)) + 1
-    for stack in prompt_tables(ratings):
-        for tables in _blocks(stack):
-            signs, seen = _signs(tables)
-            ordered, there = np.abs(signs), seen.astype(np.float64)
-            numerator = signs @ signs.transpose(0, 2, 1)
-            # ordered[i] @ there[j]: pairs that i orders and j has seen as well
-            left = ordered @ there.transpose(0, 2, 1)
-            both = there @ there.transpose(0, 2, 1)
-            i, j = np.triu_indices(tables.values.shape[1], k=1)
-            met = both[:, i, j] > 0
-            compared += int((seen.sum(axis=1) >= 2).sum())
-            keys.append((tables.rater[:, i] * width + tables.rater[:, j])[met])
-            prompts.append(np.broadcast_to(tables.prompt[:, None], met.shape)[met])
-            tops.append(numerator[:, i, j][met])
-            lefts.append(left[:, i, j][met])
-            rights.append(left[:, j, i][met])
+    for tables, signs, seen in signed_pairs(ratings):
+        ordered, there = np.abs(signs), seen.astype(np.float64)
+        numerator = signs @ signs.transpose(0, 2, 1)
+        # ordered[i] @ there[j]: pairs that i orders and j has seen as well
+        left = ordered @ there.transpose(0, 2, 1)
+        both = there @ there.transpose(0, 2, 1)
+        i, j = np.triu_indices(tables.values.shape[1], k=1)
+        met = both[:, i, j] > 0
+        compared += int((seen.sum(axis=1) >= 2).sum())
+        keys.append((tables.rater[:, i] * width + tables.rater[:, j])[met])
+        prompts.append(np.broadcast_to(tables.prompt[:, None], met.shape)[met])
+        tops.append(numerator[:, i, j][met])
+        lefts.append(left[:, i, j][met])
+        rights.append(left[:, j, i][met])
     method = "mean over pairs of raters of the within-prompt tau-b"
     if not keys or not sum(map(len, keys)):
         none = Estimate(
@@ -367,16 +379,14 @@ def _pooled(ratings: Ratings, level: float) -> PairwiseTau:
     size = int(ratings.prompt.max()) + 1
     top, bottom = np.zeros(size), np.zeros(size)
     compared = 0
-    for stack in prompt_tables(ratings):
-        for tables in _blocks(stack):
-            signs, seen = _signs(tables)
-            up = (signs > 0).sum(axis=1).astype(np.float64)
-            down = (signs < 0).sum(axis=1).astype(np.float64)
-            voters = seen.sum(axis=1).astype(np.float64)
-            agree = (up * (up - 1) + down * (down - 1)) / 2 - up * down
-            top[tables.prompt] = agree.sum(axis=1)
-            bottom[tables.prompt] = ((up + down) * np.maximum(voters - 1, 0) / 2).sum(axis=1)
-            compared += int((voters >= 2).sum())
+    for tables, signs, seen in signed_pairs(ratings):
+        up = (signs > 0).sum(axis=1).astype(np.float64)
+        down = (signs < 0).sum(axis=1).astype(np.float64)
+        voters = seen.sum(axis=1).astype(np.float64)
+        agree = (up * (up - 1) + down * (down - 1)) / 2 - up * down
+        top[tables.prompt] = agree.sum(axis=1)
+        bottom[tables.prompt] = ((up + down) * np.maximum(voters - 1, 0) / 2).sum(axis=1)
+        compared += int((voters >= 2).sum())
     used = bottom > 0
     method = "within-prompt tau pooled over all pairs of raters (too many for a tau of each)"
     total = bottom.sum()

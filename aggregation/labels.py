@@ -23,6 +23,7 @@ from .clustered import cluster_mean, cluster_share
 from .clustered_agreement import accuracy_of, jackknife_of_tables, kappa_of
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS
+from .one_more_person import verdict_on
 from .pair_counting import group_codes
 from .proportions import rogan_gladen
 
@@ -280,16 +281,14 @@ def against_one_person(
     the commonest label may have a person's accuracy, and has a kappa of 0.
 
     of_one, of_machine   kappa with the others
-    difference           machine less person, its jackknife pairing them by group; the verdict is
-                         "better" or "worse" where the interval leaves out 0, "near" where it leaves
-                         out that the machine has less than half of a person's kappa, else
-                         "undecided"
+    difference           machine less person, its jackknife pairing them by group, with the verdict
+                         of `one_more_person.verdict_on`
     accuracy_of_one, accuracy_of_machine, accuracy_difference    shares that say the same
 
     Only items with two people or more count. Measured (see `corrected_rate`) with three people who
     err on .15, prompts of five, at 9, 26, 100 prompts: the difference covers .923, .946, .941; a
-    machine that errs as they do is near or better in .430, .809, .985, worse in .008, .011, .015,
-    one that draws lots near in .001, .000, .000.
+    machine that errs as they do is at least half as good or better in .430, .809, .985, worse in
+    .008, .011, .015, one that draws lots at least half as good in .001, .000, .000.
 
     Args:
         machine, votes, groups, level, unit: as in `label_agreement`.
@@ -326,19 +325,10 @@ def against_one_person(
     difference = _coefficient(both, apart, "kappa of the machine less that of one person", level,
                               unit, bounds=(-2.0, 2.0))  # fmt: skip
     half = _coefficient(both, beyond_half, "beyond half", level, unit, bounds=(-2.0, 2.0))
-    verdict = None
-    if difference.has_interval:
-        verdict = "undecided"
-        if difference.low > 0:
-            verdict = "better"
-        elif difference.high < 0:
-            verdict = "worse"
-        elif half.has_interval and half.low > 0:
-            verdict = "near"
     return {
         "of_one": kappa(0, "Cohen's kappa of one person with the others"),
         "of_machine": kappa(1, "Cohen's kappa with the same others"),
-        "difference": replace(difference, verdict=verdict),
+        "difference": replace(difference, verdict=verdict_on(difference, half)),
         "accuracy_of_one": cluster_share(weight * right[0], weight * n, level=level, unit=unit),
         "accuracy_of_machine": cluster_share(weight * right[1], weight * n, level=level, unit=unit),
         "accuracy_difference": cluster_mean(right[1] - right[0], n, level=level, unit=unit),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS
@@ -192,7 +192,7 @@ def _tested(found: Estimate, df: float) -> Estimate:
     """The estimate with the two-sided t test of 0 that goes with its interval."""
     if not found.has_interval:
         return found
-    p = 2 * float(stats.t.sf(abs(found.value) / found.se, df))
+    p = 2 * float(stdtr(df, -abs(found.value) / found.se))
     return replace(found, p=p, p_method=f"t of {df:.0f} degrees of freedom, two-sided")
 
 
@@ -285,5 +285,5 @@ def _interval(
     if not variance > 1e-24 * max(1.0, value**2) or np.isnan(df):
         return Estimate(value, np.nan, np.nan, n, unit, method, level, "the values do not vary")
     se = float(np.sqrt(variance))
-    half = float(stats.t.ppf((1 + level) / 2, df)) * se
+    half = float(stdtrit(df, (1 + level) / 2)) * se
     return Estimate(value, value - half, value + half, n, unit, method, level, se=se)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .estimate import Estimate, undefined
-from .jackknife import BLOCKS, jackknife, ratio, ratio_difference
+from .jackknife import BLOCKS, jackknife, ratio
 from .pair_counting import round_ties
 from .ranking import plackett_luce
 
@@ -119,8 +119,6 @@ class PreferenceAgreement:
         n_ties: preferences for neither.
         equal: share of equal preferences of two raters on one pair, a tie being equal to a tie.
         kappa: the same beyond chance.
-        one: accuracy of one more person: how often another rater's preference is that of a rater
-            who has one, ties of the other one half.
         ceiling: the most that a judge could reach against single raters.
     """
 
@@ -129,7 +127,6 @@ class PreferenceAgreement:
     n_ties: int
     equal: Estimate
     kappa: Estimate
-    one: Estimate
     ceiling: Estimate
 
 
@@ -140,7 +137,6 @@ def preference_agreement(given: Preferences, *, level: float = 0.95) -> Preferen
 
         equal = Σ [u(u−1) + d(d−1) + t(t−1)] / (m−1)  /  Σ m
         kappa = (equal − e) / (1 − e),  e = (1−τ)²/2 + τ²       τ: share of ties
-        one = Σ [u(u−1) + d(d−1) + t(u+d)/2] / (m−1)  /  Σ (u+d)
         ceiling = 1/2 + sqrt(2 a − 1) / 2,  a = Σ [u(u−1) + d(d−1)] / (u+d−1)  /  Σ (u+d)
 
     over pairs with two raters (of a: two who decide), so that each preference weighs alike. Kappa
@@ -164,27 +160,20 @@ def preference_agreement(given: Preferences, *, level: float = 0.95) -> Preferen
     same_side = up * (up - 1) + down * (down - 1)
     same = by_prompt((same_side + tied * (tied - 1)) / others, shared)
     counted, ties = by_prompt(m, shared), by_prompt(tied, shared)
-    right = by_prompt((same_side + tied * decided / 2) / others, shared)
-    references = by_prompt(decided, shared)
     both = decided >= 2
     alike = by_prompt(same_side / np.maximum(decided - 1, 1), both)
     decisions = by_prompt(decided, both)
     equal = ratio(same, counted, method="share of equal preferences of two raters", level=level)
-    one = ratio(
-        right, references, level=level,
-        method="accuracy of one more person against a rater's preference, own ties one half",
-    )  # fmt: skip
     alike_share = ratio(alike, decisions, method="decided preferences that agree", level=level)
     none = "no pair was compared by two raters"
     if not shared.any():
-        equal, one = (undefined(none, method=found.method) for found in (equal, one))
+        equal = undefined(none, method=equal.method)
     return PreferenceAgreement(
         n_pairs=len(m),
         n_shared=int(shared.sum()),
         n_ties=int(tied.sum()),
         equal=equal,
         kappa=_kappa(same, counted, ties, level),
-        one=one,
         ceiling=_ceiling(alike_share),
     )
 
@@ -241,17 +230,11 @@ class PreferenceAccuracy:
     Attributes:
         accuracy: share of people's decided preferences, the scores' ties one half.
         n_decided: those preferences; n_ties: those whose pair the scores tie.
-        shared: the same on pairs of two raters or more, where one more person is compared.
-        difference: `shared` less one more person, paired by prompt.
-        one: one more person on the same pairs.
     """
 
     accuracy: Estimate
     n_decided: int
     n_ties: int
-    shared: Estimate
-    one: Estimate
-    difference: Estimate
 
 
 def preference_accuracy(
@@ -259,9 +242,8 @@ def preference_accuracy(
 ) -> PreferenceAccuracy:
     """Returns how far scores order pairs as people prefer, with intervals over prompts.
 
-    One more person stands on the same footing: against each single preference the other raters of
-    that pair are as right as in `preference_agreement`, and the scores are right or wrong. Pairs
-    with a response without a score take no part on either side.
+    Pairs with a response without a score take no part. A single preference is a noisy reference:
+    `one_more_person` compares the scores with one more person.
 
     Args:
         given: the preferences.
@@ -277,30 +259,14 @@ def preference_accuracy(
     rounded = round_ties(scores)
     side = np.sign(rounded[pairs.first] - rounded[pairs.second])
     size = int(given.prompt.max(initial=-1)) + 1
-    up, down, tied, m, decided = pairs.up, pairs.down, pairs.tied, pairs.n, pairs.decided
+    up, down, decided = pairs.up, pairs.down, pairs.decided
     right = np.where(side > 0, up, np.where(side < 0, down, decided / 2))
-    others = np.maximum(m - 1, 1)
-    person = (up * (up - 1) + down * (down - 1) + tied * decided / 2) / others
-
-    def by_prompt(values: Floats) -> Floats:
-        return _sums(pairs.prompt, values, size)
-
-    shared = (m >= 2).astype(np.float64)
-    bottom = by_prompt(decided * shared)
     method = "accuracy on people's decided preferences, ties of the scores one half"
-    sides = (by_prompt(right * shared), bottom), (by_prompt(person * shared), bottom)
-    none = "no scored pair was compared by two raters"
-    found = [
-        ratio(*sides[0], method=f"{method}, pairs of two raters", level=level),
-        ratio(*sides[1], method="accuracy of one more person, same pairs", level=level),
-        ratio_difference(*sides, method="accuracy less one more person's", level=level),
-    ]
-    if not bottom.sum() > 0:
-        found = [undefined(none, method=one.method) for one in found]
-    return PreferenceAccuracy(
-        ratio(by_prompt(right), by_prompt(decided), method=method, level=level),
-        int(decided.sum()), int(decided[side == 0].sum()), *found,
+    accuracy = ratio(
+        _sums(pairs.prompt, right, size), _sums(pairs.prompt, decided, size), method=method,
+        level=level,
     )  # fmt: skip
+    return PreferenceAccuracy(accuracy, int(decided.sum()), int(decided[side == 0].sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,21 @@ _BLOCK = 2_000_000
 
 
 def mid_ranks(values: Floats) -> Floats:
-    """Returns mid-ranks along the last axis."""
-    from scipy import stats
+    """Returns mid-ranks along the last axis, of values without nan.
 
-    ranked: Floats = stats.rankdata(values, axis=-1)
-    return ranked
+    As scipy.stats.rankdata, whose module takes a third of a second to load.
+    """
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    is_new = np.diff(ordered, axis=-1, prepend=-np.inf) != 0
+    is_last = np.diff(ordered, axis=-1, append=np.inf) != 0
+    place = np.arange(values.shape[-1])
+    first = np.maximum.accumulate(np.where(is_new, place, 0), axis=-1)
+    last = np.where(is_last, place, place[-1:])[..., ::-1]
+    last = np.minimum.accumulate(last, axis=-1)[..., ::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
+    return ranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,10 +208,10 @@ def study_of(
 
 
 def panel_verdicts(worlds: int, rng: np.random.Generator) -> Lines:
-    """Yields how often a panel is said to be above its ceiling, near, better or worse.
+    """Yields how often a panel is said to be above its ceiling, and its verdicts.
 
-    Three raters. An error-free judge has tau .48 with the mean of two others, a judge like one of
-    them .37; one with a third of a person's agreement above chance (noise 4.4) has tau .12.
+    Three raters. An error-free judge has tau .44 with one of them, a judge like one of them .27;
+    one with a third of a person's agreement (noise 4.4) has tau .09.
     """
     for prompts in PROMPTS:
         for name, noise in (("error-free", 0.0), ("like one rater", 1.2), ("a third", 4.4)):

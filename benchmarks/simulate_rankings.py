@@ -15,6 +15,12 @@ import numpy as np
 from scipy import stats
 
 from areopagus.aggregation.concordance import concordance
+from areopagus.aggregation.one_more_person import (
+    AT_LEAST_HALF,
+    BETTER,
+    WORSE,
+    choices_beside_one_person,
+)
 from areopagus.aggregation.preferences import (
     Preferences,
     make_preferences,
@@ -24,7 +30,6 @@ from areopagus.aggregation.preferences import (
 )
 from areopagus.aggregation.ranking import plackett_luce
 from areopagus.aggregation.ratings import ratings_of_table
-from areopagus.calibration.panel_people import verdict_on
 from areopagus.study.design import rotated_sets
 
 Lines = Iterator[tuple[str, float, float]]
@@ -232,7 +237,6 @@ def preferences(worlds: int, rng: np.random.Generator) -> Lines:
         for name, noise in judges.items()
     }
     yield "large sample: kappa", agreed.kappa.value, 0.0
-    yield "large sample: accuracy of one more person", agreed.one.value, 0.0
     yield "large sample: ceiling", agreed.ceiling.value, 0.0
     for name, value in truth.items():
         yield f"large sample: accuracy, {name} judge", value, 0.0
@@ -247,11 +251,11 @@ def preferences(worlds: int, rng: np.random.Generator) -> Lines:
                 scores = (quality + noise * rng.normal(size=quality.shape)).ravel()
                 of = preference_accuracy(given, scores)
                 hits[f"accuracy covers, {name} judge"] += of.accuracy.covers(truth[name])
+                difference = choices_beside_one_person(given, scores).difference
                 if noise == 1.0:
-                    hits["difference covers"] += of.difference.covers(0.0)
-                said = verdict_on(of.difference, 2 * of.one.value - 1, scale=2)
-                for word in ("better", "near", "worse"):
-                    hits[f"{name} judge: {word}"] += said == word
+                    hits["difference covers"] += difference.covers(0.0)
+                for word in (BETTER, AT_LEAST_HALF, WORSE):
+                    hits[f"{name} judge: {word}"] += difference.verdict == word
                 if noise == 0.0:
                     above = of.accuracy.value > found.ceiling.value
                     hits["error-free judge above the ceiling"] += above

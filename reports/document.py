@@ -405,10 +405,12 @@ IN_DEMONSTRATION: Final = "In this demonstration"
 def in_demonstration(sentence: str) -> str:
     """The sentence, which states that it is of a demonstration.
 
-    Its first letter stays as it is: a name may begin with it.
+    Its first letter stays as it is where a name may begin with it.
     """
     if sentence.startswith(IN_DEMONSTRATION):
         return sentence
+    if sentence.startswith("Compared with "):
+        return f"{IN_DEMONSTRATION}, {sentence[0].lower()}{sentence[1:]}"
     answer = sentence.removeprefix(BY_THIS_PANEL)
     is_new = answer == sentence and sentence[:1].isupper()
     return f"{IN_DEMONSTRATION}{':' if is_new else ','} {answer}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from .errors import AreopagusError
-from .formats import units
 from .records.run_folder import RUN_FILE, panel_of, read_run_file, run_identity_hash
 
 KIND: Final = "calibration"
@@ -82,23 +81,11 @@ def _told(place: Path, folder: Path, run: Mapping[str, Any]) -> tuple[int, str] 
             if not is_inside:
                 return None
             return 3, f"not calibrated: {where} is of another panel, so make it anew"
-        told = f"{_answer(record)} ({where})"
+        told = f"{record['headline'][0].rstrip('.')} ({where})"
         if not is_this:
-            return 2, f"on other responses, this panel was {told}"
+            return 2, f"on other responses: {told}"
         if named.get("counts") != run.get("counts"):
             return 1, f"{told}; the run has gone on since: calibrate it anew"
         return 0, told
     except (AreopagusError, KeyError, TypeError, ValueError):
         return None  # a folder that cannot be read says nothing of this run
-
-
-def _answer(record: Mapping[str, Any]) -> str:
-    from .reports.document import IN_DEMONSTRATION
-
-    headline = " ".join(record.get("headline", ())).rstrip(".")
-    n = record.get("n_raters")
-    raters = units(n, "rater") if n is not None else "people"
-    answer = headline.removeprefix(IN_DEMONSTRATION).lstrip(":, ")
-    scope = "" if answer == headline else f", {IN_DEMONSTRATION[0].lower()}{IN_DEMONSTRATION[1:]}"
-    told = f"{scope}: {answer[0].lower()}{answer[1:]}" if answer else ""
-    return f"calibrated against {raters}{told}"

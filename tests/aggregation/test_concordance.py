@@ -354,3 +354,9 @@ def test_one_gap_in_a_complete_table_leaves_w_with_the_complete_raters() -> None
     assert found.n_partial == 1
     first = kendall_w(table[1:, :6])
     assert dict(found.w_by_prompt) == pytest.approx({0: first, 1: kendall_w(table[:, 6:])})
+
+
+@pytest.mark.parametrize("shape", [(7,), (50, 6), (3, 4, 5), (2, 0), (1, 1)])
+def test_mid_ranks_are_those_of_scipy(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(3).integers(0, 4, shape).astype(float)
+    np.testing.assert_array_equal(mid_ranks(values), stats.rankdata(values, axis=-1))

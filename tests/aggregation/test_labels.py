@@ -163,14 +163,14 @@ def people_and_machine(
 
 
 @pytest.mark.parametrize(
-    ("error", "verdict"), [(0.15, "near"), (0.4, "worse"), (0.5, "worse"), (0.0, "better")]
+    ("error", "verdict"), [(0.15, "at least half"), (0.4, "worse"), (0.5, "worse"), (0.0, "better")]
 )
 def test_a_machine_is_called_what_it_is_beside_one_more_person(error: float, verdict: str) -> None:
     prompt, votes, machine = people_and_machine(100, error, 7)
     assert against_one_person(machine, votes, prompt)["difference"].verdict == verdict
 
 
-def test_a_machine_that_always_says_the_commonest_label_is_not_near_a_person() -> None:
+def test_a_machine_that_always_says_the_commonest_label_is_not_as_good_as_a_person() -> None:
     prompt, votes, machine = people_and_machine(100, 0.15, 3, share=0.1)
     found = against_one_person(np.zeros_like(machine), votes, prompt)
     # by accuracy it would pass

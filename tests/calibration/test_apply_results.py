@@ -129,6 +129,10 @@ def test_a_difference_that_the_panel_turns_round_is_put_right(applied: Applied) 
     (first,) = applied.document().headline
     assert first.startswith("On people's scale good is better than ")
     assert first.endswith("The panel alone says otherwise of 2 of 3 pairs.")
+    # p 0.17 beside an interval that leaves out 0 was printed without a word
+    assert "p of the corrected allows for 3 pairs (Holm), intervals do not." in " ".join(
+        str(applied).split()
+    )
 
 
 def test_a_corrected_difference_is_that_of_people_less_what_the_panel_misses(

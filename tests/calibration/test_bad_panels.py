@@ -62,7 +62,7 @@ def write_world(
     ("scores", "first"),
     [
         (constant, "Always the same score on overall. "),
-        (noise, "Not shown to agree with people on overall. "),
+        (noise, "Compared with these 5 raters, the panel is not shown to be better than chance"),
         (inverted, "Shown to disagree with people on overall (tau −0."),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_panel_without_agreement_gets_no_advice_to_keep_its_scores(
 
 def test_an_honest_panel_is_advised_as_before(tmp_path: Path) -> None:
     found = calibrate(*write_world(tmp_path, honest), scale=(1, 10))
-    assert summary(found).startswith("Better than one more person on overall.")
+    assert "the panel is better than one more person at ranking responses." in summary(found)
     assert "corrected " in summary(found)
     assert "Not shown above chance" not in summary(found)
 

@@ -54,7 +54,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(people: Path) -> Agreement:
-    return agreement(people, scale=(1, 7))
+    return agreement(people, scale=(1, 7), ruler=True)
 
 
 def test_agreement_says_who_uses_half_the_scale_who_is_erratic_and_who_is_severe(
@@ -102,7 +102,7 @@ def test_people_and_judges_stand_on_one_ruler(tmp_path: Path, people: Path) -> N
     judges = write_table(
         tmp_path / "j.csv", ["prompt_id", "response_id", "persona", "model", "score"], judged
     )
-    found = calibrate(judges, humans, scale=(1, 7))
+    found = calibrate(judges, humans, scale=(1, 7), ruler_with_judges=True)
     assert called(found, TABLE, "range_use", "group") == {"half x m": "narrow"}
     assert called(found, TABLE, "severity", "group") == {"soft x m": "lenient"}
     assert called(found, TABLE, "consistency", "group") == {}
@@ -113,15 +113,27 @@ def test_people_and_judges_stand_on_one_ruler(tmp_path: Path, people: Path) -> N
     (table,) = [p for p in section(found).parts if isinstance(p, Table) and "Raters" in p.label]
     assert [row[1] for row in table.rows] == ["person"] * 3 + ["judge"] * 3
     assert "half x m (" in summary(found)
+    alone = calibrate(judges, humans, scale=(1, 7), ruler=True)
+    assert figure(alone, TABLE, "n_ratings", factor=None).value == 3 * 160
+    (table,) = [p for p in section(alone).parts if isinstance(p, Table) and "Raters" in p.label]
+    assert [row[1] for row in table.rows] == ["person"] * 3
+
+
+def test_the_model_is_fitted_on_request_only(people: Path, planted_report: Calibration) -> None:
+    for report in (agreement(people, scale=(1, 7)), planted_report):
+        assert not len(select(report.estimates, TABLE))
+        assert "facets" not in [one.name for one in report.document().sections]
+        assert "scale use" not in summary(report)
 
 
 def test_the_planted_random_judge_is_erratic_and_the_harsh_rater_severe(
-    planted_report: Calibration,
+    planted: Files,
 ) -> None:
-    erratic = called(planted_report, TABLE, "consistency", "group")
+    report = calibrate(*planted, scale=(1, 10), ruler_with_judges=True)
+    erratic = called(report, TABLE, "consistency", "group")
     assert erratic["historian x openai/gpt-4o-mini"] == "erratic"
-    assert figure(planted_report, TABLE, "severity", rater="h0").verdict == "severe"
-    text = planted_report.text
+    assert figure(report, TABLE, "severity", rater="h0").verdict == "severe"
+    text = report.text
     assert "Not fitted: h4: one value throughout." in " ".join(text.split())
 
 
@@ -129,7 +141,7 @@ def test_with_a_half_point_it_says_why_there_is_no_ruler(tmp_path: Path) -> None
     rows = ratings({"ada": USUAL, "ben": USUAL, "cy": USUAL})
     rows[5][3] = 3.5
     path = write_table(tmp_path / "h.csv", ["prompt_id", "response_id", "rater_id", "score"], rows)
-    found = agreement(path, scale=(1, 7))
+    found = agreement(path, scale=(1, 7), ruler=True)
     why = figure(found, TABLE, "fit").reason
     assert why == "scores are no whole numbers (3.5): a rating scale has categories"
     assert [p.text for p in section(found).parts] == [  # type: ignore[union-attr]
@@ -138,16 +150,17 @@ def test_with_a_half_point_it_says_why_there_is_no_ruler(tmp_path: Path) -> None
 
 
 def test_without_a_known_scale_nothing_is_fitted(people: Path) -> None:
-    assert figure(agreement(people), TABLE, "fit").reason == "no scale is known"
+    assert figure(agreement(people, ruler=True), TABLE, "fit").reason == "no scale is known"
 
 
-def test_ranks_have_no_ruler_and_no_section(ranks_report: Calibration) -> None:
-    assert not len(select(ranks_report.estimates, TABLE))
-    assert "facets" not in [s.name for s in ranks_report.document().sections]
+def test_ranks_have_no_ruler_and_no_section(make_world: Callable[..., Files]) -> None:
+    report = calibrate(*make_world(6, as_ranks=True), ruler=True)
+    assert not len(select(report.estimates, TABLE))
+    assert "facets" not in [s.name for s in report.document().sections]
 
 
 def test_three_prompts_name_nobody(make_world: Callable[..., Files]) -> None:
-    found = calibrate(*make_world(3), scale=(1, 10))
+    found = calibrate(*make_world(3), scale=(1, 10), ruler_with_judges=True)
     rows = select(found.estimates, TABLE)
     assert rows["verdict"].isna().all()
     assert "scale use" not in summary(found)

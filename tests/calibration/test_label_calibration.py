@@ -95,9 +95,17 @@ def first_line(found: Any) -> str:
     return str(found.document().headline[0])
 
 
+def panel_is(verdict: str) -> str:
+    return (
+        f"Compared with these 3 raters, the panel is {verdict} at labelling responses on helpful."
+    )
+
+
 def test_a_file_of_labels_alone_is_enough_for_agreement(world: World) -> None:
     found = agreement(world.people())
-    assert first_line(found) == "People agree better than chance on helpful."
+    assert first_line(found) == (
+        "Among these 3 raters, agreement is better than chance on helpful."
+    )
     alpha = figure(found, "label people", "alpha")
     # two people who err on .1 each say the same on .82 of responses
     assert figure(found, "label people", "agreement").covers(0.82)
@@ -111,14 +119,14 @@ def test_a_file_of_labels_alone_is_enough_for_agreement(world: World) -> None:
 def test_a_panel_that_labels_is_compared_as_it_is(world: World) -> None:
     found = calibrate(world.judge_labels(), world.people())
     assert first_line(found) in (
-        "Near people on helpful.",
-        "Better than one more person on helpful.",
+        panel_is("at least half as good as one more person"),
+        panel_is("better than one more person"),
     )
     # a majority of three judges who err on .2 errs on .104, a person on .1
     right = 0.896 * 0.9 + 0.104 * 0.1
     assert figure(found, "labels", "accuracy").covers(right)
     assert figure(found, "labels", "n_panel").n == 160
-    assert figure(found, "label one person", "difference").verdict in ("near", "better")
+    assert figure(found, "label one person", "difference").verdict in ("at least half", "better")
     confusion = select(found.estimates, "label confusion")
     assert confusion["value"].sum() == pytest.approx(160)
     assert set(confusion["group"]) == {"no", "yes"}
@@ -133,7 +141,7 @@ def test_capitals_do_not_make_another_label(world: World) -> None:
 
 def test_labels_that_share_no_word_are_not_compared(world: World) -> None:
     found = calibrate(world.judge_labels(words=("bad", "good")), world.people())
-    assert first_line(found) == "Cannot tell on helpful."
+    assert "it is undecided how the panel compares" in first_line(found)
     assert "people say no, yes and the panel bad, good: they share no label" in " ".join(
         str(found).split()
     )
@@ -149,8 +157,8 @@ def test_a_panel_that_scores_is_compared_in_order_and_at_a_cut(world: World) -> 
     assert "chosen for kappa" in cut.method
     assert "having no such criterion" in cut.method
     assert first_line(found) in (
-        "Near people on helpful.",
-        "Better than one more person on helpful.",
+        panel_is("at least half as good as one more person"),
+        panel_is("better than one more person"),
     )
     assert "yes where the panel's composite is at least that" in " ".join(found.text.split())
 
@@ -190,7 +198,7 @@ def test_a_cut_chosen_on_noise_shows_no_agreement(world: World) -> None:
     assert figure(found, "labels", "auc_across").covers(0.5)
     assert not figure(found, "labels", "kappa").low > 0
     assert first_line(found) in (
-        "Not shown to agree with people on helpful.", "Worse than one more person on helpful.",
+        panel_is("not shown to be better than chance"), panel_is("worse than one more person"),
     )  # fmt: skip
 
 
@@ -273,12 +281,10 @@ def test_labels_of_chosen_prompts_correct_nothing(tmp_path: Path) -> None:
     assert "if they are a random sample" in " ".join(str(not_said).split())
 
 
-def test_a_judge_that_always_says_no_is_worse_than_a_person_and_passes_no_test(
-    world: World,
-) -> None:
+def test_a_judge_that_always_says_no_is_called_so_and_passes_no_test(world: World) -> None:
     found = calibrate(world.judge_labels(error=0.2, words=("no", "no")), world.people())
     assert figure(found, "labels", "kappa").value == pytest.approx(0)
-    assert first_line(found) == "Not shown to agree with people on helpful."
+    assert first_line(found) == "Always the same label on helpful."
     test = estimate_at(found.estimates, "alt-test", "winning_rate", detail="labels, helpful",
                        baseline=None)  # fmt: skip
     assert test is not None
@@ -307,7 +313,10 @@ def test_an_alt_test_that_a_constant_passes_is_uninformative(tmp_path: Path) -> 
 
 def test_one_rater_leaves_nobody_to_compare_with(world: World) -> None:
     found = calibrate(world.judge_labels(), world.people(raters=1))
-    assert first_line(found) == "Agrees with people on helpful."
+    assert first_line(found) == (
+        "Compared with this rater, the panel is better than chance at labelling responses on "
+        "helpful."
+    )
     reason = figure(found, "label one person", "difference").reason
     assert reason == "no response was labelled by two people"
     assert "no item was labelled by two people" in " ".join(str(found).split())
@@ -315,12 +324,12 @@ def test_one_rater_leaves_nobody_to_compare_with(world: World) -> None:
 
 def test_people_who_draw_lots_calibrate_nothing(world: World) -> None:
     found = calibrate(world.judge_labels(), world.people(error=0.5))
-    assert first_line(found) == "Cannot tell on helpful."
+    assert "it is undecided how the panel compares" in first_line(found)
     assert "People's labels are not shown to agree better than chance on helpful" in " ".join(
         str(found).split()
     )
     alone = agreement(world.people(error=0.5))
-    assert first_line(alone) == "They are not shown to agree better than chance on helpful."
+    assert first_line(alone) == "Raters are not shown to agree better than chance on helpful."
 
 
 def test_people_who_contradict_each_other_halt_it(world: World) -> None:
@@ -338,7 +347,7 @@ def test_people_who_contradict_each_other_halt_it(world: World) -> None:
 def test_with_few_prompts_no_verdict_is_given(tmp_path: Path) -> None:
     world = World(tmp_path, prompts=4)
     found = calibrate(world.judge_labels(), world.people())
-    assert first_line(found) == "Cannot tell on helpful."
+    assert "it is undecided how the panel compares" in first_line(found)
     assert "Too few prompts labelled on helpful: an interval needs 6." in str(found)
 
 
@@ -385,12 +394,14 @@ def test_labels_stand_beside_ratings(world: World) -> None:
     )  # fmt: skip
     people = write(world.folder / "both.csv", header, rows)
     found = calibrate(world.judge_scores(), people, scale=(1, 10))
-    assert "helpful (labels)" in first_line(found)
-    assert "overall" in first_line(found)
+    assert "at ranking responses on overall" in first_line(found)
+    assert "helpful (labels)" in found.document().headline[1]
     names = [name for name, _ in found.document().trust]
-    assert {"people", "panel", "labels, people", "labels, panel", "labels, rate"} <= set(names)
+    assert {"people", "labels, people", "labels, panel", "labels, rate"} <= set(names)
     alone = agreement(people, scale=(1, 10))
-    assert first_line(alone) == "People agree better than chance on overall, helpful (labels)."
+    assert first_line(alone) == (
+        "Among these 3 raters, agreement is better than chance on overall and helpful (labels)."
+    )
 
 
 @pytest.fixture
@@ -416,7 +427,7 @@ def test_the_folder_page_and_json_hold_what_was_found(
 def test_the_commands_say_it(world: World, tmp_path: Path) -> None:
     people, judged = world.people(), world.judge_scores()
     said = areopagus("agreement", people, "--json", "a.json", folder=tmp_path).stdout
-    assert "People agree better than chance on helpful." in said
+    assert "Among these 3 raters, agreement is better than chance on helpful." in said
     kept = json.loads((tmp_path / "a.json").read_text())
     assert {"label people", "matched"} <= {row["table"] for row in kept["estimates"]}
     said = areopagus("calibrate", judged, people, "--cut", "helpful=6", folder=tmp_path).stdout
@@ -430,7 +441,7 @@ def test_the_commands_say_it(world: World, tmp_path: Path) -> None:
 def test_people_who_say_one_thing_throughout_still_correct_a_rate(tmp_path: Path) -> None:
     judged, people = planted_judges(tmp_path)
     found = calibrate(judged, people, rated="random")
-    assert first_line(found) == "Cannot tell on overall."
+    assert "it is undecided how the panel compares" in first_line(found)
     told = " ".join(str(found).split())
     assert "No kappa on overall: people give one label throughout." in told
     # the label that the other one denies is the one to tell of
@@ -443,7 +454,7 @@ def test_texts_are_no_categories(tmp_path: Path) -> None:
         ((f"r{k}", f"p{p}", f"p{p}a", f"remark {p} of {k}") for k in range(2) for p in range(40)),
     )  # fmt: skip
     found = agreement(people)
-    assert first_line(found).startswith("Cannot tell on overall")
+    assert "Cannot tell on overall" in first_line(found)
     assert "80 different labels are no categories (30 are)" in " ".join(str(found).split())
 
 

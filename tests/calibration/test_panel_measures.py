@@ -155,16 +155,20 @@ def test_one_person_by_hand() -> None:
     def value(measure: str, rater: str | None = None) -> float:
         return figure(found, "one person", measure, rater=rater).value
 
-    # a against mean of (2b, c) = (5/2, 6/2, 7/2): agrees, 1. b against (a + c)/2 = 2, 2, 2: tied,
-    # no pair. c against (3/2, 6/2, 9/2): reversed, -1. The panel is as a: 1 and 1.
-    assert (value("tau_of_one"), value("tau_of_panel"), value("tau_difference")) == (0, 1, 1)
-    assert value("n_comparisons") == 12
+    # a with b 1, a with c -1, b with c -1: of two others a and b get 0, c gets -1, together -1/3.
+    # The panel is as a: with a 1, with b 1, with c -1.
+    assert [value(name) for name in ("tau_of_one", "tau_of_panel", "tau_difference")] == (
+        pytest.approx([-1 / 3, 1 / 3, 2 / 3])
+    )
+    assert [value("tau_of_one", who) for who in "abc"] == [0, 0, -1]
+    assert [value("tau_of_panel", who) for who in "abc"] == [0, 0, 1]
+    assert value("n_comparisons") == 18
     difference = figure(found, "one person", "tau_difference", rater=None)
     # the same in every prompt, six of them: it stands for its interval
     assert difference.verdict == "better"
     assert difference.reason == "the statistic does not vary over prompts"
     n = [figure(found, "one person", "tau_of_one", rater=who).n for who in "abc"]
-    assert n == [6, 0, 6]
+    assert n == [6, 6, 6]
 
 
 def test_a_length_slope_is_found_and_quality_is_not_mistaken_for_it() -> None:

@@ -61,7 +61,7 @@ def test_people_who_prefer_the_same_are_said_to_and_those_who_draw_lots_are_not(
 ) -> None:
     found = agreement(write_pairs(tmp_path / "agree").humans)
     told = summary(found)
-    assert told.startswith("People agree better than chance on overall.")
+    assert told.startswith("Among these 4 raters, agreement is better than chance on overall.")
     assert (
         "4 raters x 24 prompts x 4 responses, 576 preferences on 144 pairs (4.0 raters a pair)"
         in told
@@ -78,7 +78,10 @@ def test_a_panel_is_compared_with_one_more_person_on_the_same_pairs(tmp_path: Pa
     files = write_pairs(tmp_path)
     found = calibrate(files.judgments, files.humans)
     told = summary(found)
-    assert told.startswith("Better than one more person on overall.")
+    assert told.startswith(
+        "Compared with these 4 raters, the panel is better than one more person at choosing "
+        "between two responses."
+    )
     keys = {"criterion": "overall"}
     panel, one, apart, ceiling = (
         figure(found, "preferences", name, **keys)
@@ -87,8 +90,7 @@ def test_a_panel_is_compared_with_one_more_person_on_the_same_pairs(tmp_path: Pa
     assert panel.value - one.value == pytest.approx(apart.value)
     assert apart.low > 0
     assert panel.value < ceiling.value + 0.03
-    assert f"accuracy {panel.value:.2f}" in told
-    assert f"one more person {one.value:.2f}, ceiling {ceiling.value:.2f}" in told
+    assert f"overall {panel.value:.2f} {one.value:.2f} +{apart.value:.2f}" in told
     assert called(found, "preferences of judges", "accuracy", "group") == {
         RANDOM: "not shown above chance"
     }
@@ -112,24 +114,24 @@ def test_a_panel_is_compared_with_one_more_person_on_the_same_pairs(tmp_path: Pa
 def test_a_panel_at_random_and_people_at_random_are_not_said_to_agree(tmp_path: Path) -> None:
     files = write_pairs(tmp_path / "panel", panel="random")
     told = summary(calibrate(files.judgments, files.humans))
-    assert told.startswith("Not shown to agree with people on overall.")
+    assert "the panel is not shown to be better than chance at choosing between" in told
     files = write_pairs(tmp_path / "people", people="lots")
     told = summary(calibrate(files.judgments, files.humans))
-    assert told.startswith("Cannot tell on overall.")
+    assert "it is undecided how the panel compares with one more person" in told
     assert "not shown to prefer the same more often than chance on overall" in told
     files = write_pairs(tmp_path / "turned", people="turned", raters=2)
     with pytest.raises(InputError, match="people agree less than chance"):
         calibrate(files.judgments, files.humans)
     files = write_pairs(tmp_path / "few", n_prompts=4)
-    assert summary(calibrate(files.judgments, files.humans)).startswith("Cannot tell on overall.")
+    assert "it is undecided" in summary(calibrate(files.judgments, files.humans))
 
 
 def test_one_vote_a_pair_has_an_accuracy_and_nobody_to_compare_with(tmp_path: Path) -> None:
     files = write_pairs(tmp_path, raters=1)
     found = calibrate(files.judgments, files.humans)
-    assert summary(found).startswith("Agrees with people on overall.")
+    assert summary(found).startswith("Compared with this rater, the panel is better than chance at")
     difference = figure(found, "preferences", "accuracy_difference", criterion="overall")
-    assert difference.reason == "no scored pair was compared by two raters"
+    assert difference.reason == "no pair with scores was decided by one person and seen by another"
 
 
 def test_preferences_of_responses_that_were_not_judged_are_counted(tmp_path: Path) -> None:

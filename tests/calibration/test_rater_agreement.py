@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from calibration_worlds import figure
@@ -14,6 +16,7 @@ from areopagus.calibration import Agreement, agreement
 from areopagus.calibration.paper import add_as_published
 from areopagus.records.estimates import Estimates
 from areopagus.records.humans import HumanTable
+from areopagus.reports.document import Table
 from areopagus.reports.text import render_text
 
 
@@ -125,7 +128,7 @@ def test_the_published_agreement_of_summevals_experts_is_found_and_printed(
     assert round(pooled.value, 3) == 0.714
     assert "0.58 [" in " ".join(summeval_experts.text.split())
     summary = render_text(summeval_experts.document())
-    assert "People agree better than chance on" in summary[0]
+    assert "agreement is better than chance on" in summary[0]
 
 
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
@@ -135,3 +138,36 @@ def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
     found = agreement(empty)
     assert figure(found, "matched", "n_ratings").value == 0
     assert "nobody's ratings count" in found.text
+
+
+def test_one_missing_rating_of_one_criterion_is_counted_and_each_figure_has_one_value(
+    tmp_path: Path,
+) -> None:
+    """Conceptual clarity was complete, so that the design was called crossed."""
+    rng = np.random.default_rng(2)
+    lines = ["rater_id,prompt_id,response_id,clarity,depth"]
+    for g in range(8):
+        quality = rng.normal(5, 1.5, 3)
+        for who in "abcd":
+            for r in range(3):
+                clarity, depth = np.clip(np.round(quality[r] + rng.normal(size=2)), 1, 10)
+                is_missing = (g, who, r) == (3, "b", 1)
+                lines.append(f"{who},q{g},q{g}r{r},{clarity},{'NA' if is_missing else depth}")
+    path = tmp_path / "h.csv"
+    path.write_text("\n".join(lines) + "\n")
+    report = agreement(path, scale=(1, 10))
+    trust = dict(report.document().trust)
+    assert trust["design"] == (
+        "4 raters x 8 prompts x 3 responses. Every rater rated every response, except one rating."
+    )
+    (table,) = [part for part in report.document().sections[0].parts if isinstance(part, Table)]
+    titles = [column.title for column in table.columns]
+    alphas, worths = (
+        [row[titles.index(name)] for row in table.rows if row[0] in ("clarity", "depth")]
+        for name in ("alpha", "reliability of the mean")
+    )
+    low, high = (f"{pick(alphas):.2f}" for pick in (min, max))
+    assert trust["people"] == (
+        f"by criterion, alpha {low} to {high}; reliability of the mean of a response's raters "
+        f"{min(worths):.2f} to {max(worths):.2f}"
+    )

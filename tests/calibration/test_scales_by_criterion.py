@@ -69,7 +69,7 @@ def test_figures_do_not_depend_on_the_scales_that_people_used(tmp_path: Path) ->
         scale={"clarity": (0, 4.5), "depth": (10, 100)},
     )
     panel = read_scaled(judged)
-    plain, scaled = calibrate(panel, same), calibrate(panel, other)
+    plain, scaled = (calibrate(panel, one, ruler=True) for one in (same, other))
     # raters' severities are in points of their own scale, and so are ranges; one ruler is fitted
     # where all criteria have one scale; the rest is equal
     mine, theirs = (rows(one, "raters", "paper", "many facets") for one in (plain, scaled))
@@ -227,7 +227,10 @@ def test_the_design_of_pooled_raters_is_that_of_pools(tmp_path: Path) -> None:
     found = agreement(read_humans(path, columns={"pool": "panel"}, scale=(1, 10)))
     assert figure(found, "matched", "n_raters").value == 2
     text = " ".join(str(found).split())
-    assert "2 pools of raters (by panel) x 12 prompts x 4 responses, crossed" in text
+    assert (
+        "2 pools of raters (by panel) x 12 prompts x 4 responses. Every pool rated every response."
+        in text
+    )
     assert "Agreement is that of pools, not of single raters" in " ".join(found.text.split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,14 +74,87 @@ def verdict(found: Calibration) -> str | None:
     return figure(found, "one person", "tau_difference", rater=None).verdict
 
 
-def test_a_judge_like_one_more_person_is_near_and_a_better_one_better(tmp_path: Path) -> None:
-    near = calibrate(*world(tmp_path / "near", a_rater, prompts=100))
-    assert verdict(near) == "near"
-    assert summary(near).startswith("Near people on overall.")
+def test_a_judge_like_one_more_person_is_at_least_half_as_good_and_a_better_one_better(
+    tmp_path: Path,
+) -> None:
+    like = calibrate(*world(tmp_path / "like", a_rater, prompts=100))
+    assert verdict(like) == "at least half"
+    assert summary(like).startswith(
+        "Compared with these 3 raters, the panel is at least half as good as one more person at "
+        "ranking responses."
+    )
     assert verdict(calibrate(*world(tmp_path / "better", errorless))) == "better"
 
 
-def test_not_told_apart_is_not_near_where_the_interval_allows_half_of_a_person(
+@pytest.mark.parametrize(
+    ("noise", "prompts", "verdict_of_both"),
+    [(5.0, 40, "worse"), (1.2, 60, "at least half"), (2.4, 12, "undecided"), (0.0, 30, "better")],
+)
+def test_people_who_rate_and_the_same_people_who_choose_get_one_verdict(
+    tmp_path: Path, noise: float, prompts: int, verdict_of_both: str
+) -> None:
+    judged, rated = world(
+        tmp_path, lambda truth, rng: truth + rng.normal(0, noise, len(truth)), prompts=prompts
+    )
+    chosen = write_choices(rated)
+    by_rating, by_choice = calibrate(judged, rated), calibrate(judged, chosen)
+    difference = figure(by_choice, "preferences", "accuracy_difference")
+    assert verdict(by_rating) == difference.verdict == verdict_of_both
+    rating = figure(by_rating, "one person", "tau_difference", rater=None)
+    assert 2 * difference.low == pytest.approx(rating.low)
+    first = [report.document().headline[0] for report in (by_rating, by_choice)]
+    assert first[1] == first[0].replace("ranking", "choosing between two")
+
+
+@pytest.mark.parametrize(
+    ("panel", "first", "called_in_table"),
+    [
+        (lambda truth, _: 12 - truth, "Shown to disagree with people on overall (", "disagreeing"),
+        (lambda truth, _: 0 * truth, "Always the same score on overall.", "constant"),
+    ],
+)
+def test_a_panel_that_disagrees_or_says_one_thing_is_called_so_of_ratings_and_of_choices(
+    tmp_path: Path, panel: Panel, first: str, called_in_table: str
+) -> None:
+    judged, rated = world(tmp_path, panel, prompts=12)
+    for of_people in (rated, write_choices(rated)):
+        shown = summary(calibrate(judged, of_people, scale=(0, 12)))
+        assert shown.startswith(first)
+        assert called_in_table in shown
+
+
+def write_choices(rated: Path) -> Path:
+    """Writes the choices that ratings imply, beside their file."""
+    scores: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    with rated.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            key = (row["rater_id"], row["prompt_id"])
+            scores.setdefault(key, []).append((row["response_id"], float(row["score"])))
+    lines = [
+        f"{who},{prompt},{a},{b},{'tie' if x == y else 'A' if x > y else 'B'}"
+        for (who, prompt), mine in scores.items()
+        for (a, x), (b, y) in itertools.combinations(mine, 2)
+    ]
+    chosen = rated.with_name("chosen.csv")
+    chosen.write_text("rater_id,prompt_id,response_a,response_b,winner\n" + "\n".join(lines) + "\n")
+    return chosen
+
+
+def test_the_first_line_answers_for_the_composite_and_the_next_for_the_criteria(
+    tmp_path: Path,
+) -> None:
+    judged, rated = world(tmp_path, errorless, prompts=30)
+    for path in (judged, rated):
+        header, *rows = path.read_text(encoding="utf-8").splitlines()
+        lines = [f"{row},{np.random.default_rng(n).integers(1, 10)}" for n, row in enumerate(rows)]
+        path.write_text("\n".join([f"{header.replace('score', 'depth')},luck", *lines]) + "\n")
+    first, second = calibrate(judged, rated).document().headline
+    assert first.startswith("Compared with these 3 raters, ")
+    assert first.endswith(" at ranking responses on the composite.")
+    assert second == "By criterion, it is better than one more person on depth; undecided on luck."
+
+
+def test_no_difference_shown_is_undecided_where_the_panel_may_have_less_than_half_of_a_person(
     tmp_path: Path,
 ) -> None:
     found = calibrate(*world(tmp_path, a_rater, prompts=12, seed=6))
@@ -90,20 +164,22 @@ def test_not_told_apart_is_not_near_where_the_interval_allows_half_of_a_person(
     assert difference.low < -one.value / 2 < 0 < difference.high
     assert verdict(found) == "undecided"
     text = summary(found)
-    assert text.startswith("Cannot tell on overall.")
-    assert "undecided" not in found.text  # one name for one verdict
+    assert text.startswith(
+        "Compared with these 3 raters, it is undecided how the panel compares with one more person"
+    )
+    assert "cannot tell" not in found.text.lower()  # one name for one verdict
     assert "best_single" not in found.text
     assert "may have less than half of a person's agreement: rate more prompts" in text
 
 
 def test_one_response_a_prompt_is_ordered_across_prompts(tmp_path: Path) -> None:
-    near = calibrate(*world(tmp_path / "near", a_rater, prompts=200, n_responses=1))
-    text = summary(near)
-    assert text.startswith("Near people on overall.")
+    like = calibrate(*world(tmp_path / "like", a_rater, prompts=200, n_responses=1))
+    text = summary(like)
+    assert "the panel is at least half as good as one more person at ranking responses." in text
     assert "order is that across prompts" in text
-    assert "tau across prompts" in " ".join(near.text.split()).lower()
-    assert figure(near, "panel", "tau").n == 200
-    assert figure(near, "panel", "above_ceiling").has_interval
+    assert "the mean of the other raters (tau across prompts)" in text
+    assert figure(like, "panel", "tau").n == 200
+    assert figure(like, "panel", "above_ceiling").has_interval
     better = calibrate(*world(tmp_path / "better", errorless, prompts=60, n_responses=1))
     assert verdict(better) == "better"
     assert figure(better, "panel", "above_ceiling").verdict is None

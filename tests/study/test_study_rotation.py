@@ -41,7 +41,7 @@ def test_the_w_of_a_study_in_rotation_is_printed_with_its_design(tmp_path: Path)
         assert done.returncode == 0, done.stderr
         plain = " ".join(done.stdout.split())
         # three of six people and the three models in each packet
-        assert "in rotation: 6 of 9 responses a rater in 8 prompts, not balanced" in plain
+        assert "In rotation: 6 of 9 responses a rater in 8 prompts, not balanced" in plain
         assert "W by Skillings-Mack (8 prompts). Skillings-Mack" in plain
         frame = agreement(tmp_path / ratings).estimates
         keys = {"criterion": "conceptual_clarity", "detail": "score"}

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..aggregation.jackknife import verdict_limits
+from ..aggregation.one_more_person import (
+    ABOVE_CHANCE,
+    AT_LEAST_HALF,
+    BETTER,
+    CONSTANT,
+    DISAGREES,
+    NOISE,
+    UNCONFIRMED,
+    UNDECIDED,
+    UNDEFINED,
+    WORSE,
+    verdict_against_people,
+)
 from ..formats import (
     count,
     estimate,
@@ -21,11 +33,13 @@ from ..formats import (
     words,
 )
 from ..records.estimates import estimate_at, estimates_by, select
+from ..records.types import OVERALL
 from . import preferences_answer as preferences
 from .corrections import ADOPTED
+from .dataset import COMPOSITE
 from .facets import scale_use
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
-from .panel_people import BETTER, NEAR, WORSE
+from .labels import CATEGORIES
 from .people import ALIKE, BELOW_CHANCE, BELOW_CHANCE_CAUSES, EVERY, contradictions
 
 if TYPE_CHECKING:
@@ -35,17 +49,22 @@ FEW_PROMPTS: Final = 20
 """Below so many prompts some intervals are too short, and judges are named by mistake too often,
 not to say so."""
 
-_ON: Final = {
-    "constant": "always the same score on",
-    BETTER: "better than one more person on",
-    NEAR: "near people on",
-    "agrees": "agrees with people on",
-    WORSE: "worse than one more person on",
-    "none": "not shown to agree with people on",
+_IS: Final = {
+    BETTER: "better than one more person",
+    AT_LEAST_HALF: "at least half as good as one more person",
+    ABOVE_CHANCE: "better than chance",
+    WORSE: "worse than one more person",
+    UNCONFIRMED: "not shown to be better than chance",
+    DISAGREES: "shown to disagree with people",
+    CONSTANT: "constant",
 }
-CANNOT_TELL: Final = "cannot tell on"
+"""What the panel is; every other verdict leaves that undecided."""
 
-NO_AGREEMENT: Final = ("constant", "disagrees", "none")
+AT_LEAST_HALF_NOTE: Final = (
+    "At least half: no difference is shown, and at least half of a person's agreement is."
+)
+
+NO_AGREEMENT: Final = (CONSTANT, DISAGREES, UNCONFIRMED)
 """Verdicts on a panel whose scores are not worth correcting, or keeping."""
 
 MOST_CAUTIONS: Final = 6
@@ -55,20 +74,16 @@ NEARLY_CROSSED: Final = 0.9
 """Share of a crossed design's ratings from which those that are missing are told as gaps in it."""
 
 MOST_NAMED: Final = 2
-"""Criteria of one verdict that the first sentence names; more are counted."""
+"""Criteria of one verdict that a sentence names; more are counted."""
 
 Keys = Mapping[Any, Any]
 
 
-def _which(names: Sequence[str], n: int, main: str) -> str:
-    """Names the criteria, or says how many of `n` they are; the main target is named always."""
-    if len(names) == n > MOST_NAMED:
-        return f"all {n} criteria"
+def _which(names: Sequence[str], n: int, called: str = "criteria") -> str:
+    """Names the criteria, or says how many of `n` they are."""
     if len(names) <= MOST_NAMED:
         return listed_all(names)
-    if main in names:
-        return f"{main} and {len(names) - 1} of {n - 1} other criteria"
-    return f"{len(names)} of {n} criteria"
+    return f"all {n} {called}" if len(names) == n else f"{len(names)} of {n} {called}"
 
 
 class Answer:
@@ -123,6 +138,11 @@ class Answer:
         return "across prompts" if self.is_across else "within prompts"
 
     @property
+    def others(self) -> str:
+        """What panel and person are compared with; across prompts two raters may share nothing."""
+        return "the mean of the other raters" if self.is_across else "each other rater"
+
+    @property
     def has_few_prompts(self) -> bool:
         """Whether few prompts were both rated and scored."""
         return 0 < self.n("matched", "n_prompts_both") < FEW_PROMPTS
@@ -130,55 +150,69 @@ class Answer:
     # Panel with people
 
     def headline(self) -> Iterator[str]:
-        """Says on what the panel may stand in for one more person, and on what it may not."""
-        found = self.by_verdict()
-        for verdict, names in self.labels_by_verdict().items():
-            found.setdefault(verdict, []).extend(names)
-        yield from self._copies()
-        if not found:
-            why = "people and panel share no criterion"
-            if self.record.get("copies"):
-                why = "no other rater is left"
-            yield f"Nothing can be compared: {why}."
-            return
-        n, main = sum(map(len, found.values())), self.named(self.main) if self.main else ""
-        refused = found.pop("refused", [])
-        if opposed := found.pop("disagrees", None):
-            yield f"Shown to disagree with people on {listed(opposed, 3)}: is the scale reversed?"
-        if not (found or refused):
-            return
-        known = [f"{text} {_which(found.pop(k), n, main)}" for k, text in _ON.items() if k in found]
-        if unknown := [name for names in found.values() for name in names]:
-            known.append(f"{CANNOT_TELL} {_which(unknown, n, main)}")
-        if refused:
-            known.append(
-                f"not calibrated on {listed(refused, 3)}, where people agree less than chance"
-            )
-        told = "; ".join(known)
-        yield f"{told[0].upper()}{told[1:]}."
+        """Says how the panel compares with one more person: on the main criterion, then on others.
 
-    def by_verdict(self) -> dict[str, list[str]]:
-        """The criteria, in words, by what can be said of the panel on them.
-
-        "better", "near", "worse" (than one more person), "agrees" (no one more person to compare
-        with), "none" (not shown to agree), "disagrees" (shown to; with its figure), "constant"
-        (one score for everything); and why nothing can be said: "undecided", "few", "noise"
-        (people are not shown to agree), "undefined".
+        The main criterion is the composite where there is one. A rater whom the panel repeats comes
+        first, criteria that are not calibrated after the main one.
         """
-        found: dict[str, list[str]] = {}
-        for keys, figures in self.criteria("panel"):
-            verdict, name = self._verdict(keys, figures), self.named(keys)
-            if verdict == "disagrees":
-                tau = self.of("one person", "tau_of_panel", rater=None, **keys) or figures["tau"]
-                name += f" (tau {number(tau.value)})"
-            found.setdefault(verdict, []).append(name)
-        for verdict, name in preferences.verdicts(self.estimates):
-            found.setdefault(verdict, []).append(name)
-        for one in contradictions(self.estimates):
-            if one.kind in ("score", "rank"):
-                keys = {"criterion": one.criterion, "detail": one.kind}
-                found.setdefault("refused", []).append(self.named(keys))
-        return found
+        yield from self._copies()
+        entries = [
+            *(("ranking responses", one) for one in self.verdicts()),
+            *(
+                ("choosing between two responses", one)
+                for one in preferences.verdicts(self.estimates)
+            ),
+            *(("labelling responses", one) for one in self.label_verdicts()),
+        ]
+        refused = self.refused()
+        if entries:
+            yield self._on_main(*entries[0], is_alone=len(entries) == 1 and not refused)
+        else:
+            share_none = "people and panel share no criterion"
+            why = "no other rater is left" if self.record.get("copies") else share_none
+            yield f"Nothing can be compared: {why}."
+        if refused:
+            yield f"Not calibrated on {listed_all(refused)}, where people agree less than chance."
+        others, n = entries[1:], len(entries[1:]) + len(refused)
+        called = "criteria" if self.main.get("criterion") == COMPOSITE else "other criteria"
+        by_verdict: dict[str, list[str]] = {}
+        for _, (verdict, name) in others:
+            by_verdict.setdefault(_IS.get(verdict, UNDECIDED), []).append(name)
+        parts = [
+            f"{text} on {_which(by_verdict[text], n, called)}"
+            for text in (*_IS.values(), UNDECIDED)
+            if text in by_verdict
+        ]
+        if parts:
+            yield f"By criterion, it is {'; '.join(parts)}."
+
+    def _on_main(self, task: str, entry: tuple[str, str], *, is_alone: bool) -> str:
+        """The sentence on the main criterion."""
+        verdict, name = entry
+        if self.main.get("criterion") == COMPOSITE:
+            name = f"the {name}"
+        if verdict == CONSTANT:
+            what = "label" if task.startswith("label") else "score"
+            return f"Always the same {what} on {name}."
+        if verdict == DISAGREES:
+            return f"Shown to disagree with people on {name}: is the scale reversed?"
+        on = task if name == OVERALL and is_alone else f"{task} on {name}"
+        told = f"it is undecided how the panel compares with one more person at {on}"
+        if verdict in _IS:
+            told = f"the panel is {_IS[verdict]} at {on}"
+        return f"Compared with {self.these_raters}, {told}."
+
+    @property
+    def these_raters(self) -> str:
+        """The raters who are compared, in words."""
+        matched = self.record.get("matched", {})
+        if matched.get("has_unnamed_raters"):
+            return "these unnamed raters"
+        copied = {one["rater"] for one in self.record.get("copies", ())}
+        n = self.n("matched", "n_raters") - len(copied)
+        if matched.get("pool"):
+            return f"these {units(n, 'pool')} of raters"
+        return "this rater" if n == 1 else f"these {n:,} raters"
 
     def _copies(self) -> Iterator[str]:
         """Which rater the panel repeats, and who is left to compare it with."""
@@ -193,30 +227,50 @@ class Answer:
                 "left out of the comparison."
             )
 
-    def _verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
-        if "only_score" in figures:
-            return "constant"
-        tau, people = figures["tau"], figures.get("tau_of_raters")
-        if not tau.is_defined:  # a panel that orders nothing has none, and is 0 beside one person
-            tau = self.of("one person", "tau_of_panel", rater=None, **keys) or tau
-        if not tau.is_defined:
-            return "undefined"
-        if not tau.has_interval and tau.n < MIN_UNITS:
-            return "few"
-        if people is not None and people.is_defined and not verdict_limits(people)[0] > 0:
-            return "noise"
-        low, high = (tau.low, tau.high) if tau.has_interval else (tau.value, tau.value)
-        if not low > 0:
-            return "disagrees" if high < 0 else "none"
-        one = self.of("one person", "tau_difference", rater=None, **keys)
-        return (one.verdict if one is not None else None) or "agrees"
+    def refused(self) -> list[str]:
+        """The criteria, in words, that are not calibrated because people agree less than chance."""
+        names = []
+        for one in contradictions(self.estimates):
+            keys = {"criterion": one.criterion, "detail": one.kind}
+            if one.kind == "label":
+                names.append(self.label_named(keys))
+            elif one.kind == "preference":
+                names.append(preferences.named(self.estimates, one.criterion))
+            else:
+                names.append(self.named(keys))
+        return names
+
+    def verdicts(self) -> Iterator[tuple[str, str]]:
+        """The verdict of `verdict_against_people`, and the criterion, of each that was rated.
+
+        A criterion of disagreement comes with its figure.
+        """
+        for keys, figures in self.criteria("panel"):
+            verdict, name = self.verdict(keys, figures), self.named(keys)
+            if verdict == DISAGREES:
+                name += f" (tau {number(self._tau(keys, figures).value)})"
+            yield verdict, name
+
+    def verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
+        """What can be said of the panel on one rated criterion."""
+        people, difference = (
+            self.of("one person", name, rater=None, **keys)
+            for name in ("tau_of_one", "tau_difference")
+        )
+        return verdict_against_people(
+            self._tau(keys, figures), people, difference, is_constant="only_score" in figures
+        )
+
+    def _tau(self, keys: Keys, figures: Mapping[str, Estimate]) -> Estimate:
+        """The panel's tau beside one more person, or with the mean of people."""
+        beside = self.of("one person", "tau_of_panel", rater=None, **keys)
+        return beside if beside is not None and beside.is_defined else figures["tau"]
 
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether it can be trusted: design, coverage, people, panel, corrections, cautions."""
         yield from self._design()
         yield from self._coverage()
         yield from self._people(self.main)
-        yield from self._panel()
         yield from preferences.trust(self.estimates)
         yield from self._labels()
         if not (self.has_labels_only or self.is_without_agreement):
@@ -231,41 +285,50 @@ class Answer:
 
     def _design(self) -> Iterator[tuple[str, str]]:
         """Who rated what, and whether everybody rated everything."""
-        one: Keys = self.main or {"criterion": None, "detail": None}
-        if not self.main or self.of("people", "n_raters", **one) is None:
-            first = self.criteria("people")
-            one = first[0][0] if first else {}
         n = {name: self.n("matched", f"n_{name}s") for name in ("rater", "prompt", "response")}
-        n_ratings = self.n("people", "n_ratings", **one) if one else 0
         of_prompt, rest = divmod(n["response"], max(n["prompt"], 1))
+        size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
         if rest:
             size = f"{units(n['prompt'], 'prompt')}, {units(n['response'], 'response')}"
-        else:
-            size = f"{units(n['prompt'], 'prompt')} x {units(of_prompt, 'response')}"
-        compared = preferences.design(self.estimates)
-        if not n_ratings:
-            n_labels = self.n("matched", "n_labels")
-            labelled = units(n_labels, "label") if n_labels else ""
-            told = ", ".join(one for one in (compared, labelled) if one) or "no ratings"
-        elif n_ratings == (n_crossed := n["rater"] * n["response"]):
-            told = "crossed, one rating each"
-        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
-            told = f"crossed but for {units(n_crossed - n_ratings, 'rating')} of {count(n_crossed)}"
-        elif rotation := self.rotation(one):
-            told = f"in rotation: {rotation}"
-        else:
-            told = f"not crossed ({number(n_ratings / n['response'], 1)} ratings a response)"
-        alone = "; order is that across prompts" if self.is_across else ""
-        if compared and n_ratings:
-            told += f"; {compared}"
         pool = self.record.get("matched", {}).get("pool")
         who = f"{units(n['rater'], 'pool')} of raters (by {pool})" if pool else None
-        if self.record.get("matched", {}).get("has_unnamed_raters"):
-            who = "unnamed raters"
-            if n_ratings:
-                told = f"{n_ratings / n['response']:.2g} ratings a response"
-        size = f"{who or units(n['rater'], 'rater')} x {size}, {told}"
-        yield "design", f"{size}{alone}"
+        is_unnamed = self.record.get("matched", {}).get("has_unnamed_raters")
+        who = "unnamed raters" if is_unnamed else who
+        size = f"{who or units(n['rater'], 'rater')} x {size}"
+        compared = preferences.design(self.estimates)
+        rated = [
+            (keys, int(figures["n_ratings"].value))
+            for keys, figures in self.criteria("people")
+            if keys["criterion"] != COMPOSITE and "n_ratings" in figures
+        ]
+        if not rated:
+            n_labels = self.n("matched", "n_labels")
+            labelled = units(n_labels, "label") if n_labels else ""
+            told = ", ".join(part for part in (compared, labelled) if part) or "no ratings"
+            yield "design", f"{size}, {told}"
+            return
+        n_ratings = sum(number_of for _, number_of in rated)
+        n_crossed = len(rated) * n["rater"] * n["response"]
+        each = number(n_ratings / (len(rated) * n["response"]), 1)
+        everybody = f"Every {'pool' if pool else 'rater'} rated every response"
+        if is_unnamed:
+            told = f"A response has {each} ratings on average"
+        elif n_ratings == n_crossed:
+            told = everybody
+        elif NEARLY_CROSSED * n_crossed <= n_ratings < n_crossed:
+            n_missing = n_crossed - n_ratings
+            missing = "one rating" if n_missing == 1 else units(n_missing, "rating")
+            told = f"{everybody}, except {missing}"
+        elif rotation := self.rotation(rated[0][0]):
+            told = f"In rotation: {rotation}"
+        else:
+            told = f"A response has {each} ratings on average"
+        sentences = [size, told]
+        if compared:
+            sentences.append(f"Also {compared}")
+        if self.is_across:
+            sentences.append("A prompt has one response: order is that across prompts")
+        yield "design", f"{'. '.join(sentences)}."
 
     def _coverage(self) -> Iterator[tuple[str, str]]:
         """What is missing of judgments and ratings, and what it moves; nothing where nothing is."""
@@ -310,7 +373,7 @@ class Answer:
         told = f"alpha {estimate(alpha)}{self._on(keys)}"
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
-            told += f": the mean of {m.value:.2g} is worth {number(worth.value)}"
+            told += f"; reliability of the mean of {m.value:.2g} raters {number(worth.value)}"
         w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
         if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
             told += f"; W {estimate(w)}, by chance {number(chance.value)}"
@@ -340,40 +403,26 @@ class Answer:
         several = self.criteria("panel") or self.criteria("people")
         return f" on {self.named(keys)}" if len(several) > 1 else ""
 
-    def _panel(self) -> Iterator[tuple[str, str]]:
-        tau = self.of("panel", "tau", **self.main) if self.main else None
-        if tau is None:
-            return
-        of_panel, of_one, difference, ceiling = (
-            self.of("one person", name, rater=None, **self.main)
-            for name in ("tau_of_panel", "tau_of_one", "tau_difference", "ceiling")
-        )
-        if of_panel is None or of_one is None or difference is None:
-            told = estimate(tau) if tau.is_defined else f"undefined: {said(tau.reason)}"
-            yield "panel", f"tau {told}{self._on(self.main)}"
-            return
-        told = f"tau {estimate(of_panel)}"
-        yield "panel", preferences.beside_one_person(told, of_one, difference, ceiling)
-
     @property
     def is_without_agreement(self) -> bool:
         """Whether no agreement of the panel is shown on the main target: nothing is advised."""
         return any(
-            dict(keys) == self.main and self._verdict(keys, figures) in NO_AGREEMENT
+            dict(keys) == self.main and self.verdict(keys, figures) in NO_AGREEMENT
             for keys, figures in self.criteria("panel")
         )
 
     def _corrected(self) -> Iterator[tuple[str, str]]:
         earned = [
-            f"{name} {words(way)}"
+            f"{name.format(words(way))} predicts people better on held-out prompts."
             for name, table, measure, plain in (
-                ("weights", "weights", "agreement", "equal"), ("map", "maps", "error", "as is"),
+                ("A mean with {} weights", "weights", "agreement", "equal"),
+                ("A correction by {}", "maps", "error", "as is"),
             )
             for way in self.adopted(table, measure)
             if way != plain
-        ]  # fmt: skip
+        ]
         if earned:
-            yield "corrected", f"{', '.join(earned)}: better on prompts not used to fit it"
+            yield "corrected", " ".join(earned).replace("correction by line", "linear correction")
         elif not self.main:
             return  # people gave no ratings that could be corrected to
         elif (why := self.of("maps", "error", group=None)) is not None:
@@ -405,40 +454,24 @@ class Answer:
         name = words(str(keys["criterion"]))
         return name if self.has_labels_only else f"{name} (labels)"
 
-    def labels_by_verdict(self) -> dict[str, list[str]]:
-        """The criteria of labels, in words, by the verdicts of `by_verdict`."""
-        found: dict[str, list[str]] = {}
+    def label_verdicts(self) -> Iterator[tuple[str, str]]:
+        """The same as `verdicts` of each criterion of labels."""
         for keys, figures in self.groups("labels", "criterion"):
             verdict, name = self.label_verdict(keys, figures), self.label_named(keys)
-            if verdict == "disagrees":
+            if verdict == DISAGREES:
                 name += f" (kappa {number(figures['kappa'].value)})"
-            found.setdefault(verdict, []).append(name)
-        for one in contradictions(self.estimates):
-            if one.kind == "label":
-                keys = {"criterion": one.criterion}
-                found.setdefault("refused", []).append(self.label_named(keys))
-        return found
+            yield verdict, name
 
     def label_verdict(self, keys: Keys, figures: Mapping[str, Estimate]) -> str:
         """What can be said of the panel on one criterion of labels."""
-        kappa = figures["kappa"]
-        if not kappa.is_defined:
-            return "undefined"
-        if not kappa.has_interval and kappa.n < MIN_UNITS:
-            return "few"
-        if self._is_noise(keys):
-            return "noise"
-        low, high = (kappa.low, kappa.high) if kappa.has_interval else (kappa.value, kappa.value)
-        if not low > 0:
-            return "disagrees" if high < 0 else "none"
-        one = self.of("label one person", "difference", criterion=keys["criterion"])
-        return (one.verdict if one is not None else None) or "agrees"
-
-    def _is_noise(self, keys: Keys) -> bool:
-        alpha = self.of("label people", "alpha", criterion=keys["criterion"])
-        if alpha is None or not alpha.is_defined:
-            return False
-        return not (alpha.low if alpha.has_interval else alpha.value) > 0
+        name = {"criterion": keys["criterion"]}
+        by_label = [one["n_panel"].value for _, one in self.groups(CATEGORIES, "group", **name)]
+        return verdict_against_people(
+            figures["kappa"],
+            self.of("label people", "alpha", **name),
+            self.of("label one person", "difference", **name),
+            is_constant=sum(by_label) > 1 and max(by_label) == sum(by_label),
+        )
 
     def _labels(self) -> Iterator[tuple[str, str]]:
         """The first criterion of labels: people, panel, and what the rate becomes."""
@@ -495,7 +528,7 @@ class Answer:
         yield name, f"alpha {estimate(alpha)}{on}; two say the same on {number(same.value)}"
 
     def _label_cautions(self) -> Iterator[str]:
-        found = self.labels_by_verdict()
+        found = _by_verdict(self.label_verdicts())
         if "noise" in found:
             yield (
                 f"People's labels are not shown to agree better than chance on "
@@ -503,8 +536,8 @@ class Answer:
             )
         if "undecided" in found:
             yield (
-                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
-                "person, and may have less than half of a person's kappa: label more prompts."
+                "Where it is undecided the panel may have less than half of a person's kappa: "
+                "label more prompts."
             )
         if "few" in found:
             yield (
@@ -531,8 +564,9 @@ class Answer:
             yield f"With {units(n_left, 'rater')} left, {lost}."
         if refused := contradictions(self.estimates):
             names = [f"{words(one.criterion)} ({one.figure})" for one in refused]
+            part = "it" if len(names) == 1 else "them"
             composite = (
-                " The composite contains it and is not calibrated either."
+                f" The composite contains {part} and is not calibrated either."
                 if self.record.get("composite_refused")
                 else ""
             )
@@ -545,20 +579,21 @@ class Answer:
         yield from self._label_cautions()
         noise: list[str] = []
         for keys, figures in self.criteria("panel"):
-            if self._verdict(keys, figures) == "noise":
-                tau = f"tau {self.where} {estimate(figures['tau_of_raters'])}"
-                noise.append(f"{self.named(keys)} ({tau})")
+            if self.verdict(keys, figures) == NOISE:
+                people = self.of("one person", "tau_of_one", rater=None, **keys)
+                told = f" (tau {estimate(people)})" if people is not None else ""
+                noise.append(f"{self.named(keys)}{told}")
         if noise:
             yield (
                 f"People are not shown to agree better than chance on {listed(noise, 2)}: nothing "
                 "can be calibrated against that."
             )
         yield from preferences.cautions(self.estimates)
-        found = self.by_verdict()
+        found = _by_verdict([*self.verdicts(), *preferences.verdicts(self.estimates)])
         if "undecided" in found:
             yield (
-                f"On {listed(found['undecided'], 3)} the panel is not told apart from one more "
-                "person, and may have less than half of a person's agreement: rate more prompts."
+                "Where it is undecided the panel may have less than half of a person's agreement: "
+                "rate more prompts."
             )
         if "few" in found:
             n = self.n("matched", "n_prompts_both")
@@ -569,7 +604,7 @@ class Answer:
                     *(
                         (self.named(keys), figures["tau"].reason or "")
                         for keys, figures in self.criteria("panel")
-                        if self._verdict(keys, figures) == "undefined"
+                        if self.verdict(keys, figures) == UNDEFINED
                     ),
                     *preferences.undefined_reasons(self.estimates),
                 ]
@@ -605,7 +640,7 @@ class Answer:
             return ""
         return (
             f"No rater is stricter than another over {units(shift.n, 'response')}: these may be "
-            "places (first, second rating), not persons. If so, add --unnamed-raters."
+            "places (first, second rating), not persons. If so, say so (--unnamed-raters)."
         )
 
     def judges_called(self, verdict: str) -> list[str]:
@@ -664,19 +699,38 @@ class Answer:
                 f"{BELOW_CHANCE_CAUSES}."
             )
         if shared:
-            yield f"People agree better than chance on {listed(shared)}."
+            n = len(against) + len(shared) + len(apart) + len(unknown)
+            on = _which(shared, n)
+            yield f"Among {self.these_raters}, agreement is better than chance on {on}."
         if apart:
-            yield f"They are not shown to agree better than chance on {listed(apart)}."
+            yield f"Raters are not shown to agree better than chance on {listed(apart)}."
         if unknown:
             yield f"Cannot tell on {listed(unknown)}: no figure of agreement has an interval there."
         if not (shared or apart or against or unknown):
             yield "Nothing can be said: nobody's judgments count."
 
+    def _people_on_all(self) -> Iterator[tuple[str, str]]:
+        """How far people agree, in a line: on one criterion, or from the lowest to the highest."""
+        pairs = []
+        for _, figures in self.criteria("people"):
+            alpha = first_defined([figures.get("alpha_interval"), figures.get("alpha_ordinal")])
+            worth = figures.get("mean_worth")
+            if alpha is not None and worth is not None and worth.is_defined:
+                pairs.append((alpha.value, worth.value))
+        if len(pairs) < 2:
+            for keys, _ in self.criteria("people")[:1]:
+                yield from self._people(keys)
+            return
+        alphas, worths = (
+            f"{number(min(values))} to {number(max(values))}" for values in zip(*pairs, strict=True)
+        )
+        reliability = f"reliability of the mean of a response's raters {worths}"
+        yield "people", f"by criterion, alpha {alphas}; {reliability}"
+
     def people_trust(self) -> Iterator[tuple[str, str]]:
         """Design, agreement and raters to look at."""
         yield from self._design()
-        for keys, _ in self.criteria("people")[:1]:
-            yield from self._people(keys)
+        yield from self._people_on_all()
         yield from preferences.trust(self.estimates)
         labels = self.groups("label people", "criterion")
         for keys, _ in labels[:1]:
@@ -691,6 +745,14 @@ class Answer:
             yield "raters", told
         if told := scale_use(self.estimates):
             yield "scale use", told
+
+
+def _by_verdict(verdicts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Criteria in words by the verdict on them."""
+    criteria: dict[str, list[str]] = {}
+    for verdict, name in verdicts:
+        criteria.setdefault(verdict, []).append(name)
+    return criteria
 
 
 def first_defined(found: Sequence[Estimate | None]) -> Estimate | None:

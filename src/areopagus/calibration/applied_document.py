@@ -327,8 +327,12 @@ def _differences(pairs: dict[Pair, Figures], notes: Sequence[str]) -> Table:
         for row, one in zip(rows, pairs.values(), strict=True):
             row.append(one["corrected"].p_adjusted)
     return Table(
-        caption="Differences in points over prompts: as the panel says, and on people's scale"
-        + (f"; Holm over {family} of the corrected." if has_tests else "."),
+        caption="Differences in points over prompts: as the panel says, and on people's scale."
+        + (
+            f" p of the corrected allows for {family} (Holm), intervals do not."
+            if has_tests
+            else ""
+        ),
         label="Differences",
         columns=columns,
         rows=rows,

@@ -25,7 +25,7 @@ from ..errors import InputError, InputFault
 from ..experiment.config import AgreementConfig, CalibrateConfig, takes_options
 from ..experiment.run_record import versions
 from ..progress import READING, doing, shows_progress
-from ..records.estimates import Estimates, estimate_at, frame_of, write_estimates
+from ..records.estimates import Estimates, frame_of, write_estimates
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..records.humans.match import Scale
 from ..records.run_folder import RUN_FILE, RUN_FORMAT, replaced, unwritable
@@ -35,7 +35,7 @@ from .copies import copied_raters
 from .corrections import add_corrections
 from .dataset import COMPOSITE, Dataset, Target, stand_ins_of, targets_of, with_levels
 from .decision_study import add_decision_study
-from .document import agreement_document, calibration_document
+from .document import agreement_document, calibration_document, calibration_headline
 from .facets import add_many_facets
 from .judges import add_judges
 from .labels import add_label_people, add_labels, cuts_of
@@ -147,11 +147,9 @@ class Calibration(Agreement):
         with replaced(path / PEOPLE_SCORES_FILE) as part:
             self.people_scores.to_parquet(part, index=False)
         # The page of the run that was calibrated says what was found, from run.json alone.
-        raters = estimate_at(self.estimates, "matched", "n_raters")
         record = {
             **self.record,
-            "headline": list(self.document().headline),
-            "n_raters": None if raters is None else int(raters.value),
+            "headline": calibration_headline(self.record, self.estimates),
         }
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         with replaced(path / RUN_FILE) as part:
@@ -302,10 +300,13 @@ def calibrate(
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, families=families, level=config.level)
-    doing("placing people and judges on one ruler")
-    limits = identity.get("scale")
-    panel_scale = (limits[0], limits[1]) if limits else None
-    add_many_facets(out, dataset, panel_scale=panel_scale, **chance)
+    if config.ruler or config.ruler_with_judges:
+        doing("fitting the many-facet model")
+        limits = identity.get("scale")
+        panel_scale = (limits[0], limits[1]) if limits else None
+        add_many_facets(
+            out, dataset, with_judges=config.ruler_with_judges, panel_scale=panel_scale, **chance
+        )
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, levels=levels, **chance)
     doing("fitting corrections")
@@ -363,7 +364,8 @@ def agreement(
     add_people(out, dataset, level=config.level, seed=config.seed)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
-    add_many_facets(out, dataset, level=config.level, seed=config.seed)
+    if config.ruler:
+        add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
     add_paper(out, dataset, level=config.level, seed=config.seed)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())

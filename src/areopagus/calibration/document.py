@@ -26,7 +26,7 @@ from ..reports.document import (
     Table,
 )
 from . import preferences_answer, tables
-from .answer import FEW_PROMPTS, Answer, demonstration
+from .answer import AT_LEAST_HALF_NOTE, FEW_PROMPTS, Answer, demonstration
 from .decision_study import THIS_PANEL, stored_study
 from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
@@ -54,6 +54,16 @@ _PAPER: Final = {
 }
 
 
+VERDICTS: Final = (
+    "Better, worse: the interval of the difference leaves out 0. At least half: no difference is "
+    "shown, and the interval of the panel's agreement less half of a person's lies above 0. "
+    "Unconfirmed: the panel's own agreement with people may be chance. Disagreeing: it is shown to "
+    "be below chance. Constant: the panel gives everything one score, or one label. Undecided: too "
+    "few prompts, or too little agreement among people, to tell."
+)
+"""The words for a panel beside one more person."""
+
+
 def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
     """Describes a calibration: whether the panel may stand in for people, and where not."""
     shown = _Shown(record, estimates)
@@ -64,11 +74,11 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
         trust=list(shown.trust()),
         sections=_sections(
             ("criteria", "By criterion", shown.by_criterion(), "summary"),
-            ("labels", "Labels", labels_in_short(shown, tables.SO), "summary"),
+            ("labels", "Labels", labels_in_short(shown, tables.PANEL_IS), "summary"),
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
+            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
             ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
@@ -86,6 +96,11 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
     )
 
 
+def calibration_headline(record: Mapping[str, Any], estimates: pd.DataFrame) -> list[str]:
+    """The first sentences of `calibration_document`."""
+    return list(_Shown(record, estimates).headline())
+
+
 def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
     """Describes how far people agree with each other."""
     shown = _Shown(record, estimates)
@@ -101,7 +116,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters on one ruler", facets_parts(estimates), "detail"),
+            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
@@ -147,7 +162,7 @@ class _Shown(Answer):
         """The picture and the table of the summary; of preferences the same by accuracy."""
         yield from self._by_criterion()
         found = [
-            (name, tables.SO.get(verdict, verdict), figures)
+            (name, tables.PANEL_IS.get(verdict, verdict), figures)
             for name, figures in preferences_answer.criteria(self.estimates)
             if (verdict := preferences_answer.verdict(figures)) is not None
         ]
@@ -158,18 +173,17 @@ class _Shown(Answer):
             {
                 "one more person": [one.get("accuracy_of_one") for _, _, one in found],
                 "panel": [one.get("accuracy_of_panel") for _, _, one in found],
-                "ceiling": [one.get("ceiling") for _, _, one in found],
             },
-            "Accuracy on single people's preferences, with intervals over prompts; the dashed "
-            "line is chance, the ceiling the most that a judge could reach.",
+            "Share of pairs on which panel, or person, prefers what another rater prefers, with "
+            "intervals over prompts; the dashed line is chance.",
             axis="accuracy", reference=0.5, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            "Accuracy on people's preferences between two responses, ties one half, on pairs of "
-            "two raters or more.",
+            "Share of pairs on which panel, or person, prefers what another rater prefers (ties "
+            f"one half, chance 0.50). {AT_LEAST_HALF_NOTE}",
             "By criterion, of pairs",
             [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
-             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+             Column("gap", "estimate", is_signed=True), Column("panel is", "id")],
             [
                 [name, *(
                     None if figures.get(one) is None else figures[one].value
@@ -188,25 +202,24 @@ class _Shown(Answer):
             )
             if panel is None:  # one rater: nobody is left to compare with
                 panel, ceiling = figures["tau"], figures.get("ceiling")
-            verdict = self._verdict(keys, figures)
-            found.append(
-                (self.named(keys), tables.SO.get(verdict, verdict), panel, one, ceiling, apart)
-            )
+            verdict = self.verdict(keys, figures)
+            panel_is = tables.PANEL_IS.get(verdict, verdict)
+            found.append((self.named(keys), panel_is, panel, one, ceiling, apart))
         if not found:
             return
         names, _, of_panel, of_one, ceilings, _ = zip(*found, strict=True)
         yield _forest(
             "ceiling", "Panel and people", names,
             {"one more person": of_one, "panel": of_panel, "ceiling": ceilings},
-            "Agreement with the mean of the other raters, with intervals over prompts; the dashed "
-            "line is chance, the ceiling what a judge without errors would reach.",
+            f"Agreement with {self.others}, with intervals over prompts; the dashed line is "
+            "chance, the ceiling what a judge without errors would reach.",
             axis=f"tau {self.where}", reference=0.0, hollow=("one more person",),
         )  # fmt: skip
         yield Table(
-            f"Tau {self.where} with the mean of the other raters; a tie counts as no order.",
+            f"Agreement in ranking with {self.others} (tau {self.where}). {AT_LEAST_HALF_NOTE}",
             "By criterion",
             [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
-             Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+             Column("gap", "estimate", is_signed=True), Column("panel is", "id")],
             [
                 [name, tau.value, one.value if one else None, apart, so]
                 for name, so, tau, one, _, apart in found
@@ -217,7 +230,8 @@ class _Shown(Answer):
         """The summary of people alone."""
         yield from self._agreement_chart()
         is_unnamed = self.record["matched"]["has_unnamed_raters"]
-        yield from self.table(tables.UNNAMED_IN_SHORT if is_unnamed else tables.PEOPLE_IN_SHORT)
+        for declared in (tables.UNNAMED_IN_SHORT,) if is_unnamed else tables.PEOPLE_IN_SHORT:
+            yield from self.table(declared)
         yield from self._preferences_chart()
         yield from self.table(tables.PREFERENCES_IN_SHORT)
 
@@ -322,8 +336,6 @@ class _Shown(Answer):
             if not preferences_answer.criteria(self.estimates):
                 yield Paragraph("Undefined: nobody's ratings count.")
             return
-        if self.record["kind"] == "calibration":
-            yield from self._agreement_chart()
         for declared in tables.PEOPLE:
             yield from self.table(declared)
         if share := self.of("people", "same_on_all", criterion=EVERY):
@@ -419,12 +431,14 @@ class _Shown(Answer):
 
     def one_person(self) -> Iterator[Part]:
         """The panel against one more person, on the same footing."""
-        yield from self.table(tables.ONE_PERSON, where=self.where)
+        if made := tables.ONE_PERSON.shown(self.estimates, where=self.where, others=self.others):
+            yield made
+            yield Paragraph(VERDICTS, "quiet")
         rows = select(self.estimates, "one person")
         each = rows[rows["rater"].isin(rows["rater"].dropna().unique()[:MOST_RATERS])]
         if len(each) and (
             made := tables.EACH_PERSON.shown(
-                each, criterion=self.named(self.main), where=self.where
+                each, criterion=self.named(self.main), where=self.where, others=self.others
             )
         ):
             yield made
@@ -592,27 +606,17 @@ class _Shown(Answer):
         found = [
             (keys, figures["winning_rate"])
             for keys, figures in self.groups("alt-test", "detail", "baseline")
-            if "winning_rate" in figures and keys["detail"]
+            if "winning_rate" in figures and keys["detail"] and not keys["baseline"]
         ]
-        if not found:
-            return
         for keys, rate in found:
-            if not keys["baseline"]:
-                epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
-                allowed = "" if epsilon is None else f", epsilon {number(epsilon.value)}"
-                why = rate.reason or ""
-                told = "" if why.startswith("over raters") else f": {why}"
-                verdict = f"{keys['detail'].capitalize()}{allowed}: {rate.verdict}{told}."
-                yield Paragraph(verdict)
-        yield _forest(
-            "alt_test", "Alternative annotator test",
-            [f"{keys['detail']}: {keys['baseline'] or 'the panel'}" for keys, _ in found],
-            {"winning rate": [replace(rate, low=math.nan, high=math.nan) for _, rate in found]},
-            "Winning rate of the panel against single raters, and what a copy of a human, a random "
-            "and a constant judge get. The panel passes from one half on.",
-            axis="winning rate over raters", reference=0.5, scale=(0.0, 1.0),
-        )  # fmt: skip
-        yield from self.table(tables.ALT_TEST)
+            epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
+            allowed = "" if epsilon is None else f", epsilon {number(epsilon.value)}"
+            why = rate.reason or ""
+            told = "" if why.startswith("over raters") else f": {why}"
+            verdict = f"{keys['detail'].capitalize()}{allowed}: {rate.verdict}{told}."
+            yield Paragraph(verdict)
+        if found:
+            yield from self.table(tables.ALT_TEST)
 
     def _limits(self) -> Iterator[Part]:
         """What these data leave open."""

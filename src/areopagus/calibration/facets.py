@@ -1,7 +1,9 @@
-"""People, judges, responses and thresholds on one ruler: the table "many facets" and its picture.
+"""Raters, responses and thresholds on one ruler: the table "many facets" and its picture.
 
-See `aggregation.many_facet`. Where a panel is there, people and judges are fitted together on the
-responses that people rated, over the criteria that both scored.
+See `aggregation.many_facet`. On request only, and of people alone unless judges are wanted: people
+and judges are then fitted together on the responses that people rated, over the criteria that both
+scored. Judges of one model share their errors, so that ten of them pull the ruler towards that
+model, and other people may then be called strict than among people alone.
 """
 
 from __future__ import annotations
@@ -84,6 +86,7 @@ def add_many_facets(
     out: Estimates,
     dataset: Dataset,
     *,
+    with_judges: bool = False,
     panel_scale: tuple[float, float] | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -101,6 +104,7 @@ def add_many_facets(
     Args:
         out: takes the figures.
         dataset: with a panel, or without.
+        with_judges: whether the panel's judges are fitted beside the people.
         panel_scale: lowest and highest score of the panel, where known.
         level: of the intervals.
         seed: of the draw of prompts, where there are more ratings than are fitted.
@@ -118,7 +122,7 @@ def add_many_facets(
         out.add(TABLE, "fit", undefined(why))
         return
     scales = [people_scale]
-    if dataset.panel is not None:
+    if with_judges and dataset.panel is not None:
         joint = _with_judges(dataset.panel, scored)
         if joint is None:
             out.add(

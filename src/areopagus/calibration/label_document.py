@@ -9,7 +9,7 @@ from ..aggregation.estimate import Estimate
 from ..formats import number, said
 from ..reports.document import Cell, Chart, Column, Paragraph, Part, Points, Scalar, Table
 from . import tables
-from .answer import Answer, Keys
+from .answer import AT_LEAST_HALF_NOTE, Answer, Keys
 
 
 def labels_in_short(shown: Answer, so: Mapping[str, str]) -> Iterator[Part]:
@@ -37,10 +37,11 @@ def labels_in_short(shown: Answer, so: Mapping[str, str]) -> Iterator[Part]:
         return
     yield _kappas(names, of_one, of_panel)
     yield Table(
-        "Kappa with a response's other people: 0 is chance, or always the same label.",
+        "Kappa with a response's other people: 0 is chance, or always the same label. "
+        f"{AT_LEAST_HALF_NOTE}",
         "Labels",
         [Column("criterion", "id"), Column("panel", "number"), Column("person", "number"),
-         Column("differs", "estimate", is_signed=True), Column("verdict", "id")],
+         Column("gap", "estimate", is_signed=True), Column("panel is", "id")],
         [
             [name, panel.value, one.value if one else None, apart, so_it_is]
             for name, so_it_is, panel, one, apart in found

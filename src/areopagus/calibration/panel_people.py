@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..aggregation.across_prompts import drawn_items, item_pairs
 from ..aggregation.alt_test import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import MIN_UNITS, t_interval
+from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import (
     cut_to_range,
     jackknife,
@@ -31,6 +31,7 @@ from ..aggregation.kendall import (
     mean_group_tau,
     pairwise_tau,
 )
+from ..aggregation.one_more_person import ratings_beside_one_person, verdict_on
 from ..aggregation.pair_counting import (
     PAIR_TYPES,
     PairSums,
@@ -216,15 +217,18 @@ def _add_agreement_across(
     out.add_all("panel", figures, **keys_of(target.ratings))
 
 
-def ceiling_of(pairs: PairwiseTau, target: Target, *, left_out: int = 0) -> Estimate:
+def ceiling_of(
+    pairs: PairwiseTau, target: Target, *, left_out: int = 0, of: int | None = None
+) -> Estimate:
     """Returns the tau that a judge who knows the truth would reach against these raters' mean.
 
     Args:
         pairs: the raters' own tau.
         target: what was rated.
         left_out: raters who are not in the mean.
+        of: raters in the mean, where that is not all of a response.
     """
-    m = _mean_raters(target, left_out)
+    m = of or _mean_raters(target, left_out)
     tau = pairs.tau
     method = f"Gaussian ceiling for {m} raters; range from the interval of the raters' tau"
     value = agreement_ceiling(min(tau.value, 1.0), m) if tau.is_defined else math.nan
@@ -383,93 +387,62 @@ def add_one_person(
 ) -> None:
     """Adds the table "one person": whether the panel is better than what one more person gives.
 
-    Rater i is left out; on the responses that i rated and the panel scored, rater i and the panel
-    are each compared with the mean of the other raters. The panel against the mean of *all*
-    raters beside rater against rater would flatter the panel: a mean is easier to agree with.
+    Rater and panel are each compared with every other rater; see `aggregation.one_more_person`,
+    which gives the same of choices between two responses. With the mean of *all* raters beside
+    rater with rater the panel would be flattered: a mean is easier to agree with.
 
-    tau_of_one, tau_of_panel  Somers' d within prompts, (C - D) / pairs that the others order, which
-                    is 2 x pair accuracy - 1 and does not reward whoever ties, as tau-b does; means
-                    over prompts of the mean over raters
-    tau_difference  panel less rater, paired by prompt, with the verdict: "better" or "worse" where
-                    the interval leaves out 0; "near" where it leaves out that the panel has less
-                    than half of the agreement of one person; else "undecided"
-    ceiling         as in the table "panel", against one rater fewer
+    tau_of_one, tau_of_panel  Somers' d within prompts, (C - D) / pairs that the other rater orders,
+                    which is 2 x pair accuracy - 1 and does not reward whoever ties, as tau-b does
+    tau_difference  panel less rater, paired by prompt, with its verdict
+    ceiling         as in the table "panel", against one rater
 
-    Measured coverage of the paired 95% interval at 9, 26, 100 prompts of six: .937, .953,
-    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005); across prompts of
-    one response each .946, .955, .946 (error .007). With three raters a judge with a third of a
-    person's agreement is called near or better in .004, .001, .000 of worlds, one exactly as good
-    as a person in .272, .725, .975, worse in .023, .023, .025
-    (benchmarks/simulate_calibration.py, 1,000 worlds).
+    Where every prompt has one response, two raters may share no two responses: rater and panel are
+    then compared with the mean of the other raters, across prompts.
+
+    Measured with three raters at 9, 26, 100 prompts of six (benchmarks/simulate_calibration.py,
+    1,000 worlds, Monte Carlo error at most .016): for a judge exactly as good as a person the
+    paired 95% interval covers 0 in .930, .938, .943; it is called at least half as good or better
+    in .397, .828, .982, worse in .016, .025, .018; one with a third of a person's agreement at
+    least half as good or better in .010, .005, .000. Across prompts of one response each the
+    interval covers .946, .955, .946.
 
     Args:
         out: takes the figures.
         dataset, target: what was rated and scored.
         pairs: the raters' own tau, where it is known.
         level: nominal coverage.
-        by_rater: whether each rater left out gets rows of its own.
-        most: raters that are left out one by one; of more, those with the most ratings.
+        by_rater: whether each rater gets rows of its own.
+        most: raters with rows of their own, or that are left out one by one across prompts; of
+            more, those with the most ratings.
     """
     ratings, keys = target.ratings, keys_of(target.ratings)
     pairs = pairs or pairwise_tau(ratings, level=level)
-    ceiling = ceiling_of(pairs, target, left_out=1)
-    R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
-    sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
-    counts = np.bincount(ratings.response, minlength=R)
-    order = np.argsort(ratings.rater, kind="stable")
-    raters, starts = np.unique(ratings.rater[order], return_index=True)
-    cuts = np.append(starts, len(order))
-    chosen = np.arange(len(raters))
-    if len(raters) > most:
-        chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:most])
     if target.is_across(dataset.responses.prompt):
+        ceiling = ceiling_of(pairs, target, left_out=1)
         _add_one_person_across(
             out, dataset, target, ceiling, level=level, by_rater=by_rater, most=most
         )
         return
-    of_one, of_panel, n = np.zeros(G), np.zeros(G), np.zeros(G)
-    for k in chosen.tolist():
-        at = order[cuts[k] : cuts[k + 1]]
-        response = ratings.response[at]
-        usable = (counts[response] > 1) & np.isfinite(target.panel[response])
-        response, own = response[usable], ratings.value[at][usable]
-        prompts, local = np.unique(ratings.prompt[at][usable], return_inverse=True)
-        if not len(prompts):
-            continue
-        others = (sums[response] - own) / (counts[response] - 1)
-        human = pair_sums(own, others, local, n_prompts=len(prompts))
-        panel = pair_sums(target.panel[response], others, local, n_prompts=len(prompts))
-        decided = human.decided > 0
-        for total, sums_of in ((of_one, human), (of_panel, panel)):
-            total[prompts[decided]] += sums_of.difference[decided] / sums_of.decided[decided]
-        n[prompts[decided]] += 1
-        if by_rater:
-            figures = {
-                "tau_of_one": _somers_d(human, level),
-                "tau_of_panel": _somers_d(panel, level),
-            }
-            who = dataset.rater_ids[int(raters[k])]
-            out.add_all("one person", figures, rater=who, **keys)
-    if not n.any():
-        none = undefined("no rater shares a response with the panel and another rater")
-        out.add("one person", "tau_difference", none, **keys)
-        return
-    n[n == 0] = np.nan
-    of_one, of_panel = of_one / n, of_panel / n
-
-    def mean(values: Floats, method: str, most: float = 1.0) -> Estimate:
-        return cut_to_range(t_interval(values, level=level).of(method), (-most, most))
-
-    one = mean(of_one, "Somers' d of the rater left out, against the mean of the others")
-    difference = mean(of_panel - of_one, "panel less rater, paired by prompt", 2.0)
+    beside, cells = ratings_beside_one_person(ratings, target.panel, level=level)
     figures = {
-        "tau_of_one": one,
-        "tau_of_panel": mean(of_panel, "Somers' d of the panel, same others"),
-        "tau_difference": replace(difference, verdict=verdict_on(difference, one.value)),
-        "ceiling": ceiling,
+        "tau_of_one": beside.of_one,
+        "tau_of_panel": beside.of_scores,
+        "tau_difference": beside.difference,
     }
-    out.add_all("one person", figures, **keys)
-    out.add("one person", "n_comparisons", int(np.nansum(n)), **keys)
+    if not beside.difference.is_defined:
+        out.add("one person", "tau_difference", beside.difference, **keys)
+        return
+    raters, sizes = np.unique(ratings.rater, return_counts=True)
+    chosen = np.sort(raters[np.argsort(-sizes, kind="stable")[:most]])
+    for rater in chosen.tolist() if by_rater else ():
+        mine = cells.person == rater
+        own = {
+            name: _somers_d(part[mine], cells.decided[mine], level)
+            for name, part in (("tau_of_one", cells.of_one), ("tau_of_panel", cells.of_scores))
+        }
+        out.add_all("one person", own, rater=dataset.rater_ids[rater], **keys)
+    out.add_all("one person", {**figures, "ceiling": ceiling_of(pairs, target, of=1)}, **keys)
+    out.add("one person", "n_comparisons", len(cells.person), **keys)
 
 
 def _add_one_person_across(
@@ -537,16 +510,20 @@ def _add_one_person_across(
         mean(means[name], rests[name], f"Somers' d across prompts of the {who}, same others", 1.0)
         for name, who in zip(names, ("rater left out", "panel"), strict=True)
     )
-    difference = mean(
-        means["tau_of_panel"] - means["tau_of_one"], rests["tau_of_panel"] - rests["tau_of_one"],
-        "panel less rater, across prompts", 2.0,
+    difference, beyond_half = (
+        mean(
+            means["tau_of_panel"] - share * means["tau_of_one"],
+            rests["tau_of_panel"] - share * rests["tau_of_one"],
+            "panel less rater, across prompts", 2.0,
+        )
+        for share in (1.0, 0.5)
     )  # fmt: skip
     out.add_all(
         "one person",
         {
             "tau_of_one": one,
             "tau_of_panel": panel,
-            "tau_difference": replace(difference, verdict=verdict_on(difference, one.value)),
+            "tau_difference": replace(difference, verdict=verdict_on(difference, beyond_half)),
             "ceiling": ceiling,
             "n_comparisons": n,
         },
@@ -554,35 +531,10 @@ def _add_one_person_across(
     )
 
 
-BETTER, NEAR, WORSE, UNDECIDED = "better", "near", "worse", "undecided"
-"""The verdicts on the panel against one more person."""
-
-KEPT = 0.5
-"""Share of one person's agreement that a panel near to people keeps at the least."""
-
-
-def verdict_on(difference: Estimate, one: float, *, scale: float = 1.0) -> str | None:
-    """Returns the verdict on the panel's agreement less that of one more person.
-
-    Args:
-        difference: with its interval.
-        one: the agreement of one more person, 0 by chance.
-        scale: what a unit of the difference is of that agreement.
-    """
-    low, high = difference.low, difference.high
-    if not difference.has_interval:
-        if not difference.is_defined or difference.n < MIN_UNITS:
-            return None
-        low = high = difference.value  # the same in every prompt
-    if low > 0 or high < 0:
-        return BETTER if low > 0 else WORSE
-    return NEAR if scale * low > -(1 - KEPT) * one else UNDECIDED
-
-
-def _somers_d(sums: PairSums, level: float) -> Estimate:
-    """2 x pair accuracy - 1, with its limits."""
-    found = ratio(*sums.accuracy, method="pair accuracy", level=level)
-    method = f"Somers' d against the mean of the other raters; {found.method.partition('; ')[2]}"
+def _somers_d(apart: Floats, decided: Floats, level: float) -> Estimate:
+    """C - D over the comparisons, with limits from the prompts."""
+    found = ratio((apart + decided) / 2, decided, method="pair accuracy", level=level)
+    method = f"Somers' d with each other rater; {found.method.partition('; ')[2]}"
     return replace(
         found, value=2 * found.value - 1, low=2 * found.low - 1, high=2 * found.high - 1,
         se=2 * found.se, method=method,

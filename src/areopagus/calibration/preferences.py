@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import verdict_limits
+from ..aggregation.one_more_person import choices_beside_one_person
+from ..aggregation.pair_counting import round_ties
 from ..aggregation.preferences import (
     Preferences,
     preference_accuracy,
@@ -18,8 +20,7 @@ from ..aggregation.preferences import (
 from ..records.estimates import Estimates
 from .dataset import Dataset, panel_criterion
 from .judges import NOT_ABOVE_CHANCE
-from .panel_people import verdict_on
-from .panel_scores import judge_name
+from .panel_scores import PanelScores, judge_name
 from .people import BELOW_CHANCE
 
 PREFERENCES, JUDGES, WORTHS = "preferences", "preferences of judges", "worths"
@@ -37,11 +38,12 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
     n_preferences, n_pairs, n_shared, n_raters, n_prompts, n_ties, raters_a_pair    counts
     equal, kappa, ceiling   of `preference_agreement`; the verdict of kappa is "below chance" where
                     its interval lies below 0
+    only_score      the score of all compared responses; no row where their scores differ
     accuracy        the panel on people's decided preferences; ties of the panel one half
     n_decided, n_panel_ties  those preferences, and those on pairs that the panel ties
-    accuracy_of_one, accuracy_of_panel  one more person, and the panel, on pairs of two raters
-    accuracy_difference  panel less person, paired by prompt, with the verdict of `verdict_on`, in
-                    which agreement is 2 x accuracy - 1
+    accuracy_of_one, accuracy_of_panel, accuracy_difference  of `choices_beside_one_person`, as
+                    shares of pairs, (1 + d)/2: one more person and the panel against each of the
+                    other people, and panel less person with its verdict
 
     Table "preferences of judges", on the first criterion that the panel judged: the accuracy of
     every judge, "not shown above chance" where its interval covers one half.
@@ -70,11 +72,10 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
             },
             **keys,
         )
-        if is_below and dataset.panel is not None:
-            why = "people agree less than chance would have them"
-            out.add(PREFERENCES, "accuracy", undefined(why), **keys)
-        else:
-            _add_panel(out, dataset, given, agreed.ceiling, level=level)
+        if dataset.panel is None:
+            out.add(PREFERENCES, "ceiling", agreed.ceiling, **keys)
+        elif not is_below:
+            _add_panel(out, dataset.panel, given, agreed.ceiling, level=level)
         if not (has_judges or is_below):
             has_judges = _add_judges(out, dataset, given, level=level)
         _add_respondents(out, dataset, given, level=level)
@@ -82,34 +83,42 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
 
 
 def _add_panel(
-    out: Estimates, dataset: Dataset, given: Preferences, ceiling: Estimate, *, level: float
+    out: Estimates, panel: PanelScores, given: Preferences, ceiling: Estimate, *, level: float
 ) -> None:
     keys = {"criterion": given.criterion}
-    if dataset.panel is None:
-        out.add(PREFERENCES, "ceiling", ceiling, **keys)
-        return
-    is_judged, criterion = panel_criterion(given.criterion, dataset.panel)
+    is_judged, criterion = panel_criterion(given.criterion, panel)
     if not is_judged:
         why = "the panel did not judge this criterion"
         out.add(PREFERENCES, "accuracy", undefined(why), **keys)
         return
-    found = preference_accuracy(given, dataset.panel.ensemble(criterion), level=level)
+    scores = panel.ensemble(criterion)
+    compared = scores[np.union1d(given.first, given.second)]
+    compared = round_ties(compared[np.isfinite(compared)])
+    if len(compared) > 1 and np.ptp(compared) == 0:
+        out.add(PREFERENCES, "only_score", float(compared[0]), **keys)
+    found = preference_accuracy(given, scores, level=level)
+    beside = choices_beside_one_person(given, scores, level=level)
     out.add_all(
         PREFERENCES,
         {
             "accuracy": found.accuracy,
             "n_decided": found.n_decided,
             "n_panel_ties": found.n_ties,
-            "accuracy_of_one": found.one,
-            "accuracy_of_panel": found.shared,
+            "accuracy_of_one": _as_share(beside.of_one, 0.5),
+            "accuracy_of_panel": _as_share(beside.of_scores, 0.5),
             "ceiling": ceiling,
-            "accuracy_difference": replace(
-                found.difference,
-                verdict=verdict_on(found.difference, 2 * found.one.value - 1, scale=2),
-            ),
+            "accuracy_difference": _as_share(beside.difference, 0.0),
         },
         **keys,
     )
+
+
+def _as_share(d: Estimate, chance: float) -> Estimate:
+    """Returns a Somers' d, or a difference of two, as a share of pairs."""
+    return replace(
+        d, value=chance + d.value / 2, low=chance + d.low / 2, high=chance + d.high / 2,
+        se=d.se / 2, method=d.method.replace("Somers' d", "accuracy, ties one half,"),
+    )  # fmt: skip
 
 
 def _add_judges(out: Estimates, dataset: Dataset, given: Preferences, *, level: float) -> bool:

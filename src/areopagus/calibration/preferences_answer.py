@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import verdict_limits
+from ..aggregation.one_more_person import DISAGREES, verdict_against_people
 from ..formats import count, estimate, listed, number, said, units, words
 from ..records.estimates import estimates_by, select
 from .people import BELOW_CHANCE
@@ -22,38 +22,39 @@ Figures = Mapping[str, Estimate]
 def criteria(estimates: pd.DataFrame) -> list[tuple[str, dict[str, Estimate]]]:
     """The criteria by which people compared responses, in words, and their figures."""
     found = estimates_by(select(estimates, PREFERENCES), ["criterion"])
+    return [(named(estimates, str(keys["criterion"])), figures) for keys, figures in found]
+
+
+def named(estimates: pd.DataFrame, criterion: str) -> str:
+    """The criterion in words; marked where there are ratings or labels too."""
     alone = not (len(select(estimates, "people")) or len(select(estimates, "label people")))
-    mark = "" if alone else " (preferences)"
-    return [(f"{words(str(keys['criterion']))}{mark}", figures) for keys, figures in found]
+    return words(criterion) if alone else f"{words(criterion)} (preferences)"
 
 
 def verdict(figures: Figures) -> str | None:
-    """What can be said of the panel, in the words of `Answer.by_verdict`; None without a panel."""
-    accuracy, kappa = figures.get("accuracy"), figures["kappa"]
-    if accuracy is None:
+    """What can be said of the panel, as of ratings; None where it was not compared."""
+    if "accuracy" not in figures:
         return None
-    if kappa.verdict == BELOW_CHANCE:
-        return "refused"
-    if not accuracy.is_defined:
-        return "undefined"
-    if not accuracy.has_interval and accuracy.n < MIN_UNITS:
-        return "few"
-    if kappa.is_defined and not verdict_limits(kappa)[0] > 0:
-        return "noise"
-    if not verdict_limits(accuracy)[0] > 0.5:
-        return "disagrees" if verdict_limits(accuracy)[1] < 0.5 else "none"
-    apart = figures.get("accuracy_difference")
-    return (apart.verdict if apart is not None else None) or "agrees"
+    return verdict_against_people(
+        _accuracy(figures), figures.get("accuracy_of_one"), figures.get("accuracy_difference"),
+        chance=0.5, is_constant="only_score" in figures,
+    )  # fmt: skip
+
+
+def _accuracy(figures: Figures) -> Estimate:
+    """The panel's accuracy beside one more person, or on all preferences."""
+    beside = figures.get("accuracy_of_panel")
+    return beside if beside is not None and beside.is_defined else figures["accuracy"]
 
 
 def verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The verdict on the panel and the criterion, of each that it judged."""
     for name, figures in criteria(estimates):
-        said_of = verdict(figures)
-        if said_of == "disagrees":
-            yield said_of, f"{name} (accuracy {number(figures['accuracy'].value)})"
-        elif said_of is not None:
-            yield said_of, name
+        panel_verdict = verdict(figures)
+        if panel_verdict == DISAGREES:
+            yield panel_verdict, f"{name} (accuracy {number(_accuracy(figures).value)})"
+        elif panel_verdict is not None:
+            yield panel_verdict, name
 
 
 def people_verdicts(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -82,7 +83,7 @@ def design(estimates: pd.DataFrame) -> str:
 
 
 def trust(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """How far people prefer the same, and the panel with them, by the first criterion."""
+    """How far people prefer the same, by the first criterion."""
     found = criteria(estimates)
     if not found:
         return
@@ -93,30 +94,6 @@ def trust(estimates: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if equal.is_defined:
         told = f"equal preferences {estimate(equal)}{on}; beyond chance {estimate(kappa)}"
     yield "people", told
-    accuracy = figures.get("accuracy")
-    if accuracy is None:
-        return
-    one, panel, apart, ceiling = (
-        figures.get(key)
-        for key in ("accuracy_of_one", "accuracy_of_panel", "accuracy_difference", "ceiling")
-    )
-    if one is None or panel is None or apart is None or not one.is_defined:
-        told = estimate(accuracy) if accuracy.is_defined else f"undefined: {said(accuracy.reason)}"
-        yield "panel", f"accuracy {told}{on}"
-        return
-    told = f"accuracy {estimate(panel)}{on}"
-    yield "panel", beside_one_person(told, one, apart, ceiling)
-
-
-def beside_one_person(
-    told: str, one: Estimate, difference: Estimate, ceiling: Estimate | None
-) -> str:
-    """What is told of the panel, with one more person's figure, the ceiling and the difference."""
-    most = ""
-    if ceiling is not None and ceiling.is_defined:
-        most = f", ceiling {number(ceiling.value)}"
-    apart = f"difference {estimate(difference, is_signed=True)}"
-    return f"{told}; one more person {number(one.value)}{most}; {apart}"
 
 
 def cautions(estimates: pd.DataFrame) -> Iterator[str]:

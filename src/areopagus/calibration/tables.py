@@ -56,12 +56,10 @@ class CalibrationTable:
         )  # fmt: skip
 
 
-SO: Final = {
-    "none": "not shown", "refused": "not calibrated", "constant": "one score",
-    "agrees": "agreeing", "undecided": "cannot tell", "few": "cannot tell",
-    "noise": "cannot tell", "undefined": "cannot tell",
+PANEL_IS: Final = {
+    "disagrees": "disagreeing", "few": "undecided", "noise": "undecided", "undefined": "undecided",
 }  # fmt: skip
-"""How the verdict on a panel is said."""
+"""How the verdict on a panel is printed, where it is not in its own words."""
 
 _CALLED: Final = {"holds": {"random": "yes"}}
 
@@ -87,10 +85,16 @@ def _measure(declared: str) -> Measure:
 _HOLM = "p_adjusted = p (Holm)"
 _SIZES = "personas #; models #; repeats #; calls #"
 
-PEOPLE_IN_SHORT: Final = CalibrationTable(
-    "people",
-    "tau = tau of two; alpha_ordinal value = alpha; icc_mean value = ICC of the mean",
-    "Tau-b of two raters within prompts; ordinal alpha; ICC of the mean of a prompt's raters.",
+PEOPLE_IN_SHORT: Final = tuple(
+    CalibrationTable(
+        "people",
+        f"tau = tau of two; alpha_{level} value = alpha; "
+        "mean_worth value = reliability of the mean",
+        f"Tau-b of two raters within prompts; {level} alpha; reliability of the mean of a "
+        "response's raters (by Spearman and Brown from alpha).",
+        where={"detail": kind},
+    )
+    for kind, level in (("score", "interval"), ("rank", "ordinal"))
 )
 
 UNNAMED_IN_SHORT: Final = CalibrationTable(
@@ -159,13 +163,12 @@ PREFERENCES: Final = CalibrationTable(
 PREFERENCES_PANEL: Final = CalibrationTable(
     "preferences",
     "n_decided # = decided; n_panel_ties # = panel ties; accuracy; "
-    "accuracy_of_panel = panel, shared pairs; accuracy_of_one = one person; ceiling; "
+    "ceiling; accuracy_of_panel = panel, same pairs; accuracy_of_one = one person; "
     "accuracy_difference + = difference",
-    "Decided preferences that the panel orders alike, its ties one half, chance .50. On pairs of "
-    "two raters or more one more person stands beside it, against the same single preferences. "
-    "The ceiling is the most that a judge could reach against single people, reached where all "
-    "pairs are equally hard. “Near” above: the interval leaves out less than half of a person's "
-    "accuracy above chance.",
+    "Accuracy: decided preferences that the panel orders alike, its ties one half, chance .50. The "
+    "ceiling is the most that a judge could reach against these single preferences, where all "
+    "pairs are equally hard. On pairs of two raters or more, each rater and the panel are compared "
+    "with each other rater.",
     _COMPARED,
 )
 
@@ -245,17 +248,16 @@ BEYOND: Final = CalibrationTable(
 ONE_PERSON: Final = CalibrationTable(
     "one person",
     "tau_of_one = one person; tau_of_panel = panel; ceiling; tau_difference + = difference",
-    "Each rater is left out in turn; rater and panel are both compared with the mean of the same "
-    "other raters, by tau {where} in which a tie is no order (Somers' d). Difference: panel "
-    "less person; “near” above: the interval leaves out less than half of one person's tau.",
+    "Each rater, and the panel, is compared with {others}, by tau {where} in which a tie is no "
+    "order (Somers' d). Difference: panel less person.",
     where={"rater": None},
 )
 
 EACH_PERSON: Final = CalibrationTable(
     "one person",
     "tau_of_one = rater; tau_of_panel = panel",
-    "Tau {where} with the mean of the other raters, {criterion}.",
-    {"rater": "rater left out"},
+    "Tau {where} with {others}, {criterion}.",
+    {"rater": "rater"},
     is_short=True,
 )
 
@@ -361,10 +363,10 @@ ALT_TEST: Final = CalibrationTable(
     "winning_rate value; winning_rate verdict = verdict; advantage value; power value; "
     "power_of_truth value = power, the truth; epsilon value",
     "Winning rate: share of raters whom the panel may replace, being as close to the others as "
-    "they are, epsilon allowed for what a human costs; uninformative where a constant or a random "
-    "judge passes as well. Advantage: how often it is as close or closer. Power: of a judge as "
-    "good as one human, and of one who knows the truth. Of ratings, the rank form with prompts as "
-    "units is the one to read.",
+    "they are, epsilon allowed for what a human costs; the panel passes from .5 on; uninformative "
+    "where a constant or a random judge passes as well. Advantage: how often it is as close or "
+    "closer. Power: of a judge as good as one human, and of one who knows the truth. Of ratings, "
+    "the rank form with prompts as units is the one to read.",
     {"detail": "form", "baseline": "judge"},
     named={"detail": {None: ""}, "baseline": {None: "the panel"}},
 )
@@ -399,8 +401,7 @@ LABEL_ONE_PERSON: Final = CalibrationTable(
     "accuracy_of_one = accuracy of one; accuracy_of_machine = of the panel; "
     "accuracy_difference + = difference",
     "Kappa, and accuracy: each person is left out in turn; person and panel are both compared with "
-    "the response's other people. “Near” above: the interval leaves out less than half of one "
-    "person's kappa.",
+    "the response's other people.",
     _LABELS,
     label="One more person, labels",
 )

@@ -66,6 +66,12 @@ def calibrate(
 
     RUN is a run folder, or a table of any tool's stored judgments (prompt_id, response_id,
     judge, optional persona and model, and scores).
+
+    The table says what the panel is beside one more person. better, worse: the interval of the
+    gap leaves out 0. at least half: no difference is shown, and at least half of a person's
+    agreement is. unconfirmed: its agreement with people may be chance. disagreeing: that
+    is shown to be below chance. constant: it gives everything one score, or one label.
+    undecided: too few prompts, or too little agreement among people.
     """
     config = chosen(options, CalibrateConfig.model_fields)
     folder = Path(out) if out is not None else Path(run) / "calibration"

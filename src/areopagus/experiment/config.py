@@ -230,10 +230,19 @@ class AgreementConfig(CheckedConfig):
 
     level: float = Field(default=0.95, gt=0, lt=1, description="Nominal coverage of intervals.")
     seed: int = Field(default=0, description="Of everything drawn.")
+    ruler: Annotated[bool, Option(flag="--ruler")] = Field(
+        default=False,
+        description="Also fit the many-facet model, which places raters' strictness and the quality"
+        " of responses on one ruler.",
+    )
 
 
 class CalibrateConfig(AgreementConfig):
     """What `calibrate` takes."""
+
+    ruler_with_judges: Annotated[bool, Option(flag="--ruler-with-judges")] = Field(
+        default=False, description="Fit that model to people and judges together."
+    )
 
     epsilon: float = Field(
         default=0.2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, replace
@@ -304,6 +305,8 @@ class ScoreJob(Job[Run]):
         open_outcomes = ("refused", "unreadable", "failed")
         if self.answering is not None or any(counts.get(name) for name in open_outcomes):
             return None
+        if existing["panel"] != json.loads(json.dumps(self.panel.describe())):
+            return None  # the page says what the panel was drawn by, too
         files = (JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, ESTIMATES_FILE, REPORT_FILE)
         if not counts or not all((self.path / name).is_file() for name in files):
             return None
