@@ -49,8 +49,8 @@ def test_what_a_model_makes_of_a_prompt_is_error_with_one_response_a_prompt(tmp_
     design = stored_design(found.estimates)
     assert design is not None
     assert design_sentence(design) == (
-        "60 prompts with one response each, all judged by the same 4 personas × 3 models: "
-        "response and prompt cannot be told apart"
+        "60 prompts with one response each, all judged by the same 4 personas × 3 models. "
+        "Response and prompt cannot be told apart."
     )
     # twelve judgments share what their model makes of the prompt: .64 / 3 + .16 / 12 = .476 squared
     here = figure(found, "designs", "standard_error", group="this panel")

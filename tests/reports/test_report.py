@@ -226,7 +226,7 @@ def test_counts_stand_with_every_status_and_fault(hostile_run: Path) -> None:
     # 9 responses x 6 judges; 7 x 5 scored, 7 failed, 6 unreadable, 6 not asked
     assert "35 scored of 54 planned" in text
     again = "(asked again by the same command)"
-    assert f"6 unreadable, 7 failed {again}, 6 not asked (screened responses)" in text
+    assert f"6 unreadable, 7 failed {again}, 6 not asked" in text
     assert "unreadable not json 6" in text
     assert "not asked screened 6" in text
 

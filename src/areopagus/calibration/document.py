@@ -24,6 +24,7 @@ from ..reports.document import (
     Scalar,
     Section,
     Table,
+    in_demonstration,
 )
 from . import preferences_answer, tables
 from .answer import AT_LEAST_HALF_NOTE, FEW_PROMPTS, Answer, demonstration
@@ -98,7 +99,8 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
 
 def calibration_headline(record: Mapping[str, Any], estimates: pd.DataFrame) -> list[str]:
     """The first sentences of `calibration_document`."""
-    return list(_Shown(record, estimates).headline())
+    first, *others = _Shown(record, estimates).headline()
+    return [in_demonstration(first) if record["stand_ins"] else first, *others]
 
 
 def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
