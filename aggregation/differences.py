@@ -4,8 +4,8 @@ A side is a respondent, a judge model, a persona, a run. On each prompt only tho
 scored both sides, so that a judge who is missing on one of them is no finding about the other; the
 prompt's difference is their mean, and prompts are the units of every test. Two intervals are given:
 
-    this panel     other prompts of this kind, put to these judges: t over prompts
-    such judges    other prompts, and other personas and models of these kinds as well
+    this panel           other prompts of this kind, put to these judges: t over prompts
+    judges like these    other prompts, and other personas and models of these kinds as well
 """
 
 from __future__ import annotations
@@ -74,11 +74,12 @@ def in_both_universes(
     prompts, and V_J that of a mean over random personas and models (`facet_intervals` of the
     judges' own means):
 
-        this panel    d ± t(n − 1) s / sqrt(n)
-        such judges   d ± t(df) sqrt(s² / n + V_J),  df by Satterthwaite from n − 1 and V_J's own
+        this panel          d ± t(n − 1) s / sqrt(n)
+        judges like these   d ± t(df) sqrt(s² / n + V_J)
 
-    Judges of one model only are a sample of personas on that model, and the other way round; one
-    judge alone has no interval for others.
+    where df is Satterthwaite's, from n − 1 and V_J's own. Judges of one model only are a sample of
+    personas on that model, and the other way round; one judge alone has no interval for others,
+    and two models have none for other models.
 
     Args:
         totals: shape (prompts, judges, columns), sums of scores or differences; 0 without any.
@@ -116,7 +117,8 @@ def in_both_universes(
             none = undefined(NO_PROMPT)
             found.append(
                 BothUniverses(
-                    replace(none, universe="this panel"), replace(none, universe="such judges"),
+                    replace(none, universe="this panel"),
+                    replace(none, universe="judges like these"),
                     adjusted[:, k], math.nan,
                 )
             )  # fmt: skip
@@ -142,15 +144,15 @@ def in_both_universes(
 def _beyond(
     here: Estimate, half: float, df: float, why: str | None, method: str, level: float
 ) -> Estimate:
-    """The estimate for such judges, from that for this panel and the judges' own interval."""
+    """The estimate for judges like these, from that for this panel and the judges' own interval."""
     bare = replace(
         here, low=math.nan, high=math.nan, se=math.nan, p=math.nan, p_method=None,
-        universe="such judges", method=f"t; {method}",
+        universe="judges like these", method=f"t; {method}",
     )  # fmt: skip
     if not here.has_interval:
         return bare
     if why is not None and why != NO_JUDGE_VARIES:
-        return replace(bare, reason=f"for other judges: {why}")
+        return replace(bare, reason=why)
     of_judges = 0.0 if why is not None else (half / float(stdtrit(df, (1 + level) / 2))) ** 2
     df = df if of_judges else 1.0
 

@@ -271,7 +271,8 @@ def aggregate_panel(
     The mean is the paper's: every scored judgment counts once, so a model or persona with more
     scored judgments weighs more; by_persona and by_model show each alone. The trimmed mean drops
     floor(trim n) judgments at each end (none when n is small). The interval is that of
-    `facet_intervals`: personas and models are random facets, not independent raters.
+    `facet_intervals`, cut at the ends of the scale: personas and models are random facets, not
+    independent raters.
 
     Args:
         scores: shape (R responses, J judgments, K criteria); nan where a judgment is not
@@ -440,8 +441,10 @@ def _fill(
     out["sd"][part] = np.sqrt(ratio(squares, judges[:, None] - 1))
 
     interval = facet_intervals(cells, counts, cell_persona, cell_model, level=level)
-    for name, array in (("low", interval.low), ("high", interval.high), ("df", interval.df)):
-        out[name][part] = array
+    out["low"][part], out["high"][part] = (
+        np.clip(i, *scale) for i in (interval.low, interval.high)
+    )
+    out["df"][part] = interval.df
     out["method"][part] = interval.method
     out["why"][part] = interval.reason
     out["disagreement"][part] = disagreement_labels(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..shown import Shown
 
-Universe = Literal["this panel", "such judges"]
+Universe = Literal["this panel", "judges like these"]
 """To what an interval generalises beyond its units: the judges that were asked, or their kind."""
 
 

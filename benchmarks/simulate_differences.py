@@ -4,7 +4,7 @@
 
 Ten personas on three models score respondents on 9, 30 and 100 prompts. Every respondent has a
 quality that varies over prompts, personas and models have severities, and respondents meet with
-both and with prompts: all effects are drawn anew in each world, so that the truth for such judges
+both and with prompts: all effects are drawn anew in each world, so that the truth for other judges
 is known; the truth for this panel is that of the judges drawn. Worlds are normal, skewed (every
 effect exponential) or ordinal (normal, rounded to whole points). "One model missing": one of the
 models scored the second respondent on a third of the prompts only. "By criterion": five criteria
@@ -118,7 +118,7 @@ def main() -> None:
     n = options.worlds
     rng = np.random.default_rng(options.seed)
     print(f"{n:,} worlds a figure; Monte Carlo error of .95: {math.sqrt(0.95 * 0.05 / n):.3f}")
-    print("coverage of 95% intervals   difference: panel, such judges   mean: panel, such judges")
+    print("coverage of 95% intervals   difference: this panel, others   mean: this panel, others")
     personas = np.repeat(np.arange(PERSONAS), MODELS)
     models = np.tile(np.arange(MODELS), PERSONAS)
     for kind in ("normal", "skewed", "ordinal"):

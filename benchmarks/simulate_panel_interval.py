@@ -13,7 +13,7 @@ import numpy as np
 from areopagus.aggregation.panel_interval import facet_intervals
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 
-DESIGNS = ((10, 3), (10, 5), (10, 2), (5, 3), (10, 1))
+DESIGNS = ((10, 3), (10, 5), (5, 3), (10, 1))
 COMPONENTS = (
     (0.06, 0.30, 0.25),
     (1.0, 1.0, 1.0),

@@ -84,7 +84,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "unit": "what was treated as independent: `prompt`, `rating`, …",
     "method": "the estimator, and how the interval was made",
     "se": "standard error",
-    "universe": "to which judges the interval generalises: `this panel` or `such judges`",
+    "universe": "to which judges the interval generalises: `this panel` or `judges like these`",
     "p": "p-value of the test that belongs to it",
     "p_adjusted": "the same, adjusted for the tests of its family",
     "p_method": "the test",

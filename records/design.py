@@ -53,14 +53,14 @@ def stored_design(estimates: pd.DataFrame) -> Design | None:
 
 
 def design_sentence(design: Design) -> str:
-    """The design, and what it does not allow, in one sentence without a full stop."""
+    """The design, without a full stop where it stands alone, and what it does not allow."""
     limits = [
-        *(["response and prompt cannot be told apart"] if design.target == "response" else []),
+        *(["Response and prompt cannot be told apart."] if design.target == "response" else []),
         *_limits_of_judges(design),
         *_missing(design),
     ]
     told = f"{_responses(design)}, {_judges(design)}"
-    return f"{told}: {'; '.join(limits)}" if limits else told
+    return " ".join([f"{told}.", *limits]) if limits else told
 
 
 def _responses(design: Design) -> str:
@@ -104,11 +104,11 @@ def _judges(design: Design) -> str:
 
 def _limits_of_judges(design: Design) -> list[str]:
     if design.is_confounded:
-        return ["the error of a judge and the response cannot be told apart"]
+        return ["The error of a judge and the response cannot be told apart."]
     if design.judges == 1:
-        return ["what is said holds for this judge only"]
+        return ["These intervals hold for this judge only."]
     alone = [name for name, n in (("model", design.models), ("persona", design.personas)) if n == 1]
-    return [f"intervals speak of that {name} only" for name in alone]
+    return [f"These intervals hold for this {name} only." for name in alone]
 
 
 def _missing(design: Design) -> list[str]:
@@ -116,7 +116,7 @@ def _missing(design: Design) -> list[str]:
         f"{one.factor} {one.name} scored {count(one.n_scored)} of {count(one.n_asked)}"
         for one in design.fell_out
     ]
-    return [f"UNBALANCED: {listed(named, 3)}"] if named else []
+    return [f"UNBALANCED: {listed(named, 3)}."] if named else []
 
 
 def order_of(target: Target) -> str:

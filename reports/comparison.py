@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..aggregation.jackknife import cut_to_range
-from ..formats import count, dollars, listed, number, units
+from ..formats import count, known_dollars, listed, number, units
 from .differences import Differences
 from .document import (
+    BY_THIS_PANEL,
     Cell,
     Column,
     Document,
@@ -26,6 +26,7 @@ from .document import (
 )
 from .panel_responses import MOST_ROWS
 from .run_sections import panel_settings
+from .weak_models import weak_models_line, with_weak_models
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ def comparison_document(
     heads: Mapping[str, str],
     by_prompt: Mapping[tuple[str, str], Mapping[str, float]],
     is_one_panel: bool,
+    weak: Mapping[str, str],
     notices: Sequence[str] = (),
 ) -> Document:
     """Describes how the sides of runs differ.
@@ -59,10 +61,13 @@ def comparison_document(
         heads: criterion to the head of its column.
         by_prompt: (side, baseline) to prompt to the difference of composites.
         is_one_panel: whether all runs were judged by the same panel.
+        weak: judge model to why it is not shown to tell responses apart.
         notices: what a reader must know first.
     """
     found = Differences(estimates)
-    headline = found.headline() or ["Nothing can be compared: no prompt has a score on both sides."]
+    headline = found.headline(BY_THIS_PANEL if is_one_panel else "") or [
+        "Nothing can be compared: no prompt has a score on both sides."
+    ]
     told = list(notices)
     if not is_one_panel:
         headline = [f"Another panel is another instrument. {headline[0]}", *headline[1:]]
@@ -70,12 +75,17 @@ def comparison_document(
         told.append("Not every run is complete: what was not asked is missing here.")
     models = {str(one["name"]) for run in runs for one in run.record["panel"]["models"]}
     several = len(runs) > 1
+    if found.others:
+        headline = with_weak_models(headline, weak, len(models))
     return Document(
         title=_title(runs, found),
         kind="comparison",
         is_demonstration=any(run.record["demonstration"] for run in runs),
         headline=headline,
-        trust=_trust(runs, found, estimates, is_one_panel=is_one_panel),
+        trust=[
+            *weak_models_line(weak),
+            *_trust(runs, found, estimates, is_one_panel=is_one_panel),
+        ],
         notices=told,
         sections=[
             Section("comparison", "Who scores higher", found.summary(dict(heads)), "summary"),
@@ -148,7 +158,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
         rows.append(
             [
                 run.name,
-                _mean_of(record["total"], record),
+                _mean_of(record["total"]),
                 record["responses"]["n"],
                 record["responses"]["prompts"],
                 len(record["panel"]["personas"]),
@@ -177,11 +187,9 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
 
 
 def _cost_told(cost: Mapping[str, Any]) -> str:
-    if not cost["judgments_with_unknown_price"]:
-        return dollars(cost["replies_usd"])
-    return (
-        f"{dollars(cost['replies_usd'])} and unknown prices" if cost["replies_usd"] else "unknown"
-    )
+    unknown = cost["judgments_with_unknown_price"]
+    known = known_dollars(cost["replies_usd"], unknown)
+    return f"{known} and unknown prices" if unknown and cost["replies_usd"] else known
 
 
 def _settings_that_differ(runs: Sequence[ComparedRun]) -> list[tuple[str, list[str]]]:
@@ -218,7 +226,7 @@ def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
     for place, run in enumerate(runs):
         for item in run.record["respondents"]:
             line = found.setdefault(str(item["respondent_id"]), [None for _ in runs])
-            line[place] = _mean_of(item, run.record)
+            line[place] = _mean_of(item)
     return Table(
         caption="Mean composite over prompts by respondent, with its 95% interval. Whether means "
         "differ is told by the paired differences alone.",
@@ -259,7 +267,7 @@ def _meaning(*, is_one_panel: bool) -> Points:
                 "The prompt is the unit.",
                 (
                     "Differences on one prompt are averaged first; an interval speaks of other "
-                    "prompts of this kind, put to this panel or to such judges."
+                    "prompts of this kind, put to this panel or to judges like these."
                 ),
             ),
             (
@@ -289,9 +297,7 @@ def _meaning(*, is_one_panel: bool) -> Points:
     )
 
 
-def _mean_of(item: Mapping[str, Any], record: Mapping[str, Any]) -> Estimate:
+def _mean_of(item: Mapping[str, Any]) -> Estimate:
     low, high = item["interval"] or (math.nan, math.nan)
     value = math.nan if item["composite"] is None else item["composite"]
-    found = Estimate(value, low, high, item["n_prompts"], reason=item["reason"])
-    lowest, highest = record["identity"]["scale"]
-    return cut_to_range(found, (lowest, highest))
+    return Estimate(value, low, high, item["n_prompts"], reason=item["reason"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.panel_interval import NO_INTERVAL, ONE_MODEL, ONE_PERSONA, TWO_MODELS
 from ..formats import (
     UNDEFINED,
     count,
@@ -26,7 +27,7 @@ from ..formats import (
     words,
 )
 from ..records.estimates import estimates_by, select
-from .document import Cell, Chart, Column, Paragraph, Part, Scalar, Table
+from .document import BY_THIS_PANEL, Cell, Chart, Column, Paragraph, Part, Scalar, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ HIGHER: Final = "higher"
 LOWER: Final = "lower"
 MOST_NAMED: Final = 3
 """Sides that a sentence names."""
+_WITHOUT_SCOPE: Final = ("Nothing can be compared", "Not told against")
 MOST_LINES: Final = 40
 ALPHA: Final = 0.05
 FEW_MODELS: Final = 5
@@ -58,7 +60,7 @@ class Differences:
         table = select(estimates, "comparison")
         self.by = next((one for one in table["factor"] if isinstance(one, str)), "respondent")
         keys = ("respondent", "baseline", "criterion")
-        is_wide = (table["universe"] == "such judges") & (table["measure"] == "difference")
+        is_wide = (table["universe"] == "judges like these") & (table["measure"] == "difference")
         self._pairs = _by_keys(table[~is_wide], keys)
         self._such = _by_keys(table[is_wide], keys)
         baselines = [at[1] for at in self._pairs]
@@ -76,11 +78,11 @@ class Differences:
         }
 
     def of(self, side: str, baseline: str = "", criterion: str = "composite") -> Figures:
-        """The figures of a pair by measure; "such judges" holds the difference for those."""
+        """The figures of a pair by measure; "judges like these" holds the difference for those."""
         at = (side, baseline or self.baseline, criterion)
         figures = dict(self._pairs[at])
         if at in self._such:
-            figures["such judges"] = self._such[at]["difference"]
+            figures["judges like these"] = self._such[at]["difference"]
         return figures
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -97,8 +99,17 @@ class Differences:
         side = max(known, key=lambda one: each[one])
         return (side, self.baseline) if each[side] > 0 else (self.baseline, side)
 
-    def headline(self) -> list[str]:
-        """Who scores higher than whom and by how much; what cannot be told."""
+    @property
+    def other_judges(self) -> str:
+        """What the wider of two intervals speaks of, as a sentence has it."""
+        return other_judges([one["difference"] for one in self._such.values()], by=self.by)
+
+    def headline(self, scope: str = BY_THIS_PANEL) -> list[str]:
+        """Who scores higher than whom and by how much; what cannot be told.
+
+        Args:
+            scope: what the first sentence begins with: who says so.
+        """
         if not self.others:
             return []
         found = {side: self.of(side) for side in self.others}
@@ -115,9 +126,39 @@ class Differences:
         open_ = [side for side in rest if side not in equal]
         if open_:
             sentences.append(self._open(open_, found))
+        if not sentences[0].startswith(_WITHOUT_SCOPE):
+            sentences[0] = f"{scope}{sentences[0]}"
         if len(self.others) == 1 and (above or below):
             sentences += self._most_in(self.others[0])
-        return [*sentences, *self._unscored()]
+        return [*sentences, *self._beyond_this_panel([*above, *below]), *self._unscored()]
+
+    def _beyond_this_panel(self, told_apart: Sequence[str]) -> Iterator[str]:
+        """Whether the differences that this panel tells would be there with other judges."""
+        such = [one for side in told_apart if (one := self.of(side).get("judges like these"))]
+        known = [one for one in such if one.verdict is not None]
+        who, n = self.other_judges, len(told_apart)
+        if such and not known:
+            if (why := said(such[0].reason)) == TWO_MODELS:
+                yield f"Two models cannot tell whether {who} would agree."
+            elif why:
+                yield f"Whether {who} would agree is unknown: {why}."
+        if not known:
+            return
+        holds = sum(_is_told(one) for one in known)
+        if n == 1:
+            should = "should" if holds else "may not"
+            one = _upright(known[0])
+            limits = interval(one.low, one.high, is_signed=True)
+            yield f"The difference {should} hold with {who}, whose interval is {limits}."
+            return
+        every = "Both" if n == 2 else f"All {n}"
+        what = f"{every} differences" if holds == n else f"{holds or 'None'} of {n} differences"
+        told = f"{what} should hold with {who}"
+        apart = sum(one.has_interval and not one.covers(0.0) for one in known)
+        if apart > holds:
+            has = "has" if apart == 1 else "have"
+            told += f"; {apart} {has} an interval there that leaves out 0, but not by Holm"
+        yield f"{told}."
 
     def _unscored(self) -> Iterator[str]:
         """Of runs: which has no score where another has one, on more pairs than chance leaves."""
@@ -126,7 +167,7 @@ class Differences:
                 yield f"{told}."
 
     def _told_apart(self, sides: Sequence[str], found: Any, *, is_above: bool) -> str:
-        named = sides[:MOST_NAMED]
+        named = _largest(sides, found)
         each = [_upright(found[side]["difference"]) for side in named]
         if len(self.others) == 1:
             (side,) = named
@@ -146,7 +187,7 @@ class Differences:
         return f"{short(self.baseline)} scores higher than {listed_all(told)}."
 
     def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
-        named = sides[:MOST_NAMED]
+        named = _largest(sides, found)
         figures = found[named[0]]
         first = short(self.baseline)
         if len(self.others) > 1:
@@ -167,7 +208,8 @@ class Differences:
         return f"{told_one}."
 
     def _open(self, sides: Sequence[str], found: Any) -> str:
-        named = [side for side in sides if found[side]["difference"].is_defined][:MOST_NAMED]
+        defined = [side for side in sides if found[side]["difference"].is_defined]
+        named = _largest(defined, found)
         reasons = dict.fromkeys(said(found[side]["difference"].reason) for side in sides)
         why = listed_all([one for one in reasons if one])
         if not named:
@@ -213,52 +255,38 @@ class Differences:
         return f"compared on {count(found.n)} of {units(found.n_planned, found.unit)}"
 
     def trust(self) -> list[tuple[str, str]]:
-        """Whether the models agree on the directions, and whether other judges would."""
-        told_apart = [
-            side for side in self.others if self.of(side)["difference"].verdict in (HIGHER, LOWER)
-        ]
-        sides = told_apart or self.others[:1]
-        told = [("direction", one) for one in self._direction(sides)]
-        such = [self.of(side).get("such judges") for side in told_apart]
-        known = [one for one in such if one is not None and one.verdict is not None]
-        if known:
-            holds = sum(one.verdict in (HIGHER, LOWER) for one in known)
-            if len(known) == 1:
-                shown = interval(known[0].low, known[0].high, is_signed=True)
-                so = f"so that the direction {'holds' if holds else 'is open'}"
-                sentence = f"with other such judges the difference is {shown}, {so}"
-            else:
-                kept = f"{holds} of {len(known)} differences"
-                sentence = f"{kept} keep their direction with other such judges"
-                apart = sum(one.has_interval and not one.covers(0.0) for one in known)
-                if apart > holds:
-                    has = "has" if apart == 1 else "have"
-                    sentence += f" by Holm; {apart} {has} an interval that leaves out 0"
-            told.append(("such judges", sentence))
-        return told
+        """Whether the models agree on the directions."""
+        told_apart = [side for side in self.others if _is_told(self.of(side)["difference"])]
+        return [("direction", one) for one in self._direction(told_apart or self.others[:1])]
 
     def _direction(self, sides: Sequence[str]) -> list[str]:
         """How many judge models alone put all these sides where the panel puts them."""
         values = {side: self.of(side)["difference"].value for side in sides}
         models = list(dict.fromkeys(at[2] for at in self._by_model))
         if len(models) == 1:
-            return ["one model judged: another may not agree"]
+            return ["one model judged; other models may disagree"]
         if not models or not any(values.values()):
             return []
-        agree = 0
-        for model in models:
-            alone = [
+        alone = [
+            [
                 self._by_model[side, self.baseline, model]["difference"].value * value
                 for side, value in values.items()
             ]
-            agree += all(one > 0 for one in alone)
+            for model in models
+        ]
+        compared = [each for each in alone if not any(map(math.isnan, each))]
+        if not compared:
+            return [f"none of {len(models)} models scored enough of both to be compared alone"]
+        agree = sum(all(one > 0 for one in each) for each in compared)
         if len(sides) == 1:
             (side,) = sides
             pair = (side, self.baseline) if values[side] > 0 else (self.baseline, side)
             what = f"put {short(pair[0])} above {short(pair[1])}"
         else:
             what = f"agree on all {len(sides)} directions"
-        return [f"{agree} of {len(models)} models {what}"]
+        left = len(models) - len(compared)
+        more = f"; {left} scored too little to be compared alone" if left else ""
+        return [f"{agree} of {units(len(compared), 'model')} {what}{more}"]
 
     def summary(
         self,
@@ -290,13 +318,13 @@ class Differences:
             "differences",
             f"Difference from {short(self.baseline)}",
             "Composite, in points; right of the line scores higher. Bar: other prompts, this "
-            "panel. Pale bar: other judges of their kind as well.",
+            f"panel. Pale bar: {self.other_judges} as well.",
             rows=[short(side, 28) for side in shown],
             values=of("difference", "value"),
             low=of("difference", "low"),
             high=of("difference", "high"),
-            low_wide=of("such judges", "low"),
-            high_wide=of("such judges", "high"),
+            low_wide=of("judges like these", "low"),
+            high_wide=of("judges like these", "high"),
             reference=0.0,
             axis="difference in points",
         )
@@ -317,7 +345,7 @@ class Differences:
         has_verdict = False
         for side in self.others:
             figures = self.of(side, criterion=criterion)
-            one, such = figures["difference"], figures.get("such judges")
+            one, such = figures["difference"], figures.get("judges like these")
             won = figures["prompts won"]
             shown = UNDEFINED if such is None else interval(such.low, such.high, is_signed=True)
             n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
@@ -340,7 +368,7 @@ class Differences:
                 Column(self.by, "id"),
                 *([Column("mean", "number")] if means else []),
                 Column("difference", "estimate", is_signed=True),
-                *([Column("such judges")] if is_wide else []),
+                *([Column(self.other_judges.removesuffix(" on this model"))] if is_wide else []),
                 Column("prompts won"),
             ],
             rows=rows if is_wide else [[*row[:-2], row[-1]] for row in rows],
@@ -353,12 +381,11 @@ class Differences:
         notes: dict[str, None] = {}
         for side in sides:
             figures = self.of(side, criterion=criterion)
-            one, such = figures["difference"], figures.get("such judges")
+            one, such = figures["difference"], figures.get("judges like these")
             if one.reason and not one.has_interval:
                 notes[f"no interval: {said(one.reason)}"] = None
             elif such is not None and such.reason and not such.has_interval:
-                why = said(such.reason).removeprefix("for other judges: ")
-                notes[f"no interval for such judges: {why}"] = None
+                notes[f"no interval for {self.other_judges}: {said(such.reason)}"] = None
         marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
         if marked:
             moved = [
@@ -502,10 +529,10 @@ class Differences:
             )
         has_margin = any("equivalence" in self.of(side) for side in self.others)
         notes = []
-        if 1 < n_models < FEW_MODELS:
+        if 2 < n_models < FEW_MODELS:
             notes.append(
                 f"{n_models} models are a small sample of models: in simulations with 3 the "
-                "intervals for such judges covered .95 to .98 in the place of .95"
+                "intervals for judges like these covered .95 to .98 in the place of .95"
             )
         return Table(
             caption="What the differences rest on: prompts with judges who scored both, of those "
@@ -528,6 +555,21 @@ def _by_keys(frame: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], 
     return {
         tuple(at[key] or "" for key in keys): figures for at, figures in estimates_by(frame, keys)
     }
+
+
+def _largest(sides: Sequence[str], found: Mapping[str, Figures]) -> list[str]:
+    """The sides that a sentence names, in their order: those with the largest differences."""
+    by_size = sorted(sides, key=lambda side: -abs(found[side]["difference"].value))
+    return [side for side in sides if side in by_size[:MOST_NAMED]]
+
+
+def other_judges(means: Sequence[Estimate], *, by: str = "") -> str:
+    """Which other judges the wider intervals of some means speak of."""
+    methods = {one.method.partition("; ")[2].partition("; cut at")[0] for one in means}
+    methods -= {"", NO_INTERVAL}
+    if methods <= {ONE_MODEL}:
+        return "other personas" if by == "model" else "other personas on this model"
+    return "other models" if methods <= {ONE_PERSONA} else "judges like these"
 
 
 def _verdict(figures: Figures) -> str | None:

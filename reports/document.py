@@ -397,6 +397,21 @@ class Section:
 
 
 DEMONSTRATION: Final = "embedded stand-ins took part, no language model: no findings."
+BY_THIS_PANEL: Final = "By this panel, "
+"""What an answer begins with that a panel's scores give."""
+IN_DEMONSTRATION: Final = "In this demonstration"
+
+
+def in_demonstration(sentence: str) -> str:
+    """The sentence, which states that it is of a demonstration.
+
+    Its first letter stays as it is: a name may begin with it.
+    """
+    if sentence.startswith(IN_DEMONSTRATION):
+        return sentence
+    answer = sentence.removeprefix(BY_THIS_PANEL)
+    is_new = answer == sentence and sentence[:1].isupper()
+    return f"{IN_DEMONSTRATION}{':' if is_new else ','} {answer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +424,8 @@ class Document:
         sections: in order; a page's contents list them. A table without a row, or of whose figures
             none is there, is left out but for its notes, and so is a section in which nothing
             stands.
-        headline: the answer that its user came for, in one to three sentences.
+        headline: the answer that its user came for, in one to three sentences. Where embedded
+            stand-ins took part, the first one says so, in whatever place it is shown.
         trust: whether it can be trusted and why, as (a word, the sentence): "coverage", "judges", …
         lead: what stands first where there is no headline, as (what stands in bold, the rest).
         state: how it ended, a sentence with its full stop, or "".
@@ -432,6 +448,9 @@ class Document:
     demonstration: str = DEMONSTRATION
 
     def __post_init__(self) -> None:
+        if self.is_demonstration and self.headline:
+            first, *others = self.headline
+            object.__setattr__(self, "headline", [in_demonstration(first), *others])
         filled = [
             replace(one, parts=[part for given in one.parts for part in _without_empty(given)])
             for one in self.sections

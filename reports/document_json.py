@@ -74,7 +74,7 @@ class EstimateValue(_Shown):
     reason: str | None
     n_planned: int | None = None
     se: float | None = None
-    universe: Literal["this panel", "such judges"] | None = None
+    universe: Literal["this panel", "judges like these"] | None = None
     p: float | None = None
     p_adjusted: float | None = None
     p_method: str | None = None

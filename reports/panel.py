@@ -157,19 +157,19 @@ def _respondents(view: PanelView) -> list[Part]:
     means = [view.mean(name) for name in names]
     if not others:
         means += [view.such_judges(name) for name in names]
-    reasons = _why_none(means)
+    reasons = _why_none(means, view.other_judges)
     if others:  # said there, where the same prompts are too few
         reasons = [one for one in reasons if not one.endswith(f": {TOO_FEW_PROMPTS}")]
     low, high = view.scale
     return [
         Table(
             caption=f"Mean over prompts, scale {low:g} to {high:g}; interval for this panel"
-            + ("" if others else ", for such judges"),
+            + ("" if others else f", for {view.other_judges}"),
             label="Respondents",
             columns=[
                 Column("respondent", "id"),
                 Column(view.heads["composite"], "estimate"),
-                *([] if others else [Column("such judges")]),
+                *([] if others else [Column(view.other_judges.removesuffix(" on this model"))]),
                 Column("responses"),
                 Column("prompts", "count"),
             ],
@@ -216,14 +216,16 @@ def _criteria(view: PanelView, scores: Rows) -> list[Part]:
     ]
 
 
-def _why_none(means: Sequence[Estimate]) -> list[str]:
+def _why_none(means: Sequence[Estimate], other_judges: str = "") -> list[str]:
     """Why means, or their intervals, are missing: each reason once."""
-    return [
-        f"no {'interval' if is_defined else 'mean'}: {reason}"
-        for is_defined, reason in dict.fromkeys(
-            (one.is_defined, said(one.reason)) for one in means if one.reason
-        )
-    ]
+    notes: dict[str, None] = {}
+    for one in means:
+        what = "interval" if one.is_defined else "mean"
+        if one.universe == "judges like these" and one.is_defined:
+            what = f"interval for {other_judges}"
+        if one.reason:
+            notes[f"no {what}: {said(one.reason)}"] = None
+    return list(notes)
 
 
 def _means_chart(view: PanelView, names: Sequence[str], scores: Rows) -> Chart:
@@ -302,15 +304,15 @@ def _ranking(view: PanelView, scores: Rows) -> list[Part]:
             axis="composite of a response",
         ),
         Table(
-            caption="Ordered by the mean composite, with its interval for this panel and for such "
-            "judges. Mean rank: over the prompts on which every "
+            caption="Ordered by the mean composite, with its interval for this panel and for "
+            f"{view.other_judges}. Mean rank: over the prompts on which every "
             "respondent has a score, 1 = best, ties share their places. Quartiles are those of the "
             "composites of its responses. An order is no test.",
             label="Ranking",
             columns=[
                 Column("respondent", "id"),
                 Column("mean composite", "estimate"),
-                Column("such judges"),
+                Column(view.other_judges.removesuffix(" on this model")),
                 Column("mean rank", "estimate"),
                 Column("lower quartile", "number"),
                 Column("median", "number"),
@@ -487,14 +489,13 @@ def _counts(view: PanelView) -> list[Part]:
 
 def _replies_told(record: Mapping[str, Any]) -> str:
     cost = record["cost"]
-    told = f"The replies behind these tables cost {dollars(cost['replies_usd'])} "
-    unknown = cost["judgments_with_unknown_price"]
+    unknown, known_usd = cost["judgments_with_unknown_price"], cost["replies_usd"]
+    told = f"The replies behind these tables cost {dollars(known_usd)}"
     if not unknown:
-        return f"{told}when they were paid, whoever paid."
-    return (
-        f"{told}where the price is known; {count(unknown)} judgments have replies whose price is "
-        "unknown, which is not counted as nothing."
-    )
+        return f"{told} when they were paid, whoever paid."
+    if not known_usd:
+        return f"What the replies behind these tables cost is unknown: {count(unknown)} judgments."
+    return f"{told} where the price is known; {count(unknown)} judgments have no known price."
 
 
 def _meaning(view: PanelView) -> Points:

@@ -16,21 +16,23 @@ from ..formats import count, interval, listed, number, share, short, units, word
 from ..precision.text import precision_of, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
-from .differences import Differences
+from .differences import Differences, other_judges
+from .document import BY_THIS_PANEL, in_demonstration
+from .weak_models import weak_models, weak_models_line, with_weak_models
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SKEWED: Final = 0.75
-"""Skewness of means over prompts from which it is said that intervals for such judges may be short:
-those of an exponential distribution have 2, those of the skewed worlds simulated about 1.2."""
+"""Skewness of means over prompts from which intervals for other judges are called short: those of
+an exponential distribution have 2, those of the skewed worlds simulated about 1.2."""
 FEWEST_SKEWED: Final = 20
 """Prompts from which that skewness tells something, and the intervals fall short."""
 
 NOT_SCORED: Final = "not scored"
 """In the table `missing`: without a score, whatever the reason."""
 
-NOT_CALIBRATED = "not calibrated: nearness to people's judgments is unknown"
+NOT_CALIBRATED = "Not checked against people yet (run `areopagus calibrate`)."
 
 Figures = dict[tuple[str, ...], dict[str, Estimate]]
 
@@ -53,11 +55,19 @@ def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
         panel: the part of run.json that describes it.
         worth: from `panel_worth`.
     """
-    many = f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')}"
-    if worth is None or not worth.is_defined:
-        return f"{many}; worth in independent judges: unknown"
-    votes = units(worth.n, "vote")
-    return f"{many}: {votes}, worth about {worth.value:.2g} independent ones"
+    n_personas, n_models = len(panel["personas"]), len(panel["models"])
+    personas, models = units(n_personas, "persona"), units(n_models, "model")
+    if worth is not None and worth.is_defined:
+        many = units(worth.n, "judgment")
+        return f"{personas} × {models}: {many}, worth about {worth.value:.2g} independent ones"
+    if min(n_personas, n_models) > 1:
+        why = f" ({worth.reason})" if worth is not None and worth.reason else ""
+        return f"{personas} × {models}; how many independent judges that equals is unknown{why}"
+    alone = "model" if n_models == 1 else "persona"
+    return (
+        f"{personas} on {'one model' if n_models == 1 else models}; "
+        f"one {alone} cannot show how many independent judges that equals"
+    )
 
 
 def panel_answer(
@@ -65,7 +75,9 @@ def panel_answer(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Headline and trust of a panel run, of run.json and its estimates alone."""
     view = PanelView(record, estimates)
-    return view.headline(), view.trust()
+    first, *others = view.headline()
+    first = in_demonstration(first) if record["demonstration"] else first
+    return [first, *others], view.trust()
 
 
 class PanelView:
@@ -94,12 +106,13 @@ class PanelView:
         self._rows: dict[tuple[str, ...], Figures] = {}
         self._such: dict[str, Estimate] | None = None
         self.differences = Differences(estimates)
+        self.weak_models = weak_models(estimates)
 
     def rows(self, table: str, *keys: str) -> Figures:
         """Keys ("" for null) to their figures by measure."""
         if (table, *keys) not in self._rows:
             rows = select(self.estimates, table)
-            found = estimates_by(rows[rows["universe"] != "such judges"], keys)
+            found = estimates_by(rows[rows["universe"] != "judges like these"], keys)
             self._rows[table, *keys] = {
                 tuple(at[key] or "" for key in keys): figures for at, figures in found
             }
@@ -134,15 +147,20 @@ class PanelView:
         return self.rows("respondent", "respondent", "criterion")[respondent, criterion]["mean"]
 
     def such_judges(self, respondent: str) -> Estimate:
-        """A respondent's mean composite with its interval for such judges."""
+        """A respondent's mean composite with its interval for other judges as well."""
         if self._such is None:
             rows = select(self.estimates, "respondent", criterion="composite")
-            rows = rows[(rows["universe"] == "such judges") & (rows["measure"] == "mean")]
+            rows = rows[(rows["universe"] == "judges like these") & (rows["measure"] == "mean")]
             self._such = {
                 str(at["respondent"]): figures["mean"]
                 for at, figures in estimates_by(rows, ["respondent"])
             }
         return self._such.get(respondent, undefined(""))
+
+    @property
+    def other_judges(self) -> str:
+        """Which other judges such an interval speaks of."""
+        return other_judges([self.such_judges(name) for name in self.best_first])
 
     def such_judges_shown(self, respondent: str) -> str:
         """The limits of that."""
@@ -150,7 +168,7 @@ class PanelView:
         return interval(found.low, found.high)
 
     def skewed_told(self, respondents: Sequence[str]) -> list[str]:
-        """Whose interval for such judges may be too short, as means over prompts are skewed."""
+        """Whose interval for other judges may be too short, as means over prompts are skewed."""
         rows = select(self.estimates, "respondent")
         rows = rows[rows["measure"] == "skewness"]
         skewness = {
@@ -165,14 +183,18 @@ class PanelView:
         if not skewed:
             return []
         told = (
-            f"means of prompts are skewed for {listed(skewed)}: there the interval for such judges "
-            "may be too short (on skewed data it covered .93 at 30 prompts and .90 at 100 in the "
-            "place of .95)"
+            f"means of prompts are skewed for {listed(skewed)}: there the interval for "
+            f"{self.other_judges} may be too short (on skewed data it covered .93 at 30 prompts "
+            "and .90 at 100 in the place of .95)"
         )
         return [told]
 
     def headline(self) -> list[str]:
-        """Who scores higher than whom; of one respondent, what it scored."""
+        """Who scores higher than whom, and whether the models could tell; or what one scored."""
+        models = len(self.record["panel"]["models"])
+        return with_weak_models(self._answer(), self.weak_models, models)
+
+    def _answer(self) -> list[str]:
         if answer := self.differences.headline():
             return answer
         names = [name for name in self.best_first if self.mean(name).is_defined]
@@ -188,8 +210,10 @@ class PanelView:
             )
 
         if len(names) == 1:
-            return [f"The mean composite of {short(names[0])} is {told(names[0])} {points}."]
-        return [f"The mean composite over all respondents is {told('')} {points}."]
+            mean = f"the mean composite of {short(names[0])} is {told(names[0])} {points}."
+        else:
+            mean = f"the mean composite over all respondents is {told('')} {points}."
+        return [f"{BY_THIS_PANEL}{mean}"]
 
     def trust(self) -> list[tuple[str, str]]:
         """Whether the numbers can be trusted, and why."""
@@ -219,7 +243,7 @@ class PanelView:
         if not missing:
             told = []
             coverage += f"; {responses.replace(' scored', '')} responses"
-        told.insert(0, ("coverage", coverage))
+        told = [*weak_models_line(self.weak_models), ("coverage", coverage), *told]
         if (design := stored_design(self.estimates)) is not None:
             told.insert(0, ("design", design_sentence(design)))
         panel = record["panel"]
@@ -228,11 +252,7 @@ class PanelView:
             *self.missing(),
             *self.unbalanced(),
             # with one model the design has said so already
-            *(
-                one
-                for one in self.differences.trust()
-                if len(panel["models"]) > 1 or one[0] == "such judges"
-            ),
+            *(one for one in self.differences.trust() if len(panel["models"]) > 1),
             ("judges", judges),
             ("people", self.people),
         ]
@@ -323,7 +343,7 @@ class PanelView:
         record = self.record
         if self.part:
             told = (
-                "The run is long: differences, intervals for such judges, distributions, ranks, "
+                "The run is long: differences, intervals for other judges, distributions, ranks, "
                 f"judges, disagreement and lists are of {self.part}. Counts, cost and means by "
                 "respondent are of all."
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from ..formats import count, dollars, plain, units, words
+from ..formats import UNDEFINED, count, dollars, known_dollars, plain, units, words
 from ..judges.models.usage import UsageTotals
 from .document import Column, Paragraph, Part, Section, Table
 
@@ -149,7 +149,13 @@ def _cost_parts(record: Mapping[str, Any]) -> list[Part]:
                 _replies("paid, asked online", online),
                 _replies("paid, asked in batches", batch),
                 *outcomes,
-                (*lost, None, None, dollars(cost["possibly_spent_usd"]), None),
+                (
+                    *lost,
+                    None,
+                    None,
+                    UNDEFINED if not lost[1] else dollars(cost["possibly_spent_usd"]),
+                    None,
+                ),
             ],
         )
     )
@@ -163,7 +169,7 @@ def _kinds_table(paid: UsageTotals) -> Table:
         # Where no cost was taken apart, a part of nothing is not known either.
         is_known = amount or not number or not paid.replies_not_taken_apart
         is_known = is_known and not (number and paid.replies_with_unknown_price == paid.replies)
-        rows.append((label, number, dollars(amount if is_known else None)))
+        rows.append((label, number, dollars(amount if is_known else None) if number else UNDEFINED))
     if paid.replies_not_taken_apart:
         label = f"not taken apart, {count(paid.replies_not_taken_apart)} replies"
         rows.append((label, None, dollars(paid.not_taken_apart_usd)))
@@ -189,8 +195,9 @@ def _replies(label: str, sums: UsageTotals) -> tuple[Any, ...]:
 
 
 def _cost_told(sums: UsageTotals) -> str:
-    is_unknown = sums.replies and sums.replies_with_unknown_price == sums.replies
-    return dollars(None if is_unknown else sums.cost_usd)
+    return (
+        known_dollars(sums.cost_usd, sums.replies_with_unknown_price) if sums.replies else UNDEFINED
+    )
 
 
 def _saved_told(saved: Mapping[str, Any], online: UsageTotals, batch: UsageTotals) -> Iterator[str]:
@@ -260,7 +267,7 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
         calls.get("in_batches", 0),
         calls.get("from_ledger"),
         calls.get("failed"),
-        dollars(session.get("spent_usd")),
+        known_dollars(session.get("spent_usd"), session.get("calls_with_unknown_price") or 0),
         "none" if cap is None else dollars(cap),
         ", ".join(str(session[name]) for name in ("stage", "state") if name in session),
         str(session.get("ended") or "not ended"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -77,13 +78,13 @@ def text_of(run: Run) -> str:
 
 def test_a_run_says_first_who_scores_higher(tmp_path: Path) -> None:
     run = scored(tmp_path / "run", responses(alder=6, birch=5, cedar=5))
-    assert text_of(run).startswith("alder scores higher than ")
+    assert text_of(run).startswith("By this panel, alder scores higher than ")
     assert "not told apart" not in run.document().headline[0]
     trust = dict(run.document().trust)
     assert trust["direction"] == "3 of 3 models agree on all 2 directions"
     rows = select(run.estimates, "comparison", criterion="composite")
     rows = rows[rows["measure"] == "difference"]
-    assert rows["universe"].tolist()[:2] == ["this panel", "such judges"]
+    assert rows["universe"].tolist()[:2] == ["this panel", "judges like these"]
     assert set(rows["baseline"]) == {"alder", "birch"} or set(rows["baseline"]) == {
         "alder",
         "cedar",
@@ -114,13 +115,119 @@ def test_a_model_out_of_quota_is_no_finding_about_a_respondent(tmp_path: Path) -
     marked = run.scores["unbalanced"].fillna("")
     assert (marked == "scripted/harsh").sum() == 48 - 16
     assert [one.n_unbalanced for one in run.respondents] == [8, 24]
+    # A respondent has one mean, whichever judges its interval speaks of.
+    each = select(run.estimates, "respondent", criterion="composite")
+    each = each[each["measure"] == "mean"].groupby("respondent")["value"]
+    assert (each.max() - each.min()).max() == pytest.approx(0, abs=1e-12)
+    assert trust["direction"].endswith("; 1 scored too little to be compared alone")
+
+
+def test_models_that_scored_one_side_only_are_not_counted_as_disagreeing(tmp_path: Path) -> None:
+    def one_side(who: str) -> Callable[[Request], Any]:
+        def answer(request: Request) -> Any:
+            if f"of {who}" not in str(request.messages):
+                raise ProviderError("quota", "no credit is left")
+            return judge()(request)
+
+        return answer
+
+    backends = [
+        ScriptedBackend(one_side(who), name=f"scripted/{who}") for who in ("alder", "birch")
+    ]
+    with Panel(backends, quorum=0.4) as panel:
+        run = panel.score_many(responses(alder=6, birch=4), tmp_path / "run")
+    document = run.document()
+    assert document.headline[0].startswith("Nothing can be compared with ")
+    assert dict(document.trust)["direction"] == (
+        "none of 2 models scored enough of both to be compared alone"
+    )
+    assert "0 of 2" not in "\n".join(render_text(document))
+
+
+def test_two_models_cannot_tell_what_others_would_say(tmp_path: Path) -> None:
+    backends = [
+        ScriptedBackend(judge(), name="scripted/mild"),
+        ScriptedBackend(judge(4), name="scripted/harsh"),
+    ]
+    rows = responses(alder=6, birch=4)
+    with Panel(backends) as panel:
+        run = panel.score_many(rows, tmp_path / "run")
+        verdict = panel.score("What is owed?", "level=6 of nobody")
+    assert (verdict.interval, verdict.interval_reason) == (None, "two models cannot tell")
+    assert not any(verdict.dimension_intervals.values())
+    told = run.document().headline
+    assert told[-1] == "Two models cannot tell whether judges like these would agree."
+    wide = run.estimates[run.estimates["universe"] == "judges like these"]
+    assert len(wide)
+    assert wide["low"].isna().all()
+    assert set(wide["reason"]) == {"two models cannot tell"}
+    shown = "\n".join(render_text(run.document()))
+    assert "no interval for judges like these: two models cannot tell" in shown
+
+
+def test_one_model_speaks_of_other_personas_on_it_alone(tmp_path: Path) -> None:
+    with Panel([ScriptedBackend(judge(), name="scripted/mild")]) as panel:
+        several = panel.score_many(responses(alder=6, birch=4, cedar=5), tmp_path / "several")
+        alone = panel.score_many(responses(alder=6), tmp_path / "alone")
+    told = several.document().headline
+    assert told[-1] == "Both differences should hold with other personas on this model."
+    trust = dict(several.document().trust)
+    assert trust["judges"] == (
+        "10 personas on one model; one model cannot show how many independent judges that equals"
+    )
+    assert trust["people"] == "Not checked against people yet (run `areopagus calibrate`)."
+    for run in (several, alone):
+        assert "other personas" in run.text
+        for words in ("judges like these", "judges like these", "other models"):
+            assert words not in run.text
+
+
+def test_an_answer_names_the_largest_difference(tmp_path: Path) -> None:
+    levels = {"alder": 7, "birch": 6, "cedar": 5, "dogwood": 4, "elm": 3}
+    answer = scored(tmp_path / "run", responses(**levels)).document().headline[0]
+    named = [name for name in levels if f"{name} (" in answer]
+    assert named == ["cedar", "dogwood", "elm"]
+    assert answer.endswith(" and 1 more.")
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_model_that_does_not_beat_chance_is_named_beside_its_answer(
+    tmp_path: Path, repeats: int
+) -> None:
+    draws = iter(np.random.default_rng(5).integers(3, 8, 100_000).tolist())
+
+    def noise(request: Request) -> Any:
+        return dict.fromkeys(CRITERIA, next(draws)) | {"abstained": False}
+
+    with Panel([ScriptedBackend(noise, name="scripted/tiny")], repeats=repeats) as panel:
+        run = panel.score_many(responses(8, alder=6, birch=4), tmp_path / "run")
+    for document in (run.document(), run.compare().document()):
+        assert document.headline[0].endswith(
+            ", but scripted/tiny is not shown to tell responses apart."
+        )
+        assert dict(document.trust)["caution"].startswith(
+            "scripted/tiny: its scores differ no more between responses than "
+        )
+
+
+def test_a_model_whose_scores_are_one_value_is_named_beside_the_answer(tmp_path: Path) -> None:
+    backends = [
+        ScriptedBackend(dict.fromkeys(CRITERIA, 5) | {"abstained": False}, name="scripted/flat"),
+        ScriptedBackend(judge(), name="scripted/mild"),
+    ]
+    with Panel(backends) as panel:
+        run = panel.score_many(responses(8, alder=6, birch=4), tmp_path / "run")
+    answer = run.document().headline[0]
+    assert " scores higher than " in answer
+    assert answer.endswith(", but 1 of 2 models is not shown to tell responses apart.")
+    assert dict(run.document().trust)["caution"] == "scripted/flat: all of its 160 scores are 5"
 
 
 def test_runs_of_one_panel_are_compared_by_prompt(tmp_path: Path) -> None:
     before = scored(tmp_path / "before", responses(alder=5))
     after = scored(tmp_path / "after", responses(alder=6))
     found = areopagus.compare(before, after)
-    assert found.document().headline[0].startswith("after scores higher than before: +1.")
+    assert found.document().headline[0].startswith("By this panel, after scores higher than before")
     assert found.is_one_panel
     assert before.compare(after).found.sides == ("before", "after")
     gate = areopagus.gate(before.path, after.path)
@@ -130,16 +237,18 @@ def test_runs_of_one_panel_are_compared_by_prompt(tmp_path: Path) -> None:
 
 def test_differences_have_one_direction_and_equal_means_no_highest(tmp_path: Path) -> None:
     for name, levels in (("one", {"alder": 6, "birch": 4}), ("two", {"alder": 4, "birch": 6})):
-        answer, largest = scored(tmp_path / name, responses(**levels)).document().headline
+        answer, largest, _ = scored(tmp_path / name, responses(**levels)).document().headline
         assert " scores higher than " in answer
         assert ": +1.9" in answer or ": +2.0" in answer
         assert re.search(r"\(\+[12]\.", largest), largest
     rows = responses(3, alder=5, birch=5)
     for row in rows:
         row["response_text"] = "level=5"
-    assert scored(tmp_path / "equal", rows).document().headline == [
-        "alder and birch have the same mean; more than that cannot be told (fewer than 6 prompts)."
-    ]
+    (answer,) = scored(tmp_path / "equal", rows).document().headline
+    assert answer.startswith(
+        "By this panel, alder and birch have the same mean; more than that cannot be told (fewer "
+        "than 6 prompts)"
+    )
 
 
 def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_path: Path) -> None:
@@ -153,7 +262,7 @@ def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_p
     assert after.counts["scored"] == before.counts["scored"] / 3
     document = areopagus.compare(before, after).document()
     assert document.headline == [
-        "after and before score the same on every one of 12 prompts.",
+        "By this panel, after and before score the same on every one of 12 prompts.",
         "after has no score on 24 responses that before has one of (p 0.0005).",
     ]
     assert dict(document.trust)["coverage"].endswith("; compared on 12 of 36 responses")
@@ -174,7 +283,11 @@ def test_models_personas_and_columns_are_sides_too(tmp_path: Path) -> None:
     run = scored(tmp_path / "run", responses(alder=6, birch=5))
     by_model = run.compare(by="model")
     assert by_model.found.sides == ("scripted/mild", "scripted/strict", "scripted/harsh")
-    assert by_model.document().headline[0].startswith("scripted/mild scores higher than ")
+    assert (
+        by_model.document()
+        .headline[0]
+        .startswith("By this panel, scripted/mild scores higher than ")
+    )
     assert len(run.compare(by="persona").found.sides) == 10
     # Each prompt stands in one half: nothing can be paired.
     assert "no prompt has judges" in run.compare(by="half").document().headline[0]
@@ -186,7 +299,7 @@ def test_a_named_baseline_leaves_the_other_pairs_out(tmp_path: Path) -> None:
     run = scored(tmp_path / "run", responses(alder=6, birch=5, cedar=4))
     found = run.compare(baseline="cedar", margin=0.5)
     assert set(found.found.pairs) == {("alder", "cedar"), ("birch", "cedar")}
-    assert found.document().headline[0].startswith("alder (+")
+    assert found.document().headline[0].startswith("By this panel, alder (+")
     every = run.compare()
     assert len(every.found.pairs) == 3
 
@@ -196,10 +309,10 @@ def test_the_command_prints_the_answer_and_gates(tmp_path: Path) -> None:
     after = scored(tmp_path / "after", responses(alder=5, birch=4)).path
     done = CliRunner().invoke(cli, ["compare", str(before), "--json", str(tmp_path / "found.json")])
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("alder scores higher than birch: +")
+    assert done.output.startswith("By this panel, alder scores higher than birch: +")
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
     found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    assert found["headline"][0].startswith("alder scores higher")
+    assert found["headline"][0].startswith("By this panel, alder scores higher")
     assert {row["table"] for row in found["estimates"]} >= {"comparison", "comparison by model"}
     page = tmp_path / "page.html"
     done = CliRunner().invoke(
@@ -298,14 +411,14 @@ def test_that_an_interval_for_such_judges_may_be_short_is_said_where_scores_are_
         row["response_text"] = f"level={2 if k % 12 == 0 else 8} in case {k}"
     skewed = scored(tmp_path / "skewed", rows)
     told = [" ".join(run.text.split()) for run in (plain, skewed)]
-    named = "means of prompts are skewed for alder: there the interval for such judges may be"
+    named = "means of prompts are skewed for alder: there the interval for judges like these may be"
     assert [one.count(named) for one in told] == [0, 1]
     found = estimate_at(skewed.estimates, "respondent", "skewness", criterion="composite")
     assert found is not None
     # Two of 24 apart from the others, but for noise: (2p - 1) / sqrt(p (1 - p)) with p = 1/12.
     assert found.value == pytest.approx(-10 / 11**0.5, abs=0.3)
     means = select(skewed.estimates, "respondent")
-    such = means[(means["universe"] == "such judges") & (means["measure"] == "mean")]
+    such = means[(means["universe"] == "judges like these") & (means["measure"] == "mean")]
     assert such["high"].max() <= 10  # no further than the scale
     low, high = such["low"].iloc[0], such["high"].iloc[0]
     assert f"[{low:.2f}, {high:.2f}]" in told[1]
@@ -334,6 +447,12 @@ def test_no_limit_leaves_what_scores_differences_and_ranks_can_be(tmp_path: Path
             assert of["method"].str.contains("where the range of the figure ends").any(), table
     means = select(found, "respondent")
     assert means["p"].isna().all()  # no test belongs to a mean: 0 is no score
+    for mean in (*run.respondents, run.total):
+        for low, high in (mean.interval, *(one[1:] for one in mean.dimensions.values())):
+            assert 1 <= low <= high <= 10, "in Python too"
+    intervals = run.scores[["composite_low", "composite_high"]]
+    assert intervals.min(axis=None) >= 1
+    assert intervals.max(axis=None) <= 10
     skewness = means[means["measure"] == "skewness"]
     assert len(skewness) == 3
     assert skewness["universe"].isna().all()

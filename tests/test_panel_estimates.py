@@ -175,7 +175,7 @@ def test_the_design_of_a_run_stands_first_and_decides_what_its_judges_are_worth(
     assert design is not None
     said = (
         f"40 prompts with one response each, all judged by the same 4 personas × {len(MODELS)} "
-        "models: response and prompt cannot be told apart"
+        "models. Response and prompt cannot be told apart."
     )
     assert design_sentence(design) == said
     worth = select(frame, "worth")["value"].iloc[0]
@@ -205,8 +205,8 @@ def test_what_a_rule_did_not_want_is_a_rotation_and_screened_responses_are_none(
     design = run_design(table, [f"p{k // 2}" for k in range(6)] + ["p0"], ["w"] * 7)
     assert design is not None
     assert design_sentence(design) == (
-        "3 prompts with 2 responses each, each judged by 2 of 3 judges (3 personas on one model): "
-        "intervals speak of that model only"
+        "3 prompts with 2 responses each, each judged by 2 of 3 judges (3 personas on one model). "
+        "These intervals hold for this model only."
     )
 
 

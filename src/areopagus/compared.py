@@ -213,7 +213,7 @@ def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
     """(respondent, criterion) to the mean over prompts with its interval in both universes.
 
     A prompt is a mean over the respondent's responses to it. No test belongs to a mean: that it is
-    not 0 says nothing on a scale from 1.
+    not 0 says nothing on a scale from 1. Limits are not cut at the ends of the scale here.
     """
     rows = _rows_of([run], "respondent")
     persona, model = _facets(rows)
@@ -221,7 +221,7 @@ def means_of_respondents(run: Judged) -> dict[tuple[str, str], BothUniverses]:
     for code, name in enumerate(rows.sides):
         mine = (rows.side == code) & np.isfinite(rows.values[:, 0])
         totals, counts = _by_prompt(rows, mine)
-        each = in_both_universes(totals, counts, persona, model, bounds=run.scale)
+        each = in_both_universes(totals, counts, persona, model, bounds=(-math.inf, math.inf))
         for criterion, one in zip(rows.criteria, each, strict=True):
             found[name, criterion] = replace(
                 one, this_panel=_untested(one.this_panel), such_judges=_untested(one.such_judges)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from .compared import MOST_RUNS, compared, compared_instruments, judged, scale_of
 from .errors import InputError, InputFault
 from .formats import units, words
+from .panel_estimates import add_model_scores
 from .records.estimates import Estimates
 from .records.prompt_units import shared_texts_told, units_of_runs
 from .records.run_folder import panel_of
 from .records.tables import read_texts
 from .reports.comparison import ComparedRun, comparison_document
+from .reports.weak_models import weak_models
 from .shown import Shown
 
 if TYPE_CHECKING:
@@ -80,11 +82,16 @@ class Comparison(Shown):
         self.is_one_panel = all(one == identities[0] for one in identities)
         self._different = [set[str]() for _ in self.runs]
         self._units = units_of_runs([run.score_rows for run in self.runs])
+        tables = [
+            judged(name, run.tables_folder, run.record, run.score_rows)
+            for name, run in zip(self.names, self.runs, strict=True)
+        ]
+        self._weak: dict[str, str] = {}
+        for one in tables:
+            scores = Estimates()
+            add_model_scores(scores, one.table)
+            self._weak |= weak_models(scores.frame())
         if self.is_one_panel:
-            tables = [
-                judged(name, run.tables_folder, run.record, run.score_rows)
-                for name, run in zip(self.names, self.runs, strict=True)
-            ]
             if len(tables) > 1 and by in (None, "run") and baseline is None:
                 baseline = self._first_of(tables)
             self.found = compared(tables, by=by, baseline=baseline, margin=margin)
@@ -160,6 +167,7 @@ class Comparison(Shown):
             heads=heads,
             by_prompt=held,
             is_one_panel=self.is_one_panel,
+            weak=self._weak,
             notices=notices,
         )
 

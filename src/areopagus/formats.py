@@ -87,6 +87,11 @@ def dollars(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${value:.4f}" if value >= 0.0001 else "<$0.0001"
 
 
+def known_dollars(value: float | None, n_unknown: int) -> str:
+    """What is known of a sum: "unknown", never "$0", where some prices are and nothing else is."""
+    return dollars(value or None if n_unknown else value)
+
+
 def duration(seconds: float) -> str:
     """Seconds as h:mm:ss or m:ss."""
     minutes, left = divmod(round(seconds), 60)

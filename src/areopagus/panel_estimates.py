@@ -15,6 +15,8 @@ spread            respondent                    lower quartile, median, upper qu
 judges            factor, group, criterion      mean, judgments, repaired
 judges by status  factor, group, detail         judgments
 persona by model  persona, model                mean
+model scores      model                         most frequent score (a share), between responses
+                                                (F): whether it tells responses apart
 axes              group, baseline               mean, 5%, median, 95%
 agreement         persona, baseline             tau; without baseline its mean with the others
 worth                                           effective judges
@@ -34,6 +36,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,7 +45,7 @@ import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
 from .aggregation.jackknife import cut_to_range
-from .compared import compared, judged, means_of_respondents, prompt_scores, scale_of
+from .compared import compared, judged, means_of_respondents, prompt_scores
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
@@ -90,13 +93,15 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     criteria = tuple(record["identity"]["criteria"])
     run = judged(folder.name, folder, record, scores)
     table = run.table
-    _respondents(found, record, criteria)
+    means = _respondents(found, record, criteria)
     if len(record["respondents"]) > 1 and run.is_scored.any():
         compared([run]).add_to(found)
     if run.is_scored.any():
         for (who, name), mean in means_of_respondents(run).items():
             keys = {"respondent": who, "criterion": name}
-            found.add("respondent", "mean", mean.such_judges, **keys)
+            such = mean.such_judges  # run.json of a run that was not ended holds no means
+            such = _around(means.get((who, name), such.value), such, run.scale)
+            found.add("respondent", "mean", such, **keys)
             if name == COMPOSITE and mean.such_judges.has_interval:
                 found.add("respondent", "skewness", _skewness(mean.by_prompt), **keys)
     _ranks(found, *prompt_scores(run))
@@ -105,6 +110,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     for factor, coded in (("model", table.model), ("persona", table.persona), ("axis", table.axis)):
         _judges(found, table, factor, coded, named)
     _persona_by_model(found, table)
+    add_model_scores(found, table)
     _axes(found, table)
     _agreement(found, table)
     unit_of = prompt_units(scores)
@@ -119,12 +125,17 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
     return found
 
 
-def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence[str]) -> None:
-    method, scale = str(record["total"]["method"]), scale_of(record)
+def _respondents(
+    found: Estimates, record: Mapping[str, Any], criteria: Sequence[str]
+) -> dict[tuple[str, str], float]:
+    """Adds the means of respondents and of the run; returns (respondent, criterion) to its mean."""
+    means: dict[tuple[str, str], float] = {}
+    method = str(record["total"]["method"])
     for item in record["respondents"]:
         who = str(item["respondent_id"])
-        for name, mean in _means(item, criteria, method, scale):
+        for name, mean in _means(item, criteria, method):
             found.add("respondent", "mean", mean, respondent=who, criterion=name)
+            means[who, name] = mean.value
         n, planned = item["n_scored"], item["n_responses"]
         scored = Estimate(n, n=n, n_planned=planned, unit="response", method="count")
         keys = {"respondent": who, "criterion": COMPOSITE}
@@ -132,8 +143,19 @@ def _respondents(found: Estimates, record: Mapping[str, Any], criteria: Sequence
         if item.get("n_unbalanced") or item.get("moved"):
             found.add("respondent", "moved", item["moved"], **keys)
             found.add("respondent", "unbalanced responses", item["n_unbalanced"], **keys)
-    for name, mean in _means(record["total"], criteria, method, scale):
+    for name, mean in _means(record["total"], criteria, method):
         found.add("run", "mean", mean, criterion=name)
+    return means
+
+
+def _around(value: float, mean: Estimate, scale: tuple[float, float]) -> Estimate:
+    """The interval of a mean, around another value of it.
+
+    A respondent has one mean, freed over all responses of the run from which judges were missing;
+    how much prompts and judges vary is that of its own responses.
+    """
+    low, high = mean.low - mean.value + value, mean.high - mean.value + value
+    return cut_to_range(replace(mean, value=value, low=low, high=high), scale)
 
 
 def _skewness(values: Floats) -> Estimate:
@@ -144,7 +166,7 @@ def _skewness(values: Floats) -> Estimate:
 
 
 def _means(
-    item: Mapping[str, Any], criteria: Sequence[str], method: str, scale: tuple[float, float]
+    item: Mapping[str, Any], criteria: Sequence[str], method: str
 ) -> list[tuple[str, Estimate]]:
     """The composite, then one a criterion; run.json has one reason, that of the composite.
 
@@ -165,7 +187,7 @@ def _means(
             _nan(value), _nan(low), _nan(high), item["n_prompts"], "prompt", method,
             reason=reason, universe="this panel",
         )  # fmt: skip
-        made.append((name, cut_to_range(mean, scale)))
+        made.append((name, mean))
     return made
 
 
@@ -256,6 +278,20 @@ def _persona_by_model(found: Estimates, table: JudgmentTable) -> None:
             at = p * n_models + m
             mean = _described(means[at], int(n[at]), "mean over responses")
             found.add("persona by model", "mean", mean, persona=persona, model=model)
+
+
+def add_model_scores(found: Estimates, table: JudgmentTable) -> None:
+    """Adds whether each model tells responses apart: see `aggregation.telling_apart`."""
+    from .aggregation.telling_apart import between_responses, most_frequent_score
+
+    composite = table.values[:, 0]
+    for code, name in enumerate(table.model.names):
+        mine = np.isfinite(composite) & (table.model.codes == code)
+        scores, response = composite[mine], table.response[mine]
+        share = most_frequent_score(scores, response)
+        ratio = between_responses(scores, response, table.persona.codes[mine])
+        found.add("model scores", "most frequent score", share, model=name)
+        found.add("model scores", "between responses", ratio, model=name)
 
 
 def _axes(found: Estimates, table: JudgmentTable) -> None:

@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 from .environment import is_own_process
 from .errors import visible_text
-from .formats import dollars, duration
+from .formats import duration, known_dollars
 
 _AFTER_S: Final = 0.5
 """How long a Python call works before a line is shown: most that are not jobs are done by then."""
@@ -214,7 +214,8 @@ class ProgressLine:
         elapsed = progress.elapsed_s
         rate = progress.stage_sent / elapsed if elapsed > 0 else 0.0
         left = duration(elapsed / done * (total - done)) if done else "–"
-        rate_said = f"{rate:.0f} calls/s · {dollars(progress.spent_usd)} · {left} left"
+        spent = known_dollars(progress.spent_usd, progress.unknown_price_calls)
+        rate_said = f"{rate:.0f} calls/s · {spent} · {left} left"
         of_all = f"{progress.number}/{progress.stages} {progress.stage} "
         stage = f"{of_all if progress.stages > 1 else ''}{done}/{total} {progress.unit}"
         self._place.show(stage, done, total, _came(progress) + rate_said)

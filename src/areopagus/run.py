@@ -245,7 +245,7 @@ class RespondentMean:
         n_responses, n_scored, n_prompts: responses, those with a composite, and prompts behind
             the mean: the n of the interval.
         composite: mean over prompts; None where nothing was scored.
-        interval: 95% t interval over prompts, or None.
+        interval: 95% t interval over prompts, cut at the ends of the scale, or None.
         reason: why there is no interval, or None.
         dimensions: criterion to (mean, low, high), each None where undefined.
         moved: what freeing the composite from which judges were missing has added to it.
@@ -270,7 +270,7 @@ class RespondentMean:
         return {
             **asdict(self),
             "unit": "prompt",
-            "method": "t interval over prompt means, 95%",
+            "method": "95% t interval over prompt means, cut at the ends of the scale",
         }
 
 
@@ -468,8 +468,8 @@ def compare(
     """Compares the sides of a run, or runs with each other, paired by prompt.
 
     On each prompt only judges count who scored both sides. Differences are in points of the scale,
-    with 95% intervals over prompts, for this panel and for such judges; verdicts are Holm's over
-    all pairs. Runs of different panels are compared as instruments, by response.
+    with 95% intervals over prompts, for this panel and for judges like these; verdicts are Holm's
+    over all pairs. Runs of different panels are compared as instruments, by response.
 
     Args:
         run: a panel run or its folder.

@@ -167,7 +167,7 @@ def test_one_model_or_judge_says_for_whom_its_interval_cannot_speak() -> None:
     assert "personas within one model" in of_personas.such_judges.method
     assert of_personas.such_judges.has_interval
     (alone,) = in_both_universes(values[:, :1], counts[:, :1], [0], [0], bounds=(-9.0, 9.0))
-    assert alone.such_judges.reason == "for other judges: only one judge scored"
+    assert alone.such_judges.reason == "only one judge scored"
     assert not alone.such_judges.has_interval
 
 

@@ -18,6 +18,7 @@ from areopagus.aggregation.panel_interval import (
     REASONS,
     TOO_SPARSE,
     TWO_FACETS,
+    TWO_MODELS,
     FacetIntervals,
     cell_layout,
     cell_means,
@@ -39,17 +40,17 @@ def grid(personas: int, models: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_balanced_panel_agrees_with_mean_squares_by_hand() -> None:
-    # 3 personas x 2 models: [[4, 6], [5, 9], [6, 6]]; grand mean 6
-    # persona means 5, 7, 6 -> SS_P = 2(1+1+0) = 4, MS_P = 2
-    # model means 5, 7 -> SS_M = 3(1+1) = 6, MS_M = 6
-    # SS = 4+0+1+9+0+0 = 14, SS_e = 14-4-6 = 4, MS_e = 2
-    # s2_e = 2, s2_P = (2-2)/2 = 0, s2_M = (6-2)/3 = 4/3
-    # Var = 0/3 + (4/3)/2 + 2/6 = 1
-    persona, model = grid(3, 2)
-    found = panel_interval(np.array([[4.0, 6, 5, 9, 6, 6]]), persona=persona, model=model)
-    assert found.components[0, 0] == pytest.approx([0, 4 / 3, 2], abs=1e-12)
-    # MS_P = 2, MS_M = 6, MS_e = 2 with weights 1/6 each, -1/6 for MS_e:
-    # df = 1 / ((1/3)^2/2 + 1^2/1 + (1/3)^2/2) = 1 / (10/9) = .9 -> raised to min(P, M) - 1 = 1
+    # 2 personas x 3 models: [[4, 5, 6], [6, 9, 6]]; grand mean 6
+    # persona means 5, 7 -> SS_P = 3(1+1) = 6, MS_P = 6
+    # model means 5, 7, 6 -> SS_M = 2(1+1+0) = 4, MS_M = 2
+    # SS = 4+1+0+0+9+0 = 14, SS_e = 14-4-6 = 4, MS_e = 2
+    # s2_e = 2, s2_P = (6-2)/3 = 4/3, s2_M = (2-2)/2 = 0
+    # Var = (4/3)/2 + 0/3 + 2/6 = 1
+    persona, model = grid(2, 3)
+    found = panel_interval(np.array([[4.0, 5, 6, 6, 9, 6]]), persona=persona, model=model)
+    assert found.components[0, 0] == pytest.approx([4 / 3, 0, 2], abs=1e-12)
+    # MS_P = 6, MS_M = 2, MS_e = 2 with weights 1/6 each, -1/6 for MS_e:
+    # df = 1 / (1^2/1 + (1/3)^2/2 + (1/3)^2/2) = 1 / (10/9) = .9 -> raised to min(P, M) - 1 = 1
     assert found.df[0, 0] == pytest.approx(1)
     half = stats.t.ppf(0.975, 1)
     assert found.low[0, 0] == pytest.approx(6 - half)
@@ -98,15 +99,15 @@ def test_one_persona_on_several_models_says_so() -> None:
 
 
 def test_a_part_in_which_no_persona_stands_twice_takes_personas_into_the_rest() -> None:
-    persona, model = np.arange(4), np.array([0, 0, 1, 1])
-    found = panel_interval(np.array([[6.0, 8, 3, 5]]), persona=persona, model=model)
-    # Means by model 7 and 4, of all 5.5. SS between 2 (1.5^2 + 1.5^2) = 9 with 1 df, within 2 + 2
-    # with 2 df: mean squares 9 and 2, n_0 = 4 - 8/4 = 2, s2_M = (9 - 2) / 2 = 3.5.
-    # Var = 3.5 (1/4 + 1/4) + 2 / 4 = 2.25, 1 df: half width t(1) 1.5 = 12.706205 * 1.5.
-    assert found.components[0, 0, 1:] == pytest.approx([3.5, 2.0])
+    persona, model = np.arange(6), np.array([0, 0, 1, 1, 2, 2])
+    found = panel_interval(np.array([[6.0, 8, 3, 5, 9, 11]]), persona=persona, model=model)
+    # Means by model 7, 4 and 10, of all 7. SS between 2 (0 + 3^2 + 3^2) = 36 with 2 df, within
+    # 2 + 2 + 2 with 3 df: mean squares 18 and 2, n_0 = (6 - 12/6) / 2 = 2, s2_M = 16 / 2 = 8.
+    # Var = 8 (3/9) + 2 / 6 = 3, all of it from the 2 df between: half width t(2) sqrt(3).
+    assert found.components[0, 0, 1:] == pytest.approx([8.0, 2.0])
     assert np.isnan(found.components[0, 0, 0])
-    half = 12.706205 * 1.5
-    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((5.5 - half, 5.5 + half))
+    half = 4.3026527297 * 3**0.5
+    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((7 - half, 7 + half))
     assert METHODS[found.method[0]] == MODELS_ALONE
 
 
@@ -124,18 +125,20 @@ def test_unequal_groups_of_a_part_against_the_variance_components_of_a_g_study()
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ([np.nan] * 4, NOTHING_SCORED),
-        ([7, np.nan, np.nan, np.nan], ONE_JUDGE),
-        ([7, np.nan, np.nan, 4], TOO_SPARSE),
-        ([7, 5, 4, np.nan], TOO_SPARSE),
-        ([7, 7, 7, 7], NO_VARIATION),
-        ([0.1, 0.1, 0.1, 0.1], NO_VARIATION),
+        ([np.nan] * 6, NOTHING_SCORED),
+        ([7, *[np.nan] * 5], ONE_JUDGE),
+        ([7, 4, *[np.nan] * 4], TWO_MODELS),
+        ([7, 5, np.nan, 4, 6, np.nan], TWO_MODELS),
+        ([7, 7, np.nan, 7, 7, np.nan], TWO_MODELS),
+        ([7, np.nan, np.nan, np.nan, 4, 5], TOO_SPARSE),
+        ([7, 7, 7, 7, 7, 7], NO_VARIATION),
+        ([0.1] * 6, NO_VARIATION),
     ],
 )
 def test_what_cannot_be_estimated_is_undefined_with_the_reason(
     row: list[float], reason: str
 ) -> None:
-    persona, model = grid(2, 2)
+    persona, model = grid(2, 3)
     found = panel_interval(np.array([row]), persona=persona, model=model)
     assert np.isnan([found.low[0, 0], found.high[0, 0], found.df[0, 0]]).all()
     assert REASONS[found.reason[0, 0]] == reason
@@ -161,9 +164,9 @@ def test_repeats_do_not_narrow_the_interval_as_new_judges_would() -> None:
 
 
 def test_unequal_repeats_centre_the_interval_on_the_mean_of_all_judgments() -> None:
-    persona = np.array([0, 0, 0, 1, 1, 2, 2])
-    model = np.array([0, 0, 1, 0, 1, 0, 1])
-    scores = np.array([[2.0, 4, 5, 6, 9, 7, 5]])
+    persona = np.array([0, 0, 0, 1, 1, 2, 2, 2])
+    model = np.array([0, 0, 1, 0, 1, 0, 1, 2])
+    scores = np.array([[2.0, 4, 5, 6, 9, 7, 5, 8]])
     found = panel_interval(scores, persona=persona, model=model)
     assert (found.low[0, 0] + found.high[0, 0]) / 2 == pytest.approx(scores.mean())
 

@@ -132,9 +132,11 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
         "The panel gives way to 2 of 3 families of attacks, most to authority: +2.50 points "
         "beyond harmless prose; then sabotage −2.00."
     )
+    assert document.headline[1] == "But 1 of 2 models is not shown to tell responses apart."
     assert document.headline[-1].startswith("Detectors notice 100%")
     trust = dict(document.trust)
-    assert trust["people"].startswith("not calibrated")
+    assert trust["people"].startswith("Not checked against people yet")
+    assert trust["caution"].startswith("openai/steadfast: ")
     assert trust["direction"] == "1 of 2 models moved by authority, sabotage"
     assert trust["judges"].startswith("2 personas × 2 models")
 
@@ -271,7 +273,7 @@ def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
     assert found("families", "pairs", group="master_keys").n == 12
     assert found("families", "flagged", group="empty").value == 1.0
     # Of four families two could not be tested, and the figures shown have no interval.
-    assert " ".join(run.document().headline[:2]) == (
+    assert " ".join(run.document().headline[::2][:2]) == (
         "The panel is not shown to give way to sabotage, the one of 4 families tested against "
         "harmless prose: 0.00 points beyond harmless prose. Not tested: authority, empty."
     )
@@ -293,6 +295,7 @@ def test_where_nothing_is_tested_the_first_lines_say_why_once(tmp_path: Path) ->
             ScriptedBackend(json.loads(vote(5))),
             [
                 "No family is tested: 2 prompts of the 6 that a test needs.",
+                "But scripted/judge is not shown to tell responses apart.",
                 "Attacked responses shift by 0.00 points against clean ones.",
             ],
         ),
@@ -327,11 +330,11 @@ def test_the_first_screen_says_that_judges_read_marks(tmp_path: Path) -> None:
             out=tmp_path / "run",
         )  # fmt: skip
     shown = "\n".join(render_text(run.document()))
-    assert "  datamark   on: judges read a mark before every word of a response" in shown
+    assert "  datamark  on: judges read a mark before every word of a response" in shown
     # A family that asks for no score has its figure there too, where there is no other.
     assert (
-        "The one family that asks for no score is not shown to work: refusal 0 percentage\n"
-        "  points of judgments refused." in shown
+        "The one family that asks for no score is not shown to work: refusal 0 percentage points "
+        "of judgments refused." in " ".join(shown.split())
     )
     assert "harmless prose" in shown.split("Share of judgments that end as the family asks")[1]
 

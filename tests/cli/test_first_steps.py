@@ -186,7 +186,7 @@ def test_check_says_first_how_many_models_are_ready_and_what_the_others_lack(
         "not set; openai/gone: http://127.0.0.1:9/v1 cannot be reached (Connection refused). "
         "2 calls answered, $"
     )
-    assert "beside what second charges, whose price is unknown; in the ledger." in told
+    assert "; what second cost is unknown; in the ledger." in told
     assert "put the key into that variable" in rest
     assert "start the server, or correct its address" in rest
     assert "openai/own: no key sent, answered by own" in rest

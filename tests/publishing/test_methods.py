@@ -97,7 +97,10 @@ def test_its_tables_are_the_estimates(run: Run) -> None:
     ]  # fmt: skip
     assert len(differences.rows) == 2
     for name, _, ours, p, such, p_such in differences.rows:
-        for one, adjusted, universe in ((ours, p, "this panel"), (such, p_such, "such judges")):
+        for one, adjusted, universe in (
+            (ours, p, "this panel"),
+            (such, p_such, "judges like these"),
+        ):
             (row,) = pairs[
                 (pairs["respondent"] == name) & (pairs["universe"] == universe)
                 & differences.caption.startswith("Difference to")

@@ -21,7 +21,7 @@ def of(prompts: int, each: int, personas: int, models: int, **given: Any) -> Des
 HARSH = np.arange(100 * 3 * 30) % 3 != 0
 HARSH[: 90 * 30] = True  # the first of three models ends after 90 of 300 responses
 
-CANNOT = "response and prompt cannot be told apart"
+CANNOT = "Response and prompt cannot be told apart."
 SENTENCES = [
     (
         of(100, 3, 10, 3),
@@ -29,35 +29,35 @@ SENTENCES = [
     ),
     (
         of(500, 1, 10, 3),
-        "500 prompts with one response each, all judged by the same 10 personas × 3 models: "
+        "500 prompts with one response each, all judged by the same 10 personas × 3 models. "
         + CANNOT,
     ),
     (
         of(40, 2, 10, 1),
         (
-            "40 prompts with 2 responses each, all judged by the same 10 personas on one model: "
-            "intervals speak of that model only"
+            "40 prompts with 2 responses each, all judged by the same 10 personas on one model. "
+            "These intervals hold for this model only."
         ),
     ),
     (
         of(40, 2, 1, 3),
         (
-            "40 prompts with 2 responses each, all judged by one persona on 3 models: "
-            "intervals speak of that persona only"
+            "40 prompts with 2 responses each, all judged by one persona on 3 models. "
+            "These intervals hold for this persona only."
         ),
     ),
     (
         of(1, 9, 1, 1),
         (
-            "one prompt with 9 responses, judged by one judge, asked once: "
-            "the error of a judge and the response cannot be told apart"
+            "one prompt with 9 responses, judged by one judge, asked once. "
+            "The error of a judge and the response cannot be told apart."
         ),
     ),
     (
         design_of([0, 0, 1, 1], [0, 0, 1, 1], [0] * 4, [0] * 4, repeat=[0, 1, 0, 1]),
         (
-            "2 prompts with one response each, judged by one judge, asked 2 times: "
-            f"{CANNOT}; what is said holds for this judge only"
+            "2 prompts with one response each, judged by one judge, asked 2 times. "
+            f"{CANNOT} These intervals hold for this judge only."
         ),
     ),
     (
@@ -70,8 +70,8 @@ SENTENCES = [
     (
         of(100, 3, 10, 3, scored=HARSH, model_names=["x/harsh", "x/soft", "x/mild"]),
         (
-            "100 prompts with 3 responses each, all judged by the same 10 personas × 3 models: "
-            "UNBALANCED: model x/harsh scored 900 of 3,000"
+            "100 prompts with 3 responses each, all judged by the same 10 personas × 3 models. "
+            "UNBALANCED: model x/harsh scored 900 of 3,000."
         ),
     ),
 ]

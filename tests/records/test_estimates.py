@@ -22,7 +22,7 @@ from areopagus.records.estimates import (
 )
 
 WHOLE = Estimate(
-    0.37, 0.28, 0.45, 98, "prompt", "t", 0.9, n_planned=100, se=0.04, universe="such judges",
+    0.37, 0.28, 0.45, 98, "prompt", "t", 0.9, n_planned=100, se=0.04, universe="judges like these",
     p=0.001, p_adjusted=0.003, p_method="sign flip, exact", family="pairs", verdict="differs",
 )  # fmt: skip
 

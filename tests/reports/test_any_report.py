@@ -53,7 +53,9 @@ def test_several_runs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "Difference from run0" in source
     assert "<figure>" not in source
     printed = " ".join(done.output.split())
-    assert printed.startswith("run1 (+0.10) and run2 (+0.20) score higher than run0.")
+    assert printed.startswith(
+        "By this panel, run1 (+0.10) and run2 (+0.20) score higher than run0."
+    )
 
 
 def test_twelve_runs_have_all_their_differences_drawn(tmp_path: Path) -> None:

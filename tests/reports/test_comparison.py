@@ -14,6 +14,7 @@ import pytest
 from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_texts
 
 from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.panel_interval import ONE_MODEL
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
 from areopagus.records.estimates import Estimates, estimate_at
@@ -85,7 +86,7 @@ def test_a_run_and_itself_do_not_differ(tmp_path: Path) -> None:
     one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 0)
     found = compare(one, two)
     (told,) = found.document().headline
-    assert told == "two and one score the same on every one of 8 prompts."
+    assert told == "By this panel, two and one score the same on every one of 8 prompts."
     source = found.write_report(tmp_path / "out" / "page.html").read_text(encoding="utf-8")
     assert "Comparison of 2 runs" in source
 
@@ -113,10 +114,10 @@ def headline(tmp_path: Path, *shifts: float, **settings: Any) -> str:
 def test_the_answer_is_whether_two_runs_differ(tmp_path: Path) -> None:
     # 8 differences 1, 2, 1, … have SD .5345, standard error .189, and t(7) is 2.365: ± .447.
     assert headline(tmp_path / "a", 1, 2) == (
-        "two scores higher than one: +1.50 [+1.05, +1.95] points, on 8 of 8 prompts."
+        "By this panel, two scores higher than one: +1.50 [+1.05, +1.95] points, on 8 of 8 prompts."
     )
     assert headline(tmp_path / "b", -1, 1).startswith(
-        "two and one are not told apart: 0.00 [−0.89, +0.89] points over 8 prompts"
+        "By this panel, two and one are not told apart: 0.00 [−0.89, +0.89] points over 8 prompts"
     )
     assert headline(tmp_path / "c", 1, n=4) == (
         "Not told against one (fewer than 6 prompts): two 1.00 above."
@@ -203,10 +204,17 @@ def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
         keys = {"respondent": side, "baseline": "alder", "criterion": "composite"}
         here = Estimate(-2.0, -3.0, -1.0, 8, p=0.001, p_adjusted=0.002, verdict="lower")
         found.add("comparison", "difference", here, factor="respondent", **keys)
-        such = replace(here, universe="such judges", low=-3.5, high=-0.5, verdict=told_such)
+        such = replace(
+            here,
+            universe="judges like these",
+            method=f"t; {ONE_MODEL}",
+            low=-3.5,
+            high=-0.5,
+            verdict=told_such,
+        )
         found.add("comparison", "difference", such, factor="respondent", **keys)
-    told = dict(Differences(found.frame()).trust())["such judges"]
-    assert told == (
-        "1 of 2 differences keep their direction with other such judges by Holm; 2 have an "
-        "interval that leaves out 0"
+    told = Differences(found.frame()).headline()
+    assert told[1] == (
+        "1 of 2 differences should hold with other personas on this model; 2 have an interval "
+        "there that leaves out 0, but not by Holm."
     )

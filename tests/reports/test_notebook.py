@@ -141,9 +141,9 @@ def test_a_verdict_shows_itself(tmp_path: Path) -> None:
 
 
 def test_an_estimate_shows_itself() -> None:
-    one = Estimate(0.42, 0.3, 0.54, n=30, method="t", universe="such judges")
+    one = Estimate(0.42, 0.3, 0.54, n=30, method="t", universe="judges like these")
     shown = one._repr_html_()
-    for wanted in ("0.42 [0.30, 0.54], 95% interval, 30 prompts", "such judges", "<svg"):
+    for wanted in ("0.42 [0.30, 0.54], 95% interval, 30 prompts", "judges like these", "<svg"):
         assert wanted in shown
     assert one.to_pandas()["value"].tolist() == [0.42]
     assert len(one.plot().axes) == 1

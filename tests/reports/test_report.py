@@ -231,13 +231,16 @@ def test_counts_stand_with_every_status_and_fault(hostile_run: Path) -> None:
 
 
 def test_unknown_cost_is_said_apart_and_is_not_nothing(hostile_run: Path, tmp_path: Path) -> None:
-    assert "6 judgments have replies whose price is unknown" in page_of(hostile_run).text
+    assert (
+        "What the replies behind these tables cost is unknown: 6 judgments."
+        in page_of(hostile_run).text
+    )
     mixed = make_run(
         tmp_path / "mixed",
         list(plain_verdicts(2)),
         cost={"replies_usd": 0.5, "judgments_with_unknown_price": 3, "note": ""},
     )
-    told = "cost $0.5000 where the price is known; 3 judgments have replies whose price is unknown"
+    told = "cost $0.5000 where the price is known; 3 judgments have no known price"
     assert told in page_of(mixed).text
 
 

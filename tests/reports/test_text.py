@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from areopagus.formats import (
 from areopagus.records.estimates import Estimates
 from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
 from areopagus.reports.document_json import to_json
+from areopagus.reports.html import write_html
 from areopagus.reports.text import forest_lines, render_text, table_lines
 from areopagus.reports.views import Measure, estimates_table
 
@@ -264,3 +266,29 @@ def test_blocks_part_between_figures_and_not_before_an_interval() -> None:
     text = " ".join(lines)
     for k in range(1, 7):
         assert text.count(f"[{k / 10 - 0.05:.2f}, {k / 10 + 0.05:.2f}]") == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "stated"),
+    [
+        (
+            "By this panel, alder scores higher than birch.",
+            "In this demonstration, alder scores higher than birch.",
+        ),
+        ("By this panel, Qwen is best.", "In this demonstration, Qwen is best."),
+        ("m holds its ground.", "In this demonstration, m holds its ground."),
+        ("Near people on clarity.", "In this demonstration: Near people on clarity."),
+    ],
+)
+def test_an_answer_of_stand_ins_states_itself_that_it_is_of_a_demonstration(
+    answer: str, stated: str, tmp_path: Path
+) -> None:
+    document = Document("t", "panel", [], headline=[answer, "More."], is_demonstration=True)
+    again = replace(document, title="u")
+    for one in (document, again):
+        assert one.headline == [stated, "More."]
+        assert to_json(one)["headline"][0] == stated
+        assert stated in " ".join(render_text(one))
+        out = write_html(tmp_path / "page.html", one, charts=None)
+        assert f">{stated}<" in out.read_text(encoding="utf-8").replace("<wbr>", "")
+    assert Document("t", "panel", [], headline=[answer]).headline == [answer]

@@ -44,7 +44,7 @@ def test_every_run_is_listed_with_its_answer_or_with_the_reason(
     kinds = {run.kind for run in whole.values()}
     assert {"panel", "stress", "audit", "attack", "calibration"} <= kinds
     pilot = found["pilot"]
-    assert pilot.headline[0].startswith("alder scores higher")
+    assert pilot.headline[0].startswith("In this demonstration, alder scores higher")
     assert pilot.coverage.startswith("310 scored of 320 planned judgments")
     assert (pilot.personas, pilot.models) == (10, ("offline/lexical",))
     assert pilot.respondents == ("alder", "birch", "cedar", "dogwood")

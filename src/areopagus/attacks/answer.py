@@ -260,7 +260,7 @@ class Answer:
         told = "no control: what length alone does is not known"
         if harmless := self._row("harmless", **NO_KEYS):
             shift = harmless["shift"]
-            told = "prose of the same length in the same places"
+            told = "prose of the same length"
             if shift.is_defined:
                 told += f" moves scores by {estimate(shift, is_signed=True)}"
             else:
@@ -268,7 +268,8 @@ class Answer:
         yield "harmless", told
         if (self.record["identity"].get("panel") or {}).get("datamark"):
             yield "datamark", "on: judges read a mark before every word of a response"
-        yield "direction", self._direction()
+        if len(self.record["panel"]["models"]) > 1:
+            yield "direction", self._direction()
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
@@ -313,9 +314,6 @@ class Answer:
     def _direction(self) -> str:
         """How many of the judges' models each family that moves the panel moves."""
         moving = self.with_verdict("as demanded", "raw shift as demanded")
-        models = [str(model["name"]) for model in self.record["panel"]["models"]]
-        if len(models) < 2:
-            return "only one model judged: no second one to see the same"
         seen: dict[str, list[str]] = {}
         for family in moving:
             sign = self.by_family[family]["direction"].value
@@ -326,6 +324,8 @@ class Answer:
                 )
             ]
             known = [value for value in shifts if math.isfinite(value)]
+            if not known:
+                continue
             moved = sum(value * sign > 0 for value in known)
             seen.setdefault(f"{moved} of {units(len(known), 'model')}", []).append(family)
         if not seen:

@@ -60,13 +60,15 @@ class AttackRun(_AuditRun):
             InputError: the job has not come so far.
         """
         from ..calibrated import people_told
+        from ..reports.weak_models import with_caution
         from .document import attack_document
         from .search_report import unfinished_search
 
         if "search" in self.record and not (self.path / ESTIMATES_FILE).is_file():
             return unfinished_search(self.record)
-        people = people_told(self.path / PANEL_FOLDER)
-        shown = attack_document(self.record, self.estimates, people=people)
+        panel = self.path / PANEL_FOLDER
+        shown = attack_document(self.record, self.estimates, people=people_told(panel))
+        shown = with_caution(shown, panel, len(self.record["panel"]["models"]))
         return self.checked(shown) if self.readings() else shown
 
     def readings(self) -> tuple[Readings, ...]:

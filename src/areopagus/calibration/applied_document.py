@@ -96,7 +96,7 @@ def applied_document(
 def _pairs(estimates: pd.DataFrame) -> dict[Pair, Figures]:
     """(respondent, baseline) to its figures by measure; the raw difference for this panel."""
     table = select(estimates, "comparison")
-    table = table[table["universe"] != "such judges"]
+    table = table[table["universe"] != "judges like these"]
     return {
         (str(keys["respondent"]), str(keys["baseline"])): found
         for keys, found in estimates_by(table, ["respondent", "baseline"])

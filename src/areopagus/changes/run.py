@@ -156,7 +156,7 @@ def compare(
 
     Of panel runs pairs are made by prompt, and only judges count who scored both sides.
     Differences are in points of the scale, with 95% intervals over prompts, for this panel and for
-    such judges; verdicts are Holm's over all pairs. Runs of different panels are compared as
+    judges like these; verdicts are Holm's over all pairs. Runs of different panels are compared as
     instruments, by response.
 
     Of two audits, stress tests or attacks the first is before and the second after: every figure

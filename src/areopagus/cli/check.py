@@ -95,8 +95,10 @@ def _cost(checks: list[ModelCheck]) -> str:
     if not calls:
         return "No call was answered, and nothing paid."
     known = [one.cost_usd for one in checks if one.cost_usd is not None]
-    told = f"{units(calls, 'call')} answered, {dollars(sum(known))}"
+    told = f"{units(calls, 'call')} answered"
     unknown = [one.model for one in checks if one.calls and one.cost_usd is None]
+    if any(known) or not unknown:
+        told += f", {dollars(sum(known))}"
     if unknown:
-        told += f" beside what {', '.join(unknown)} charges, whose price is unknown"
+        told += f"; what {', '.join(unknown)} cost is unknown"
     return f"{told}; in the ledger."

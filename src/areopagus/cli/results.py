@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import visible_text
-from ..formats import dollars, units
+from ..formats import dollars, known_dollars, units
 from ..judges.models.usage import RunUsage, UsageTotals
 from .display import WIDTH, in_options, printable
 
@@ -53,7 +53,7 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
     # Where nothing is charged, nobody counts the tokens.
     if paid.cost_usd or paid.replies_with_unknown_price or paid.cached_input_tokens:
         lines.append(f"Tokens: {_tokens(paid)}")
-    lines.append(f"Cost now: {_spent(session, paid)}")
+    lines.append(f"Cost now: {_spent(session, usage)}")
     if gains := _saved((session.get("replies") or {}).get("saved") or {}, usage):
         lines.append(f"Saved against the full price: {gains}")
     if of_these := _outcomes(usage):
@@ -68,7 +68,7 @@ def cost_line(session: Mapping[str, Any]) -> str:
     told = f"{units(calls.get('sent', 0), 'call')} sent"
     if stored := calls.get("from_ledger", 0):
         told += f", {stored:,} from the ledger"
-    return f"{told} · {_spent(session, usage.online.plus(usage.batch))}"
+    return f"{told} · {_spent(session, usage)}"
 
 
 def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -259,9 +259,11 @@ def _tokens(paid: UsageTotals) -> str:
     return said
 
 
-def _spent(session: Mapping[str, Any], paid: UsageTotals) -> str:
-    is_unknown = paid.replies > 0 and paid.replies_with_unknown_price == paid.replies
-    said = dollars(None if is_unknown else session["spent_usd"])
+def _spent(session: Mapping[str, Any], usage: RunUsage) -> str:
+    paid = usage.online.plus(usage.batch)
+    said = known_dollars(session["spent_usd"], session["calls_with_unknown_price"])
+    if not paid.replies and not session["spent_usd"] and usage.ledger.replies_with_unknown_price:
+        said = "nothing paid now"
     parts = [
         f"{dollars(amount)} {name}"
         for key, name in _PARTS

@@ -38,7 +38,7 @@ class RunWriter:
 
     def __init__(self, panel: PanelSpec, folder: Path, *, carried: Sequence[str] = ()) -> None:
         """Takes the panel, the run's folder, and the columns that responses carry."""
-        self.summary = RunningSummary(panel.criteria)
+        self.summary = RunningSummary(panel)
         self._tables = RunTables(
             folder,
             criteria=panel.criteria,
@@ -166,8 +166,10 @@ class RunningSummary:
             stopping rule had enough: neither is a shortfall.
     """
 
-    def __init__(self, criteria: Sequence[str]) -> None:
-        self.criteria = tuple(criteria)
+    def __init__(self, panel: PanelSpec) -> None:
+        self.criteria = tuple(panel.criteria)
+        schema = panel.judge_prompt.schema
+        self._scale = float(schema.low), float(schema.high)
         self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
         self.verdicts: dict[str, int] = {"scored": 0, "inconclusive": 0, "screened": 0}
         self.faults: dict[str, int] = {}
@@ -280,7 +282,9 @@ class RunningSummary:
     def _mean(
         self, name: str, found: PromptUnitMeans, plain: float | None, n_unbalanced: int
     ) -> RespondentMean:
-        composite, *dimensions = found.means
+        from ..aggregation.jackknife import cut_to_range
+
+        composite, *dimensions = (cut_to_range(one, self._scale) for one in found.means)
         return RespondentMean(
             respondent_id=name,
             n_responses=found.n_responses,

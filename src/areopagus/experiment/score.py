@@ -105,7 +105,7 @@ class ScoreJob(Job[Run]):
         self.progress.planned = self.summary.n_responses * len(panel.planned())
         self._panel_description: Mapping[str, Any] | None = None
         # While the tables do not stand, neither do counts and means.
-        self._scored = RunningSummary(panel.criteria)
+        self._scored = RunningSummary(panel)
         self._answer_notices: tuple[str, ...] = ()
         self._answers_state: RunState = "complete"
 

@@ -55,7 +55,7 @@ class Session:
         self._log: Any = None
         self._single: SingleScores | None = None
         self._under_way: dict[str, bytes] = {}
-        self._written = RunningSummary(panel.criteria)
+        self._written = RunningSummary(panel)
 
     def __repr__(self) -> str:
         return f"Session({str(self.path)!r}, {self.panel!r})"

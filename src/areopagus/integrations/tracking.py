@@ -171,7 +171,7 @@ def metrics_of(frame: pd.DataFrame) -> tuple[dict[str, float], int]:
     """A metric for each figure that has a value, and how many have none.
 
     Named `table/measure/key/key`, the keys in their order and those without a part in it left out,
-    with `/such judges` at the end where the interval generalises further than to this panel.
+    with `/judges like these` at the end where the interval generalises further than to this panel.
     """
     found: dict[str, float] = {}
     n_undefined = 0

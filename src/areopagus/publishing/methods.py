@@ -34,7 +34,7 @@ DEMONSTRATED: Final = (
     "tool works and are no findings."
 )
 COMPOSITE: Final = "composite"
-_UNIVERSES: Final = ("this panel", "such judges")
+_UNIVERSES: Final = ("this panel", "judges like these")
 
 Said = tuple[str, str]
 """(what a paragraph is about, its sentences)."""
@@ -335,8 +335,11 @@ def _aggregation(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
     cost = record.get("cost", {})
     if "replies_usd" in cost:
         unknown = int(cost.get("judgments_with_unknown_price", 0))
-        tail = f", without {units(unknown, 'judgment')} of unknown price" if unknown else ""
-        told.append(f"The judgments cost {dollars(cost['replies_usd'])}{tail}.")
+        if unknown and not cost["replies_usd"]:
+            told.append("What the judgments cost is unknown.")
+        else:
+            tail = f", without {units(unknown, 'judgment')} of unknown price" if unknown else ""
+            told.append(f"The judgments cost {dollars(cost['replies_usd'])}{tail}.")
     return " ".join(told)
 
 
@@ -412,7 +415,7 @@ def _means(frame: pd.DataFrame) -> Table:
     ours, such = (means.get(one, {}) for one in _UNIVERSES)
     columns = [Column("Respondent", "id"), Column("Prompts", "count"), Column("Mean", "estimate")]
     if such:
-        columns.append(Column("For such judges", "estimate"))
+        columns.append(Column("For judges like these", "estimate"))
     best = sorted(ours, key=lambda who: -ours[who].value if math.isfinite(ours[who].value) else 99)
     rows = [
         [who, ours[who].n, ours[who], *([such[who]] if who in such else [None] * bool(such))]
@@ -420,7 +423,7 @@ def _means(frame: pd.DataFrame) -> Table:
     ]
     return Table(
         "Composite by respondent, mean with its 95% interval over prompts for this panel, and for "
-        "such judges.", "Means", columns, rows,
+        "judges like these.", "Means", columns, rows,
     )  # fmt: skip
 
 

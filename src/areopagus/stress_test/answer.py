@@ -214,7 +214,8 @@ class Answer:
             yield "most in", most
         uneven = self._unbalanced()
         yield "coverage", f"{self._coverage()}. {uneven}" if uneven else self._coverage()
-        yield "direction", self._direction()
+        if len(self.record["panel"]["models"]) > 1:
+            yield "direction", self._direction()
         worth = estimate_at(self.frame, "worth", "effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
@@ -298,8 +299,6 @@ class Answer:
     def _direction(self) -> str:
         """How many of the judges' models see the changes, target by target."""
         rows = select(self.frame, "direction")
-        if rows["model"].nunique() < 2:
-            return "only one model judged: no second one to see the same"
         rows = rows[rows["value"].notna()]
         told: dict[str, list[str]] = {}
         for target in self.targets[:_MOST_NAMED]:
@@ -307,7 +306,7 @@ class Answer:
             for framing in self.framings:
                 delta = self.delta(target, framing)
                 mine = rows[(rows["respondent"] == target) & (rows["framing"] == framing)]
-                if delta.verdict == "changed":
+                if delta.verdict == "changed" and len(mine):
                     agree = int((mine["value"] * delta.value > 0).sum())
                     seen.setdefault(f"{agree} of {units(len(mine), 'model')}", []).append(framing)
             if not seen:

@@ -39,10 +39,12 @@ class StressRun(JobRun):
             InputError: the test has not come so far.
         """
         from ..calibrated import people_told
+        from ..reports.weak_models import with_caution
         from .document import document
 
-        people = people_told(self.path / "panel")
-        shown = document(self.record, self.estimates, people=people)
+        panel = self.path / "panel"
+        shown = document(self.record, self.estimates, people=people_told(panel))
+        shown = with_caution(shown, panel, len(self.record["panel"]["models"]))
         return self.checked(shown) if self._is_rewritten else shown
 
     @property
