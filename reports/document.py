@@ -407,7 +407,7 @@ def in_demonstration(sentence: str) -> str:
 
     Its first letter stays as it is: a name may begin with it.
     """
-    if sentence.startswith(IN_DEMONSTRATION):
+    if IN_DEMONSTRATION.lower() in sentence.lower():
         return sentence
     answer = sentence.removeprefix(BY_THIS_PANEL)
     is_new = answer == sentence and sentence[:1].isupper()
