@@ -291,15 +291,9 @@ def gate(
         raise InputError(f"criterion must be one of {', '.join(found.found.criteria)}")
     if signed < 0:
         one = _turned(one)
-    low, high = one.low, one.high
-    if not one.has_interval and one.n >= MIN_UNITS:  # it does not vary: the same on every prompt
-        low = high = one.value
-    outcome: Outcome = "undecided"
-    if low > -margin:
-        outcome = "not worse"
-    elif high < 0:
-        outcome = "worse"
-    is_by_margin = outcome == "worse" and high <= -margin
+    lost = _limits(_turned(one))
+    outcome = decision(lost, margin)
+    is_by_margin = outcome == "worse" and lost[0] >= margin
     figures = {
         name: figure
         for name in ("pairs scored", "scored here alone", "scored in the baseline alone",
@@ -426,7 +420,11 @@ def _gate_of_changes(found: Changes, margin: float | None, criterion: str) -> Ga
         raise InputError(f"no figure of {criterion!r} says what is worse; there are: {listed}")
     order: tuple[Outcome, ...] = ("worse", "undecided", "not worse")
     decided = [
-        (order.index(_outcome(one, margin)), -_lost(one)[1] / _width(one), k)
+        (
+            order.index(decision(_lost(one), margin, is_shown=one.is_changed)),
+            -_lost(one)[1] / _width(one),
+            k,
+        )
         for k, one in enumerate(known)
     ]
     place, _, k = min(decided)
@@ -456,27 +454,37 @@ def _criteria(one: Shown, kind: str) -> list[str]:
 def _lost(one: Shown) -> tuple[float, float]:
     """Limits of how much worse it has become: of what has two sides, of its distance from null."""
     change, null = one.change, one.of["null"]
-    low, high = change.low, change.high
-    if not change.has_interval and change.n >= MIN_UNITS:
-        low = high = change.value
     sign = one.of["worse"]
     if null is not None:
         ends = one.before.value - null, one.after.value - null
         sign = 1 if max(ends, key=abs) >= 0 else -1
-    return (low, high) if sign > 0 else (-high, -low)
+    return _limits(change if sign > 0 else _turned(change))
+
+
+def _limits(one: Estimate) -> tuple[float, float]:
+    """Of the interval; the value where it is the same in every unit; nan of too few units."""
+    is_same = not one.has_interval and one.n >= MIN_UNITS
+    return (one.value, one.value) if is_same else (one.low, one.high)
+
+
+def decision(lost: tuple[float, float], margin: float, *, is_shown: bool = True) -> Outcome:
+    """Returns what the limits of a loss decide; limits of nan decide nothing.
+
+    Args:
+        lost: the limits; above 0 is worse.
+        margin: what may be lost, above 0.
+        is_shown: whether the loss passes its test, corrected for all of its family.
+    """
+    low, high = lost
+    if high < margin:
+        return "not worse"
+    return "worse" if low > 0 and is_shown else "undecided"
 
 
 def _width(one: Shown) -> float:
     """Of the figure's scale: points and shares are not held against each other as they stand."""
     low, high = one.of["scale"]
     return float(high - low) or 1.0
-
-
-def _outcome(one: Shown, margin: float) -> Outcome:
-    low, high = _lost(one)
-    if high < margin:
-        return "not worse"
-    return "worse" if low > 0 and one.is_changed else "undecided"
 
 
 def _sides_of_gate(found: Comparison) -> tuple[str, str]:
