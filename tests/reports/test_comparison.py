@@ -15,11 +15,14 @@ from report_runs import CRITERIA, make_run, panel_votes, record, verdict, write_
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.panel_interval import ONE_MODEL
+from areopagus.calibrated import people_sentence
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
 from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.records.run_folder import RUN_FORMAT, panel_of, run_identity_hash
 from areopagus.regression_gate import Gate, gate
 from areopagus.reports.differences import Differences
+from areopagus.reports.panel_answer import NOT_CALIBRATED
 from areopagus.run import compare
 
 
@@ -218,3 +221,32 @@ def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
         "1 of 2 differences should hold with other personas on this model; 2 have an interval "
         "there that leaves out 0, but not by Holm."
     )
+
+
+def calibrated(folder: Path, place: str = "calibration") -> None:
+    """A calibration in the run's folder, as its run.json stands there."""
+    run = json.loads((folder / "run.json").read_text())
+    named = {"identity_sha256": run_identity_hash(run["identity"]), "counts": run["counts"]}
+    content = {
+        "format": RUN_FORMAT, "kind": "calibration", "state": "complete", "n_raters": 3,
+        "panel": panel_of(run["identity"]), "run": named, "headline": ["Near people."],
+    }  # fmt: skip
+    (folder / place).mkdir()
+    (folder / place / "run.json").write_text(json.dumps(content))
+
+
+def test_a_comparison_reads_the_calibration_beside_its_runs(tmp_path: Path) -> None:
+    one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "b" / "two", 0)
+    other = run_of(tmp_path / "c" / "other", 0, identity=record({})["identity"] | {"mode": "x"})
+
+    def people(*runs: Path, **options: Any) -> str:
+        return dict(compare(*runs, **options).document().trust)["people"]
+
+    assert people(one, by="model") == people(one, two) == NOT_CALIBRATED
+    calibrated(one)
+    told = people_sentence(one)
+    assert told is not None
+    assert "ear people" in told
+    assert people(one, by="model") == told
+    assert people(one, two) == people(two, one) == f"one: {told}"
+    assert people(other, one) == f"other: not checked against people; one: {told}"
