@@ -93,8 +93,12 @@ def _told(place: Path, folder: Path, run: Mapping[str, Any]) -> tuple[int, str] 
 
 
 def _answer(record: Mapping[str, Any]) -> str:
+    from .reports.document import IN_DEMONSTRATION
+
     headline = " ".join(record.get("headline", ())).rstrip(".")
     n = record.get("n_raters")
     raters = units(n, "rater") if n is not None else "people"
-    told = f": {headline[0].lower()}{headline[1:]}" if headline else ""
+    answer = headline.removeprefix(IN_DEMONSTRATION).lstrip(":, ")
+    scope = "" if answer == headline else f", {IN_DEMONSTRATION[0].lower()}{IN_DEMONSTRATION[1:]}"
+    told = f"{scope}: {answer[0].lower()}{answer[1:]}" if answer else ""
     return f"calibrated against {raters}{told}"

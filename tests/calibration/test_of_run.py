@@ -52,7 +52,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_calibration_in_a_run_is_told_with_its_answer_and_its_place(runs: Path) -> None:
     told = people_sentence(runs / "pilot") or ""
-    assert told.startswith("calibrated against 3 raters: ")
+    assert told.startswith("calibrated against 3 raters, in this demonstration: ")
     assert told.endswith(" on overall (calibration)")
 
 
