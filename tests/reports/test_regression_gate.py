@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from report_runs import make_run, panel_votes, verdict
+from report_runs import make_run, panel_votes, unscored, verdict
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
@@ -173,6 +174,7 @@ def test_the_sentence_says_what_was_decided_and_by_what(gated: Any) -> None:
         "FAILED: by this attack, after is worse than before, perhaps by more than the 0.1 points "
         "allowed. moved +0.30 [+0.05, +0.55] points; 12 prompts; of 2 figures this one decides."
     )
+    assert gated(passing).exit_code == 0
     assert gated(passing).document().headline == [
         "PASSED: by this audit, after is not worse than before by 0.1 or more."
     ]
@@ -268,6 +270,108 @@ def test_the_command_states_a_demonstration_and_how_to_decide(tmp_path: Path) ->
     assert "PASSED: by this panel, real is not worse than base by 0.2 points or more." in " ".join(
         real.stdout.split()
     )
+
+
+def runs_of_two(tmp_path: Path, **levels: float) -> list[Path]:
+    """A run for each respondent: gates look at respondents where runs share none."""
+    return [
+        make_run(
+            tmp_path / name,
+            [
+                verdict(panel_votes(f"{name}{k}", f"p{k}", name, 4 + k % 3 + shift + 0.1 * (k % 2)))
+                for k in range(12)
+            ],
+        )
+        for name, shift in levels.items()
+    ]
+
+
+def test_a_gate_of_two_respondents_has_the_sign_of_the_run_that_is_tested(tmp_path: Path) -> None:
+    alder, birch = runs_of_two(tmp_path, alder=0.0, birch=-1.0)
+    worse, better = gate(birch, alder), gate(alder, birch)
+    assert (worse.outcome, worse.exit_code, worse.side, worse.baseline) == (
+        "worse", 5, "birch", "alder",
+    )  # fmt: skip
+    assert (better.outcome, better.exit_code, better.side) == ("not worse", 0, "alder")
+    assert worse.difference.value == pytest.approx(-1.0)
+    assert better.difference.value == pytest.approx(1.0)
+    assert worse.margin == 0.2
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("a", "b"), ("b", "a")])
+def test_a_run_that_has_lost_scores_does_not_pass_and_one_that_has_more_does(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """Of one respondent in both runs, and of one each: then the pair may stand either way round."""
+
+    def run_with(name: str, who: str, shift: float, *, lost: bool) -> Path:
+        verdicts = []
+        for k in range(24):
+            votes = panel_votes(f"{k}", f"p{k}", who, 4 + k % 3 + shift)
+            failed = [unscored(vote, "failed", "timeout") for vote in votes]
+            verdicts.append(verdict(failed if lost and k % 2 else votes))
+        return make_run(tmp_path / name, verdicts)
+
+    whole = run_with("whole", names[0], 0.0, lost=False)
+    half = run_with("half", names[1], 0.0, lost=True)
+    decided = gate(half, whole)
+    assert (decided.outcome, decided.difference.value) == ("undecided", 0.0)
+    told = f"{decided.side} has no score on 12 responses that {decided.baseline} has one of (p "
+    assert decided.unscored.replace("prompts", "responses").startswith(told)
+    assert decided.unscored in decided.sentence()
+    assert gate(whole, half).outcome == "not worse"
+    worse = run_with("worse", names[1], -1.0, lost=True)
+    assert gate(worse, whole).outcome == "worse"
+
+
+def test_a_gate_of_panel_runs_says_whether_all_of_the_interval_is_beyond_the_margin(
+    tmp_path: Path,
+) -> None:
+    base = panel_run(tmp_path / "base")
+    votes = [
+        verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3 - 1 + 0.5 * (-1) ** k))
+        for k in range(12)
+    ]
+    run = make_run(tmp_path / "run", votes)  # −1 by ±.5: the interval is [−1.33, −.67]
+    assert gate(run, base, margin=0.66).is_by_margin
+    perhaps = gate(run, base, margin=0.68)
+    assert (perhaps.outcome, perhaps.is_by_margin) == ("worse", False)
+    passed = gate(base, run, margin=0.1)
+    assert (passed.outcome, passed.is_by_margin) == ("not worse", False)
+    # The same on every prompt, a loss of the margin exactly: not below it, and all of it beyond.
+    flat = [verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 3 + k % 3)) for k in range(12)]
+    exact = gate(make_run(tmp_path / "flat", flat), base, margin=1.0)
+    assert (exact.outcome, exact.is_by_margin) == ("worse", True)
+
+
+def test_what_was_compared_is_counted_where_it_is_not_all(gated: Any) -> None:
+    decided = gated(figure(estimate(0.0, -0.05, 0.05)))
+
+    def coverage(n: int, planned: int) -> str:
+        pairs = Estimate(n, n=n, n_planned=planned, unit="response")
+        return dict(replace(decided, pairs=pairs).document().trust)["coverage"]
+
+    assert coverage(11, 12) == "12 prompts; 11 of 12 responses compared"
+    assert coverage(12, 12) == "12 prompts"
+
+
+def test_the_table_holds_the_figure_that_decided(gated: Any) -> None:
+    moved = figure(estimate(0.3, 0.2, 0.4), in_points=True, label="moved")
+    fine = figure(estimate(0.0, -0.05, 0.05))
+    (section,) = gated(moved, fine, kind="attack").document().sections
+    (table,) = section.parts
+    assert table.caption == (
+        "Change (points), after minus before; of 2 figures the one that decides"
+    )
+    assert [row[0] for row in table.rows] == ["moved"]
+    assert table.rows[0][1].value == 0.3
+    assert table.rows[0][2:] == ["0.1", "worse"]
+    (section,) = gated(fine).document().sections
+    assert section.parts[0].caption == "Change, after minus before"
+    stored = gated(moved, stored=True)
+    assert not [part for one in stored.document().sections for part in one.parts]
+    rows = {row["measure"] for _, row in stored.estimates().frame().iterrows()}
+    assert rows == {"difference", "margin"}
 
 
 def test_a_dry_run_says_which_margins_can_be_decided_before_there_is_a_run(tmp_path: Path) -> None:
