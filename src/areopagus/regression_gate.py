@@ -172,7 +172,8 @@ class Gate:
         first, *others = self._headline()
         one, points = self.difference, " points" if self.in_points else ""
         figure = f"{words(self.criterion)} {estimate(one, is_signed=True)}{points}"
-        return " ".join([first, f"{figure}; {self._coverage()}.", *others])
+        among = f"; of {self.n_figures} figures this one decides" if self.n_figures > 1 else ""
+        return " ".join([first, f"{figure}; {self._coverage()}{among}.", *others])
 
     def document(self) -> Document:
         """What is shown: the decision, what it rests on, and the figure that decided."""
@@ -235,8 +236,6 @@ class Gate:
             told += f"; {count(self.pairs.n)} of {of} compared"
         if self.difference.reason:
             told += f"; {self.difference.reason}"
-        if self.n_figures > 1:
-            told += f"; of {self.n_figures} figures this one decides"
         return told
 
 

@@ -24,6 +24,7 @@ from areopagus.changes.document import Shown as Figure
 from areopagus.cli.main import cli
 from areopagus.errors import InputError
 from areopagus.regression_gate import Gate, Resolution, decision, gate, plan_gate
+from areopagus.reports.text import render_text
 
 NAN = math.nan
 
@@ -209,6 +210,9 @@ def test_an_undecided_gate_says_which_margin_it_can_decide_and_how_many_prompts_
     assert rows["smallest margin"] == pytest.approx(smallest, rel=1e-5)
     assert rows["prompts needed"] == needed
     # A margin that so many prompts can decide needs no more of them.
+    exactly = replace(resolution, n=needed)
+    assert exactly.needed(0.2) == needed
+    assert "needs" not in exactly.sentence(0.2)
     assert resolution.sentence(0.5) == (
         "30 prompts can decide a margin of 0.43 points or more (80% power)."
     )
@@ -358,13 +362,15 @@ def test_what_was_compared_is_counted_where_it_is_not_all(gated: Any) -> None:
 def test_the_table_holds_the_figure_that_decided(gated: Any) -> None:
     moved = figure(estimate(0.3, 0.2, 0.4), in_points=True, label="moved")
     fine = figure(estimate(0.0, -0.05, 0.05))
-    (section,) = gated(moved, fine, kind="attack").document().sections
+    decided = gated(moved, fine, kind="attack")
+    (section,) = decided.document().sections
     (table,) = section.parts
     assert table.caption == (
         "Change (points), after minus before; of 2 figures the one that decides"
     )
     assert [row[0] for row in table.rows] == ["moved"]
     assert table.rows[0][1].value == 0.3
+    assert "moved    +0.30  [+0.20, +0.40]" in "\n".join(render_text(decided.document()))
     assert table.rows[0][2:] == ["0.1", "worse"]
     (section,) = gated(fine).document().sections
     assert section.parts[0].caption == "Change, after minus before"
