@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import nctdtr, stdtrit
+from scipy.special import nctdtr, nctdtrinc, stdtrit
 
 from .common_judges import FEWEST_JUDGES
 from .effect_size import cohen_dav, cohen_dz, hedges_correction
@@ -274,11 +274,27 @@ def prompts_to_detect(
     level = alpha / tests
     lattice = max(1, math.ceil(1 - math.log2(level) - 1e-9) - 1)
     return fewest_units(
-        lambda n: _power(n, standard_deviation, effect, level) >= power, after=lattice
+        lambda n: detection_power(n, standard_deviation, effect, level) >= power, after=lattice
     )
 
 
-def _power(n: int, sd: float, effect: float, level: float) -> float:
+def smallest_to_detect(
+    standard_deviation: float, n: int, *, alpha: float = 0.05, power: float = 0.8
+) -> float:
+    """Returns the smallest true mean that n prompts find: the reverse of `prompts_to_detect`.
+
+    Args:
+        standard_deviation: of the per-prompt differences, above 0.
+        n: prompts, at least 2.
+        alpha: level of the two-sided test.
+        power: wanted probability.
+    """
+    limit = float(stdtrit(n - 1, 1 - alpha / 2))
+    return float(nctdtrinc(n - 1, 1 - power, limit)) * standard_deviation / math.sqrt(n)
+
+
+def detection_power(n: int, sd: float, effect: float, level: float) -> float:
+    """Returns the probability that n prompts find a true mean of `effect`, at this level."""
     noncentrality = effect * math.sqrt(n) / sd
     limit = float(stdtrit(n - 1, 1 - level / 2))
     # Far out scipy's noncentral t underflows; the power is 1 to every digit long before.

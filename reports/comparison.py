@@ -24,6 +24,7 @@ from .document import (
     Section,
     Table,
 )
+from .panel_answer import NOT_CALIBRATED
 from .panel_responses import MOST_ROWS
 from .run_sections import panel_settings
 from .weak_models import weak_models_line, with_weak_models
@@ -36,11 +37,12 @@ MOST_RUNS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run that is compared: its name in the page, its folder and its run.json."""
+    """A run that is compared: its name in the page, its folder, its run.json, its calibration."""
 
     name: str
     folder: Path
     record: Mapping[str, Any]
+    people: str | None
 
 
 def comparison_document(
@@ -142,11 +144,18 @@ def _trust(
         if len(taus) == 1:
             told = f"tau-b {number(float(value))} between the composites of {units(int(n), 'pair')}"
             trust.append(("order", told))
-    nearer = "which is nearer to people's judgments is unknown"
-    trust.append(
-        ("people", f"{nearer}: calibrate" if is_one_panel else f"{nearer}: calibrate each")
-    )
-    return trust
+    return [*trust, ("people", _people_told(runs, is_one_panel=is_one_panel))]
+
+
+def _people_told(runs: Sequence[ComparedRun], *, is_one_panel: bool) -> str:
+    """What a calibration of one of the runs says of their panel, or of each of several panels."""
+    checked = [run for run in runs if run.people]
+    if len(runs) == 1 or not checked:
+        return runs[0].people or NOT_CALIBRATED
+    if is_one_panel:
+        return f"{checked[0].name}: {checked[0].people}"
+    told = [f"{run.name}: {run.people or 'not checked against people'}" for run in runs[:MOST_RUNS]]
+    return "; ".join(told)
 
 
 def _runs_table(runs: Sequence[ComparedRun]) -> Table:

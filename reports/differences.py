@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
@@ -53,6 +54,9 @@ class Differences:
         others: the other sides, in the order of the run: the highest first.
         criteria: of the differences, "composite" first.
         has_all_pairs: whether pairs without the baseline are there too.
+        is_lead: whether what is shown is the lead of the baseline over each other side, as where
+            it is the highest; else each other side minus the baseline. Of runs always the latter,
+            a change. Sentences, tables and pictures have one sign.
     """
 
     def __init__(self, estimates: pd.DataFrame) -> None:
@@ -69,6 +73,9 @@ class Differences:
         self.has_all_pairs = len(counts) > 1
         self.others = list(dict.fromkeys(at[0] for at in self._pairs if at[1] == self.baseline))
         self.criteria = list(dict.fromkeys(at[2] for at in self._pairs))
+        each = [self._pairs[side, self.baseline, "composite"] for side in self.others]
+        values = [figures["difference"].value for figures in each]
+        self.is_lead = self.by != "run" and not any(value > 0 for value in values)
         self._by_model = _by_keys(
             select(estimates, "comparison by model"), ("respondent", "baseline", "model")
         )
@@ -84,6 +91,16 @@ class Differences:
         if at in self._such:
             figures["judges like these"] = self._such[at]["difference"]
         return figures
+
+    def _signed(self, one: Estimate) -> Estimate:
+        """A difference from the baseline with the sign that is shown."""
+        if not self.is_lead:
+            return one
+        return replace(one, value=-one.value, low=-one.high, high=-one.low)
+
+    @property
+    def _what(self) -> str:
+        return f"{'Leads of' if self.is_lead else 'Differences from'} {self.baseline}"
 
     def pairs(self) -> list[tuple[str, str]]:
         """(side, baseline) of every pair."""
@@ -150,7 +167,7 @@ class Differences:
         holds = sum(_is_told(one) for one in known)
         if n == 1:
             should = "should" if holds else "may not"
-            one = _upright(known[0])
+            one = self._signed(known[0])
             limits = interval(one.low, one.high, is_signed=True)
             yield f"The difference {should} hold with {who}, whose interval is {limits}."
             return
@@ -171,35 +188,39 @@ class Differences:
 
     def _told_apart(self, sides: Sequence[str], found: Any, *, is_above: bool) -> str:
         named = _largest(sides, found)
-        each = [_upright(found[side]["difference"]) for side in named]
+        each = [self._signed(found[side]["difference"]) for side in named]
+        way = "lower" if each[0].value < 0 else "higher"
         if len(self.others) == 1:
             (side,) = named
-            first, last = (side, self.baseline) if is_above else (self.baseline, side)
+            first, last = (self.baseline, side) if self.is_lead else (side, self.baseline)
             shown = estimate(each[0], is_signed=True)
             won = _won(found[side], is_above=is_above)
-            return f"{short(first)} scores higher than {short(last)}: {shown} points, {won}."
+            return f"{short(first)} scores {way} than {short(last)}: {shown} points, {won}."
         told = [
             f"{short(side)} ({estimate(one, is_signed=True)})"
             for side, one in zip(named, each, strict=True)
         ]
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
-        if is_above:
-            verb = "scores" if len(sides) == 1 else "score"
-            return f"{listed_all(told)} {verb} higher than {short(self.baseline)}."
-        return f"{short(self.baseline)} scores higher than {listed_all(told)}."
+        if self.is_lead:
+            return f"{short(self.baseline)} scores higher than {listed_all(told)}."
+        verb = "scores" if len(sides) == 1 else "score"
+        return f"{listed_all(told)} {verb} {way} than {short(self.baseline)}."
 
     def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
         named = _largest(sides, found)
         figures = found[named[0]]
         first = short(self.baseline)
         if len(self.others) > 1:
-            told = [f"{short(side)} ({with_holm(found[side]['difference'])})" for side in named]
+            told = [
+                f"{short(side)} ({with_holm(self._signed(found[side]['difference']))})"
+                for side in named
+            ]
             more = len(sides) - len(named)
             told += [f"{more} more"] if more else []
             verb = "is" if len(sides) == 1 else "are"
             return f"{listed_all(told)} {verb} not told apart from {first}."
-        one, pair = figures["difference"], f"{short(named[0])} and {first}"
+        one, pair = self._signed(figures["difference"]), f"{short(named[0])} and {first}"
         if one.value == 0 and not one.has_interval:
             return f"{pair} score the same on every one of {units(one.n, 'prompt')}."
         is_inside = _is_inside(figures)
@@ -249,9 +270,7 @@ class Differences:
         if not known:
             return []
         most = max(known, key=lambda name: abs(known[name]))
-        # With the sign that the sentence before it has: the higher side less the lower.
-        sign = -1 if self.of(side)["difference"].value < 0 else 1
-        shown = number(sign * known[most], is_signed=True)
+        shown = number(-known[most] if self.is_lead else known[most], is_signed=True)
         return [f"The difference is largest in {words(most)} ({shown})."]
 
     def left_out(self) -> list[tuple[str, str]]:
@@ -331,14 +350,15 @@ class Differences:
 
         def of(universe: str, limit: str) -> list[list[float]]:
             nothing = Estimate(math.nan)
-            return [[getattr(one.get(universe, nothing), limit)] for one in each]
+            return [[getattr(self._signed(one.get(universe, nothing)), limit)] for one in each]
 
+        who = short(self.baseline)
         return Chart(
             "forest",
             "differences",
-            f"Difference from {short(self.baseline)}",
-            "Composite, in points; right of the line scores higher. Bar: other prompts, this "
-            f"panel. Pale bar: {self.other_judges} as well.",
+            f"Lead of {who}" if self.is_lead else f"Difference from {who}",
+            f"Composite, in points; right of the line {who if self.is_lead else 'a row'} scores "
+            f"higher. Bar: other prompts, this panel. Pale bar: {self.other_judges} as well.",
             rows=[short(side, 28) for side in shown],
             values=of("difference", "value"),
             low=of("difference", "low"),
@@ -346,7 +366,7 @@ class Differences:
             low_wide=of("judges like these", "low"),
             high_wide=of("judges like these", "high"),
             reference=0.0,
-            axis="difference in points",
+            axis="lead in points" if self.is_lead else "difference in points",
         )
 
     def _table(
@@ -365,31 +385,34 @@ class Differences:
         has_verdict = False
         for side in self.others:
             figures = self.of(side, criterion=criterion)
-            one, such = figures["difference"], figures.get("judges like these")
+            one = self._signed(figures["difference"])
+            such = self._signed(figures.get("judges like these", Estimate(math.nan)))
+            shown = interval(such.low, such.high, is_signed=True)
             won = figures["prompts won"]
-            shown = UNDEFINED if such is None else interval(such.low, such.high, is_signed=True)
-            n_won = UNDEFINED if not won.is_defined else f"{round(won.value * won.n)} of {won.n}"
+            n_won = f"{_n_won(figures, is_above=not self.is_lead)} of {won.n}"
+            n_won = n_won if won.is_defined else UNDEFINED
             rows.append([_mark(side, figures), *beside(side), one, shown, n_won])
             has_verdict |= one.verdict is not None
         pairs = len(self.pairs())
         is_wide = any(row[-2] not in ("", UNDEFINED) for row in rows)
         held = heads.get(criterion, words(criterion))
         baseline = short(self.baseline, 28)
+        what = f"lead of {baseline}" if self.is_lead else f"difference from {baseline}"
         low, high = scale
         return Table(
             caption=(
-                f"Mean {held} ({low:g} to {high:g}), and difference from {baseline}"
+                f"Mean {held} ({low:g} to {high:g}), and {what}"
                 if means
-                else f"Difference from {baseline} in {held}, points"
+                else f"{what[0].upper()}{what[1:]} in {held}, points"
             )
             + (f"; Holm over {units(pairs, 'pair')}" if has_verdict and pairs > 1 else ""),
             label=f"Differences from {self.baseline}",
             columns=[
                 Column(self.by, "id"),
                 *([Column("mean", "number")] if means else []),
-                Column("difference", "estimate", is_signed=True),
+                Column("lead" if self.is_lead else "difference", "estimate", is_signed=True),
                 *([Column(self.other_judges.removesuffix(" on this model"))] if is_wide else []),
-                Column("prompts won"),
+                Column(f"{short(self.baseline, 12)} won" if self.is_lead else "prompts won"),
             ],
             rows=rows if is_wide else [[*row[:-2], row[-1]] for row in rows],
             notes=self._reasons(self.others, criterion),
@@ -408,8 +431,9 @@ class Differences:
                 notes[f"no interval for {self.other_judges}: {said(such.reason)}"] = None
         marked = [side for side in sides if "unbalanced prompts" in self.of(side)]
         if marked:
+            shifts = {side: self._signed(self.of(side)["moved"]).value for side in marked}
             moved = [
-                f"{short(side)} {number(self.of(side)['moved'].value, is_signed=True)}"
+                f"{short(side)} {number(shifts[side], is_signed=True)}"
                 for side in marked[:MOST_NAMED]
             ]
             notes[
@@ -425,7 +449,10 @@ class Differences:
         parts: list[Part] = []
         if len(self.criteria) > 1:
             each = {
-                side: [self.of(side, criterion=name)["difference"] for name in self.criteria]
+                side: [
+                    self._signed(self.of(side, criterion=name)["difference"])
+                    for name in self.criteria
+                ]
                 for side in self.others
             }
             tested = [one for row in each.values() for one in row[1:]]
@@ -433,8 +460,8 @@ class Differences:
             family = tested[0].family
             parts.append(
                 Table(
-                    caption=f"Differences from {self.baseline} by criterion, points, with 95% "
-                    "intervals for this panel.",
+                    caption=f"{self._what} by criterion, points, with 95% intervals for this "
+                    "panel.",
                     bold_says=(
                         f"where Holm's p over {family} is at most .05. The composite is a family "
                         "of its own: of equal respondents one of the two calls some different in "
@@ -494,17 +521,19 @@ class Differences:
             [
                 side,
                 *(
-                    self._by_model.get((side, self.baseline, model), {"difference": nothing})[
-                        "difference"
-                    ]
+                    self._signed(
+                        self._by_model.get((side, self.baseline, model), {}).get(
+                            "difference", nothing
+                        )
+                    )
                     for model in models
                 ),
             ]
             for side in self.others
         ]
         return Table(
-            caption=f"Differences from {self.baseline} that each judge model makes alone, "
-            "composite, points, with 95% intervals over prompts.",
+            caption=f"{self._what} by each judge model alone, composite, points, with 95% "
+            "intervals over prompts.",
             label="Differences by judge model",
             columns=[
                 Column(self.by, "id"),
@@ -623,14 +652,6 @@ def _smallest(figures: Figures) -> str:
     return needed.method.removeprefix("prompts that tell ") if needed is not None else "0.2"
 
 
-def _upright(found: Estimate) -> Estimate:
-    from dataclasses import replace
-
-    if found.value >= 0:
-        return found
-    return replace(found, value=-found.value, low=-found.high, high=-found.low)
-
-
 def with_holm(one: Estimate) -> str:
     """The difference; where its own interval leaves 0 out, why that is not enough."""
     shown = estimate(one, is_signed=True)
@@ -641,10 +662,17 @@ def with_holm(one: Estimate) -> str:
 
 def _won(figures: Figures, *, is_above: bool) -> str:
     """ "on 79 of 100 prompts": those that the higher side won."""
+    n = figures["prompts won"].n
+    return f"on {count(_n_won(figures, is_above=is_above))} of {units(n, 'prompt')}"
+
+
+def _n_won(figures: Figures, *, is_above: bool) -> int:
+    """Prompts that the side won, or its baseline."""
     won, tied = figures["prompts won"], figures["prompts tied"]
+    if not won.is_defined:
+        return 0
     n_won = round(won.value * won.n)
-    n = n_won if is_above else won.n - n_won - round(tied.value * tied.n)
-    return f"on {count(n)} of {units(won.n, 'prompt')}"
+    return n_won if is_above else won.n - n_won - round(tied.value * tied.n)
 
 
 def _mark(side: str, figures: Figures) -> str:

@@ -407,7 +407,7 @@ def in_demonstration(sentence: str) -> str:
 
     Its first letter stays as it is where a name may begin with it.
     """
-    if sentence.startswith(IN_DEMONSTRATION):
+    if IN_DEMONSTRATION.lower() in sentence.lower():
         return sentence
     if sentence.startswith("Compared with "):
         return f"{IN_DEMONSTRATION}, {sentence[0].lower()}{sentence[1:]}"

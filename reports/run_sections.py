@@ -95,7 +95,12 @@ def cost_section(record: Mapping[str, Any], *before: Part) -> Section:
     return Section(
         "cost",
         "Cost",
-        [*before, Paragraph(_paid_told(sessions)), *_cost_parts(record), _sessions_table(sessions)],
+        [
+            *before,
+            Paragraph(f"Paid by the sessions in this folder: {spent_told(sessions)}."),
+            *_cost_parts(record),
+            _sessions_table(sessions),
+        ],
         "appendix",
     )
 
@@ -128,7 +133,7 @@ def _cost_parts(record: Mapping[str, Any]) -> list[Part]:
         if name in newest
     ]
     lost = ("calls without any reply, all sessions; cost at most", cost["calls_without_reply"])
-    parts: list[Part] = [Paragraph(" ".join(_saved_told(cost["saved"], online, batch)))]
+    parts: list[Part] = [Paragraph(" ".join(saved_told(cost["saved"], online, batch)))]
     if online.replies or batch.replies:
         parts.append(_kinds_table(online.plus(batch)))
     parts.append(
@@ -200,7 +205,8 @@ def _cost_told(sums: UsageTotals) -> str:
     )
 
 
-def _saved_told(saved: Mapping[str, Any], online: UsageTotals, batch: UsageTotals) -> Iterator[str]:
+def saved_told(saved: Mapping[str, Any], online: UsageTotals, batch: UsageTotals) -> Iterator[str]:
+    """What caches and batches saved on what was paid, a sentence each."""
     if not (online.replies or batch.replies):
         yield "Nothing was paid in this folder."
         return
@@ -221,22 +227,22 @@ def _gain(name: str, amount: float | None, reason: str | None) -> str:
     return f"{told} ({reason})." if reason else f"{told}."
 
 
-def _paid_told(sessions: Sequence[Mapping[str, Any]]) -> str:
-    """What the sessions of a folder paid themselves, and what is not known of it."""
-    here = sum(one.get("spent_usd") or 0.0 for one in sessions)
+def spent_told(sessions: Sequence[Mapping[str, Any]], parts: str = "") -> str:
+    """What sessions of run.json paid themselves, in dollars, and what is not known of it.
+
+    Args:
+        sessions: one of a command, or all of a folder.
+        parts: what stands behind the sum, of what it was paid for.
+    """
+    spent = sum(one.get("spent_usd") or 0.0 for one in sessions)
     possibly = sum(one.get("possibly_spent_usd") or 0.0 for one in sessions)
     unknown = sum(one.get("calls_with_unknown_price") or 0 for one in sessions)
-    if unknown and not here and not possibly:
-        return (
-            "What the sessions in this folder paid is unknown: "
-            f"{count(unknown)} of their calls have no known price."
-        )
-    told = f"The sessions in this folder paid {dollars(here)} themselves"
+    told = known_dollars(spent, unknown) + parts
     if possibly:
-        told += f", and at most {dollars(possibly)} more for attempts that broke off"
+        told += f", and at most {dollars(possibly)} for attempts that broke off"
     if unknown:
-        told += f"; {count(unknown)} of their calls have no known price"
-    return f"{told}."
+        told += f"; {units(unknown, 'call')} {'has' if unknown == 1 else 'have'} no known price"
+    return told
 
 
 def _sessions_table(sessions: Sequence[Mapping[str, Any]]) -> Table:
@@ -269,7 +275,7 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
         calls.get("failed"),
         known_dollars(session.get("spent_usd"), session.get("calls_with_unknown_price") or 0),
         "none" if cap is None else dollars(cap),
-        ", ".join(str(session[name]) for name in ("stage", "state") if name in session),
+        str(session.get("state") or ""),
         str(session.get("ended") or "not ended"),
     ]
 

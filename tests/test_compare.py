@@ -270,7 +270,9 @@ def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_p
     )
     decided = areopagus.gate(after, before)
     assert (decided.outcome, decided.exit_code) == ("undecided", 6)
-    assert "; on 12 of 36 responses. after has no score on 24 " in decided.sentence()
+    assert "; 12 of 36 responses compared; " in decided.sentence()
+    assert "after has no score on 24 " in decided.sentence()
+    assert "can decide a margin" not in decided.sentence()
     assert areopagus.gate(before, after).outcome == "not worse"
     # A response that is missing by chance is counted, and stops nothing.
     one = [row for row in lost if row["respondent_id"] == "alder"]
@@ -278,7 +280,7 @@ def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_p
     left = scored(tmp_path / "left", one)
     decided = areopagus.gate(left, scored(tmp_path / "whole", rows[::3]))
     assert (decided.outcome, decided.unscored) == ("not worse", "")
-    assert "on 11 of 12 responses" in decided.sentence()
+    assert "; 11 of 12 responses compared" in decided.sentence()
 
 
 def test_models_personas_and_columns_are_sides_too(tmp_path: Path) -> None:

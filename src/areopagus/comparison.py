@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .calibrated import people_sentence
 from .compared import MOST_RUNS, compared, compared_instruments, judged, scale_of
 from .errors import InputError, InputFault
 from .formats import units, words
@@ -160,7 +161,7 @@ class Comparison(Shown):
         }
         return comparison_document(
             [
-                ComparedRun(name, run.path, run.record)
+                ComparedRun(name, run.path, run.record, people_sentence(run.path))
                 for name, run in zip(self.names, self.runs, strict=True)
             ],
             self.estimates,

@@ -56,3 +56,26 @@ def test_prompts_for_equivalence_are_the_tabled_ones_within_one() -> None:
     tabled = {(0.8, 0.5): 24, (0.8, 0.25): 89, (0.5, 0.5): 10, (1.2, 0.5): 51}
     for (sd, margin), n in tabled.items():
         assert abs(prompts_for_equivalence(sd, margin) - n) <= 1
+
+
+def test_two_values_are_tested_and_a_margin_of_nothing_is_refused() -> None:
+    # 0.1 and 0.3: mean .2, error .1, one degree of freedom; t = (.2 − 1) / .1 = −8.
+    result = tost([0.1, 0.3], 1.0)
+    assert result.p == pytest.approx(stats.t.cdf(-8, 1))
+    assert tost([0.1], 1.0).verdict is None
+    for margin in (0.0, -0.1):
+        with pytest.raises(ValueError, match="margin must be above 0"):
+            tost_from_error(0.1, 0.1, 5, margin)
+
+
+def test_the_verdict_goes_by_the_level_itself() -> None:
+    # p is the smaller tail at the margin: as large as 1 − level, it is inside; larger, it is not.
+    p = float(stats.t.cdf(-2.0, 10))
+    for level, verdict in ((1 - p - 1e-9, "inside"), (1 - p + 1e-9, "not shown")):
+        assert tost_from_error(0.0, 0.5, 10, 1.0, level=level).verdict == verdict
+    assert tost_from_error(0.0, 0.5, 10, 1.0, level=0.6).verdict == "inside"
+    for level in (0.5, 1.0):
+        with pytest.raises(ValueError, match="level must be in"):
+            tost_from_error(0.0, 0.5, 10, 1.0, level=level)
+    for error, degrees in ((0.0, 10), (0.5, 0)):
+        assert tost_from_error(0.0, error, degrees, 1.0).reason is not None

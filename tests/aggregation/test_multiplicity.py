@@ -80,3 +80,24 @@ def test_max_t_samples_beyond_twelve_units() -> None:
     result = max_t(values, resamples=499, rng=1)
     assert (result.method, result.resamples) == ("monte carlo", 499)
     assert result.p_adjusted == pytest.approx([1 / 500] * 3)
+
+
+def test_two_units_are_enough_and_more_than_twelve_are_drawn() -> None:
+    # Signs of 1 and 2: |sum| is 3, 1, 1, 3 over the four vectors, so that t is reached by two.
+    found = max_t([[1.0], [2.0]])
+    assert found.p_adjusted == pytest.approx([0.5])
+    assert (found.resamples, found.method) == (4, "exact")
+    values = np.random.default_rng(1).normal(0.5, 1, size=(13, 1))
+    assert (max_t(values[:12]).method, max_t(values[:12]).resamples) == ("exact", 2**12)
+    drawn = max_t(values)
+    assert (drawn.method, drawn.resamples) == ("monte carlo", 9999)
+    # Small values are values.
+    assert max_t(values[:6] * 1e-3).p_adjusted == pytest.approx(max_t(values[:6]).p_adjusted)
+
+
+@pytest.mark.parametrize("rule", [holm, benjamini_hochberg, bonferroni])
+def test_p_values_beyond_0_and_1_are_refused(rule) -> None:
+    for outside in (-0.01, 1.01):
+        with pytest.raises(ValueError, match="p-values must be in"):
+            rule([0.5, outside])
+    assert rule([0.0, 1.0]) == pytest.approx([0.0, 1.0])

@@ -323,10 +323,11 @@ def test_a_gate_on_audits_looks_at_what_is_further_from_the_reference(tmp_path: 
     assert gate(biased, fair, margin=0.2).exit_code == 5
     assert gate(fair, biased, margin=0.2).exit_code == 0
     told = gate(biased, fair, margin=0.2).sentence()
-    assert "worse than fair, by 0.2 or more: gap of Bo −1.00" in told
+    assert "is worse than fair, by at least the 0.2 allowed. gap of Bo −1.00" in told
+    assert told.startswith("FAILED: by this audit, biased ")
     assert "points" not in told
     mixed = run_of(tmp_path, "mixed", lambda k, who: who == "b" and k % 3 > 0)
-    assert "fair, and perhaps by 0.6 or more" in gate(mixed, fair, margin=0.6).sentence()
+    assert "fair, perhaps by more than the 0.6 allowed." in gate(mixed, fair, margin=0.6).sentence()
     with pytest.raises(InputError, match="there are: composite, difference, gap"):
         gate(biased, fair, margin=0.2, criterion="gaps")
     with pytest.raises(InputError, match="needs a margin"):

@@ -119,7 +119,9 @@ def test_a_longer_run_from_the_same_ledger_has_asked_nothing_anew(tmp_path: Path
     assert "alike" not in changes(paths[0], paths[1]).estimates["verdict"].tolist()
     decided = gate(paths[1], paths[0], margin=0.1)
     assert decided.exit_code == 6
-    assert decided.sentence().startswith("after cannot be held against before. Nothing was asked")
+    assert decided.sentence().startswith(
+        "UNDECIDED: after cannot be compared with before. Nothing was asked"
+    )
     # With a ledger of its own the new version is asked.
     with ProviderServer(new.provider, record=False) as server:
         asked = audit(

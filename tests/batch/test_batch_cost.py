@@ -25,7 +25,7 @@ def test_a_price_that_nobody_states_stays_unknown(server: BatchServer, tmp_path:
     saved = run.record["cost"]["saved"]
     assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
     told = "\n".join(cost_lines(run.record["sessions"][-1]))
-    assert "unknown by batches (no price is known)" in told
+    assert "What batches saved is not known: no price is known." in told
     with Panel(priced, personas=PERSONAS, ledger=tmp_path / "other.sqlite") as panel:
         half = run_batch(panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5))
     for vote in read_judgments(half.path):
@@ -112,5 +112,5 @@ def test_the_run_says_what_went_into_batches_and_what_that_saved(
     assert again.record["cost"]["paid"] == paid
     lines = cost_lines(session)
     assert lines[0] == "Calls: 12 calls sent (12 in 1 batch, 0 online), 0 answered by the ledger"
-    assert f"${saved['batch_usd']:.4f} by batches" in "\n".join(lines)
+    assert f"Batches saved ${saved['batch_usd']:.4f}." in "\n".join(lines)
     assert cost_lines(later)[0] == "Calls: 0 calls sent, 12 answered by the ledger"

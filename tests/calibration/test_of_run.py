@@ -65,7 +65,8 @@ def test_one_beside_the_run_that_names_it_is_found(runs: Path, tmp_path: Path) -
 
 def test_one_of_the_same_panel_says_that_it_was_on_other_responses(runs: Path) -> None:
     told = people_sentence(runs / "later") or ""
-    assert told == "on other responses: Always the same score on overall (../pilot/calibration)"
+    cited = "In this demonstration: Always the same score on overall"
+    assert told == f"on other responses: {cited} (../pilot/calibration)"
 
 
 def test_one_of_another_panel_is_not_taken_for_this_one(runs: Path, tmp_path: Path) -> None:

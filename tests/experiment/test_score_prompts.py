@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from after_a_kill import repeated, settled, stored
+from click.testing import CliRunner
 from processes import Command, until
 
 from areopagus import (
@@ -27,6 +28,8 @@ from areopagus import (
 )
 from areopagus.any_report import write_any_report as write_report
 from areopagus.async_runner import run_sync
+from areopagus.cli.main import cli
+from areopagus.formats import dollars
 from areopagus.records.tables import read_scores
 from areopagus.scoring import prompt_score_job
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
@@ -78,8 +81,7 @@ def test_it_gives_what_respond_and_score_give(
     assert {row["scenario_id"] for row in read_scores(run.path)} == {"s0", "s1", "s2"}
     answers = run.record["answers"]
     assert answers["counts"]["answered"] == answers["counts"]["planned"] == 32
-    assert [s.get("stage") for s in run.record["sessions"]] == ["answers", None]
-    assert [s["calls"]["sent"] for s in run.record["sessions"]] == [32, 80]
+    assert [s["calls"]["sent"] for s in run.record["sessions"]] == [112]
     assert run.record["cost"]["paid"]["online"]["replies"] == 112
 
 
@@ -129,7 +131,7 @@ def test_an_answer_that_failed_is_screened_and_counted_and_asked_again(
         again = score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert (again.state, again.n_scored, again.exit_code) == ("complete", 80, 0)
     assert judges.counts.total == 80
-    assert len(again.record["sessions"]) == 4
+    assert len(again.record["sessions"]) == 2
 
 
 @pytest.mark.parametrize("precision", [None, 0.5])
@@ -153,9 +155,8 @@ def test_the_cap_is_for_answers_and_judgments_together(
             run = score_prompts(
                 PROMPTS, model(targets, **prices), tmp_path / out, panel=panel, max_cost=cap
             )
-            spent = [s["spent_usd"] + s["possibly_spent_usd"] for s in run.record["sessions"]]
-            assert len(spent) == 2
-            assert sum(spent) <= cap
+            (session,) = run.record["sessions"]
+            assert session["spent_usd"] + session["possibly_spent_usd"] <= cap
             assert (run.state, run.exit_code) == ("budget", 4)
             counts = run.record["answers"]["counts"]
             assert (counts["not_asked"] > 0) == (out == "answers")
@@ -277,7 +278,6 @@ def test_the_page_says_who_answered_what(
         assert "openai/gpt-x" in text
         assert "set.csv" in text
         assert "the request to write about 300 words" in text
-        assert "answers, complete" in text
         assert str(tmp_path) not in text
 
 
@@ -307,7 +307,7 @@ def test_killed_while_targets_answer_and_while_judges_judge_nothing_is_paid_twic
             unfinished = Run(tmp_path / "run")
             assert (unfinished.state, unfinished.n_planned) == ("running", 80)
             assert unfinished.record["answers"]["counts"]["planned"] == 8
-            assert unfinished.record["sessions"][-1]["stage"] == "answers"
+            assert unfinished.record["sessions"][-1]["calls"]["sent"] <= 8
     paid = settled(targets) + settled(judges)
     kept = stored(tmp_path / "home" / "ledger.sqlite")
     Command(*given, folder=tmp_path).ended()
@@ -323,3 +323,33 @@ def test_killed_while_targets_answer_and_while_judges_judge_nothing_is_paid_twic
     assert 88 <= again.total() <= 88 + repeats
     assert repeats <= 2 * (4 + 2)
     assert left == 0
+
+
+def test_the_command_prints_what_answers_and_judgments_cost_together(
+    targets: ProviderServer, judges: ProviderServer, tmp_path: Path
+) -> None:
+    """The answers are priced and the judgments are free: the last line once printed $0."""
+    for name, server, price in (("targets", targets, 1000.0), ("panel", judges, 0.0)):
+        prices = {"input": price, "output": price}
+        content = {"models": [model(server, name, prices=prices, max_tokens=64)]}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    (tmp_path / "p.csv").write_text(
+        "prompt_id,prompt_text\n" + "".join(f"p{n},Is it just? {n}\n" for n in range(2)),
+        encoding="utf-8",
+    )
+    command = [
+        *("score", str(tmp_path / "p.csv"), "--out", str(tmp_path / "run")),
+        *("--targets-file", str(tmp_path / "targets.yaml")),
+        *("--panel", str(tmp_path / "panel.yaml")),
+    ]
+    printed = " ".join(CliRunner().invoke(cli, command, standalone_mode=False).output.split())
+    run = Run(tmp_path / "run")
+    spent = run.record["cost"]["paid"]["online"]["cost_usd"]
+    assert spent > 0
+    assert f"22 calls sent · {dollars(spent)} (" in printed
+    # Run again, the command has sent and paid nothing.
+    printed = " ".join(CliRunner().invoke(cli, command, standalone_mode=False).output.split())
+    assert "0 calls sent, 22 from the ledger · $0" in printed
+    assert [one["spent_usd"] for one in Run(tmp_path / "run").record["sessions"]] == [
+        pytest.approx(spent), 0.0
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ from scored_run import CRITERIA, score
 from areopagus import InputError, Run
 from areopagus.formats import number
 from areopagus.publishing.markup import latex, markdown, to_latex, to_markdown
-from areopagus.publishing.methods import methods
+from areopagus.publishing.methods import _aggregation, methods
 from areopagus.records.estimates import read_estimates
 from areopagus.reports.document import Column, Document, Points, Section, Table
 
@@ -234,3 +234,16 @@ def test_a_temperature_that_was_sent_is_said(tmp_path: Path, no_report: None) ->
     told = paragraphs(methods(run.path))["Judges"]
     assert "temperature 0.3; top p 0.9" in told
     assert "A rationale was asked for before the scores" in told
+
+
+def test_a_method_is_named_once_where_some_intervals_end_with_the_scale(run: Run) -> None:
+    """It was printed twice: with the end of the scale, and without."""
+    frame = read_estimates(run.path)
+    mean = (frame["table"] == "respondent") & (frame["measure"] == "mean")
+    wide = frame[mean & (frame["universe"] == "judges like these")]
+    first = wide.index[0]
+    frame.loc[first, "method"] += "; cut at 1, where the range of the figure ends"
+    told = _aggregation(run.record, frame)
+    (method,) = set(wide["method"])
+    assert told.count(method) == 1
+    assert f"({method}; cut at the ends of the scale)" in told

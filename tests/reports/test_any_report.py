@@ -97,7 +97,7 @@ def test_the_report_of_an_audit_is_made_of_its_estimates(tmp_path: Path) -> None
     page = first.decode()
     assert "answers may hold demeaning stereotypes.</bdi>" in page  # a notice is a sentence
     version = f"areopagus {run.record['versions']['areopagus']}"
-    paid = "The sessions in this folder paid"
+    paid = "Paid by the sessions in this folder"
     for told in (paid, "max_tokens 4000", version, "options, resamples"):
         assert told in page
 

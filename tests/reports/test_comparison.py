@@ -24,11 +24,15 @@ from report_runs import (
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.panel_interval import ONE_MODEL
+from areopagus.calibrated import people_sentence
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
 from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.records.run_folder import RUN_FORMAT, panel_of, run_identity_hash
 from areopagus.regression_gate import Gate, gate
 from areopagus.reports.differences import Differences
+from areopagus.reports.panel_answer import NOT_CALIBRATED
+from areopagus.reports.text import render_text
 from areopagus.run import compare
 
 
@@ -297,3 +301,64 @@ def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
         "1 of 2 differences should hold with other personas on this model; 2 have an interval "
         "there that leaves out 0, but not by Holm."
     )
+
+
+def calibrated(folder: Path, place: str = "calibration") -> None:
+    """A calibration in the run's folder, as its run.json stands there."""
+    run = json.loads((folder / "run.json").read_text())
+    named = {"identity_sha256": run_identity_hash(run["identity"]), "counts": run["counts"]}
+    content = {
+        "format": RUN_FORMAT, "kind": "calibration", "state": "complete", "n_raters": 3,
+        "panel": panel_of(run["identity"]), "run": named, "headline": ["Near people."],
+    }  # fmt: skip
+    (folder / place).mkdir()
+    (folder / place / "run.json").write_text(json.dumps(content))
+
+
+def test_a_comparison_reads_the_calibration_beside_its_runs(tmp_path: Path) -> None:
+    one, two = run_of(tmp_path / "one", 0), run_of(tmp_path / "b" / "two", 0)
+    other = run_of(tmp_path / "c" / "other", 0, identity=record({})["identity"] | {"mode": "x"})
+
+    def people(*runs: Path, **options: Any) -> str:
+        return dict(compare(*runs, **options).document().trust)["people"]
+
+    assert people(one, by="model") == people(one, two) == NOT_CALIBRATED
+    calibrated(one)
+    told = people_sentence(one)
+    assert told is not None
+    assert "ear people" in told
+    assert people(one, by="model") == told
+    assert people(one, two) == people(two, one) == f"one: {told}"
+    assert people(other, one) == f"other: not checked against people; one: {told}"
+
+
+def figures_with_signs(text: str) -> list[str]:
+    return re.findall(r"[+−]\d+\.\d\d", text)
+
+
+def test_sentences_and_table_have_one_sign(tmp_path: Path) -> None:
+    """A headline said +1.28 where the next line said [−1.51, −1.04], and the table −1.28."""
+    before, after = run_of(tmp_path / "before", 0), run_of(tmp_path / "after", -1)
+    fell = " ".join(render_text(compare(before, after).document()))
+    assert "after scores lower than before: −1.00" in fell
+    assert {one[0] for one in figures_with_signs(fell)} == {"−"}
+    rose = " ".join(render_text(compare(after, before).document()))
+    assert "before scores higher than after: +1.00" in rose
+    assert {one[0] for one in figures_with_signs(rose)} == {"+"}
+    # One run by respondents: what is shown is the lead of the highest.
+    votes = [
+        verdict(panel_votes(f"{who}{k}", f"p{k}", who, 5 + k % 3 - lower * (1 + k % 2 / 8)))
+        for who, lower in (("high", 0), ("low", 2))
+        for k in range(8)
+    ]
+    both = make_run(tmp_path / "both", votes)
+    lead = " ".join(" ".join(render_text(compare(both).document())).split())
+    assert "high scores higher than low: +2.12" in lead
+    assert "Lead of high in composite, points respondent lead 95% interval" in lead
+    assert lead.count(" 8 of 8") == 2  # prompts that it won, in the sentence and in the table
+    assert "−" not in lead
+    # Against a baseline of the user's that is not the highest: the other minus the baseline.
+    named = " ".join(" ".join(render_text(compare(both, baseline="low").document())).split())
+    assert "high scores higher than low: +2.12" in named
+    assert "Difference from low in composite, points" in named
+    assert "−" not in named

@@ -75,7 +75,7 @@ def compare(
 
 
 @click.command(cls=Command)
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option(
     "--baseline", required=True, metavar="RUN", help="The run folder that it is held against."
 )
@@ -90,8 +90,16 @@ def compare(
     "--criterion", metavar="NAME",
     help="Of which scores, or measure of an audit. Default: composite; of an audit all.",
 )  # fmt: skip
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say which margins can be decided with the prompts of --baseline; RUN, of another "
+    "version, makes that exact.",
+)
 @json_option
-def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int:
+def gate(
+    run: str | None, *, baseline: str, dry_run: bool, json_file: str | None, **given: Any
+) -> int:
     """Fail when the run folder RUN is worse than an earlier run of its kind.
 
     RUN is a panel run, a stress test, an attack or an audit.
@@ -105,10 +113,24 @@ def gate(run: str, *, baseline: str, json_file: str | None, **given: Any) -> int
     """
     from ..progress import ProgressLine
     from ..regression_gate import gate as decide
+    from ..regression_gate import plan_gate
+    from .display import printable
     from .options import chosen
-    from .results import Output, listing
+    from .results import Output
 
+    if run is None and not dry_run:
+        raise click.UsageError("Missing argument 'RUN': the run folder that is tested.")
+    options = chosen(given, ("margin", "criterion"))
     with ProgressLine():
-        found = decide(run, baseline, **chosen(given, ("margin", "criterion")))
-    Output(json_file).show(listing("gate", [found.sentence()]), found.estimates())
-    return found.exit_code
+        if dry_run:
+            planned = plan_gate(baseline, run, **options)
+        else:
+            assert run is not None  # noqa: S101 - refused above
+            decided = decide(run, baseline, **options)
+    if dry_run:
+        Output(json_file).show(planned)
+        return 0
+    if Output(json_file).show(decided.document(), decided.estimates()):
+        code, runs = decided.exit_code, printable(f"{baseline} {run}")
+        click.echo(f"\nExit code {code}. What changed: areopagus compare {runs}")
+    return decided.exit_code

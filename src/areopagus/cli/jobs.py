@@ -158,22 +158,19 @@ def show_result(run: JobRun, document: Document, *, full: bool = False) -> None:
         full: whether all of its document is shown, and all that is known of the cost.
     """
     show_document(document, full=full)
-    session = run.record["sessions"][-1]
-    place = printable(str(run.path))
     if full:
-        click.echo()
-        echo_cost(session)
-        click.echo(f"\nResults: {place}")
+        show_end(run)
     else:
+        session, place = run.record["sessions"][-1], printable(str(run.path))
         written = [name for name in (REPORT_FILE, ESTIMATES_CSV) if (run.path / name).is_file()]
         end = f"{place}: {' · '.join([*written, cost_line(session)])}"
         click.echo("\n" + textwrap.fill(end, WIDTH, subsequent_indent="  "))
         for line in fault_lines(session.get("faults") or ()):
             click.echo(textwrap.fill(printable(line), WIDTH, subsequent_indent="  "))
         click.echo(f"More: areopagus report {place} --full")
-    if run.state == "budget":
-        click.echo(stopped_by_cap(run.record["sessions"][-1]))
-    elif run.exit_code == 3:
+        if run.state == "budget":
+            click.echo(stopped_by_cap(session))
+    if run.exit_code == 3:
         click.echo("Exit code 3: some replies were refused, unreadable or failed.")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import visible_text
-from ..formats import dollars, known_dollars, units
+from ..formats import dollars, units
 from ..judges.models.usage import RunUsage, UsageTotals
 from .display import WIDTH, in_options, printable
 
@@ -60,6 +60,8 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
     Args:
         session: as run.json holds it.
     """
+    from ..reports.run_sections import saved_told
+
     usage = RunUsage.from_json(session.get("replies") or {})
     paid = usage.online.plus(usage.batch)
     lines = [f"Calls: {_calls(session.get('calls') or {}, usage)}"]
@@ -67,8 +69,8 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
     if paid.cost_usd or paid.replies_with_unknown_price or paid.cached_input_tokens:
         lines.append(f"Tokens: {_tokens(paid)}")
     lines.append(f"Cost now: {_spent(session, usage)}")
-    if gains := _saved((session.get("replies") or {}).get("saved") or {}, usage):
-        lines.append(f"Saved against the full price: {gains}")
+    if paid.cached_input_tokens or paid.cache_write_tokens or usage.batch.replies:
+        lines.append(" ".join(saved_told(session["replies"]["saved"], usage.online, usage.batch)))
     if of_these := _outcomes(usage):
         lines.append(f"Of all replies: {of_these}")
     return lines + fault_lines(session.get("faults") or ())
@@ -273,44 +275,18 @@ def _tokens(paid: UsageTotals) -> str:
 
 
 def _spent(session: Mapping[str, Any], usage: RunUsage) -> str:
+    from ..reports.run_sections import spent_told
+
     paid = usage.online.plus(usage.batch)
-    said = known_dollars(session["spent_usd"], session["calls_with_unknown_price"])
-    if not paid.replies and not session["spent_usd"] and usage.ledger.replies_with_unknown_price:
-        said = "nothing paid now"
+    is_nothing = not (paid.replies or session["spent_usd"] or session["possibly_spent_usd"])
+    if is_nothing and usage.ledger.replies_with_unknown_price:
+        return "nothing paid now"
     parts = [
         f"{dollars(amount)} {name}"
         for key, name in _PARTS
         if (amount := getattr(paid, key)) and amount != paid.cost_usd
     ]
-    if parts:
-        said += f" ({', '.join(parts)})"
-    if session["possibly_spent_usd"]:
-        said += (
-            f", and at most {dollars(session['possibly_spent_usd'])} for attempts that broke off"
-        )
-    if unknown := session["calls_with_unknown_price"]:
-        said += f"; {units(unknown, 'call')} {'has' if unknown == 1 else 'have'} no known price"
-    return said
-
-
-def _saved(saved: Mapping[str, Any], usage: RunUsage) -> str:
-    parts = []
-    paid = usage.online.plus(usage.batch)
-    if paid.cached_input_tokens or paid.cache_write_tokens:
-        parts.append(_gain("the cache", saved.get("cache_usd"), saved.get("cache_reason")))
-    if usage.batch.replies:
-        parts.append(_gain("batches", saved.get("batch_usd"), saved.get("batch_reason")))
-    return ", ".join(parts)
-
-
-def _gain(name: str, amount: float | None, reason: str | None) -> str:
-    if amount is None:
-        return f"unknown by {name} ({reason})"
-    if amount < 0:
-        told = f"nothing by {name}, which cost {dollars(-amount)} more"
-    else:
-        told = f"{dollars(amount)} by {name}"
-    return f"{told} ({reason})" if reason else told
+    return spent_told([session], f" ({', '.join(parts)})" if parts else "")
 
 
 def _outcomes(usage: RunUsage) -> str:

@@ -61,12 +61,10 @@ class Job(ABC, Generic[Result]):
         outcome: what became of each stage, for run.json.
         result: what came of it in words, for run.json: the figures are estimates.
         over_budget: whether the cost cap left something out.
-        session_name: of the job's first session in run.json, where it has several.
     """
 
     kind: str
     stages: tuple[str, ...]
-    session_name: str | None = None
     run_type: ClassVar[type[JobRun] | None] = None
 
     def __init__(
@@ -385,13 +383,7 @@ class Job(ABC, Generic[Result]):
         client = self._client or Client(self.ledger, budget=self._budget, on_change=self.tell)
         self._client, self._spent_before = client, client.spending()
         if folder is not None:
-            self._record = RunRecord(
-                folder,
-                client,
-                self._describe,
-                session=self.session_name,
-                progress=self.progress_told,
-            )
+            self._record = RunRecord(folder, client, self._describe, progress=self.progress_told)
         return client
 
     def _describe(self) -> dict[str, Any]:

@@ -27,6 +27,8 @@ AUTOSAVE_S = 5.0
 class RunRecord:
     """What a job says of itself, and what each session on its folder sent and paid.
 
+    A session is all that one command or call does on the folder, through all stages of the job.
+
     Used on one event loop. Between `write("running")` and the end it is written anew when it is old
     and something has changed. A change soon after a writing is written too, when its time has come:
     a run may wait for minutes after it.
@@ -38,7 +40,6 @@ class RunRecord:
         client: Client,
         describe: Callable[[], Mapping[str, Any]],
         *,
-        session: str | None = None,
         progress: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         """Begins a session on the folder; nothing is written yet.
@@ -47,7 +48,6 @@ class RunRecord:
             folder: locked; closed with the record.
             client: whose calls and money are this session's, from now on.
             describe: what the record says beside state, cost and sessions.
-            session: the session's name, where a run has several to a process.
             progress: how far it is, said for as long as it is at work.
         """
         self.folder = folder
@@ -55,7 +55,7 @@ class RunRecord:
         self._sessions: list[dict[str, Any]] = list((folder.existing or {}).get("sessions", []))
         self._due: float | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._begin(session)
+        self._began, self._before = datetime.now(UTC), client.spending()
 
     def write(self, state: RunState) -> None:
         """Writes all of it; a run at work is written anew from now on as it changes.
@@ -87,11 +87,6 @@ class RunRecord:
             self._autosave()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(left, self._autosave)
-
-    def next_session(self, state: RunState, name: str | None = None) -> None:
-        """Ends the entry of this session, and begins another one."""
-        self._sessions.append(self._session(state))
-        self._begin(name)
 
     def close(self) -> None:
         """Writes no more, and gives the folder back."""
@@ -126,14 +121,9 @@ class RunRecord:
             }
         )
 
-    def _begin(self, name: str | None) -> None:
-        self._name, self._began = name, datetime.now(UTC)
-        self._before = self._client.spending()
-
     def _session(self, state: RunState) -> dict[str, Any]:
         ended = None if state == "running" else datetime.now(UTC).isoformat(timespec="seconds")
         return {
-            **({} if self._name is None else {"stage": self._name}),
             "started": self._began.isoformat(timespec="seconds"),
             "ended": ended,
             "state": state,

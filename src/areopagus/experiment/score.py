@@ -88,7 +88,7 @@ class ScoreJob(Job[Run]):
         self._given = source
         try:
             if isinstance(source, RespondJob):
-                self.stages, self.session_name = ("respond", "score"), "answers"
+                self.stages = ("respond", "score")
                 identity = self._identity_with_answers(source)
                 planned = source.n_planned
                 self.summary = replace(
@@ -232,8 +232,6 @@ class ScoreJob(Job[Run]):
         self.outcome["respond"] = {**asdict(result.counts), "faults": dict(result.faults)}
         self._answer_notices = _missing(result.counts)
         self._answers_state = result.state
-        assert self._record is not None  # noqa: S101 - the folder is open
-        self._record.next_session(result.state)
         return ResponseSource(result.path)
 
     async def _score(self, client: Client, source: ResponseSource) -> RunningSummary:

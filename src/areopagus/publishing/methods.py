@@ -308,7 +308,10 @@ def _aggregation(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
     ):  # fmt: skip
         found = [one for one in means.get(universe, {}).values() if one.has_interval]
         if found:
-            methods = listed_all(list(dict.fromkeys(one.method for one in found)))
+            # The intervals of some respondents end where the scale does: not another method.
+            parts = [one.method.partition("; cut at ") for one in found]
+            methods = listed_all(list(dict.fromkeys(name for name, _, _ in parts)))
+            methods += "; cut at the ends of the scale" if any(end for _, end, _ in parts) else ""
             level = percent(found[0].level)
             told.append(f"{level} intervals for “{universe}” speak of {about} ({methods}).")
     missing = [

@@ -178,7 +178,7 @@ def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
         assert told in page
     lines = "\n".join(cost_lines(session))
     assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
-    assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
+    assert f"Prefix caches saved ${till.sum('cache_saved_usd'):.4f}." in lines
     for kind, one, many in (
         ("repair", "repair", "repairs"),
         ("refused", "refused reply", "refused replies"),
@@ -259,7 +259,7 @@ def test_an_unknown_price_is_no_saving_and_says_why(tmp_path: Path) -> None:
     assert saved["cache_usd"] is saved["full_price_usd"] is None
     assert saved["cache_reason"] == "no price is known"
     lines = "\n".join(cost_lines(run.record["sessions"][-1]))
-    assert "Saved against the full price: unknown by the cache (no price is known)" in lines
+    assert "What prefix caches saved is not known: no price is known." in lines
     assert "Cost now: unknown; 4 calls have no known price" in lines
 
 
