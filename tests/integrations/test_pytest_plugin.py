@@ -156,7 +156,7 @@ def test_a_run_is_not_worse_or_worse_or_it_is_not_known(
     with pytest.raises(AssertionError) as failed:
         panel.assert_not_worse(worse, earlier, 0.2)
     first, last = str(failed.value).splitlines()
-    assert first.startswith("bad is worse than old")
+    assert first.startswith("FAILED: by this panel, bad is worse than old, ")
     assert "over 12 prompts" in first
     assert last == f"Report: {worse.path / 'report.html'}"
     mixed = run_of(tmp_path, "mixed", lambda n: 1 if n % 2 else -1)
