@@ -173,7 +173,7 @@ class Gate:
         one, points = self.difference, " points" if self.in_points else ""
         figure = f"{words(self.criterion)} {estimate(one, is_signed=True)}{points}"
         among = f"; of {self.n_figures} figures this one decides" if self.n_figures > 1 else ""
-        return " ".join([first, f"{figure}; {self._coverage()}{among}.", *others])
+        return " ".join([first, f"{figure} over {self._coverage()}{among}.", *others])
 
     def document(self) -> Document:
         """What is shown: the decision, what it rests on, and the figure that decided."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from areopagus.aggregation.differences import (
+    HIGHER,
+    LOWER,
+    NOT_TOLD_APART,
     Difference,
+    decided,
     in_both_universes,
     paired_differences,
     sides_of,
 )
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.severity import AdditiveFit
 
 Floats = np.ndarray
@@ -239,3 +246,35 @@ def test_the_order_of_sides_only_turns_the_sign() -> None:
     assert one.this_panel.value == pytest.approx(-other.this_panel.value)
     assert one.such_judges.high == pytest.approx(-other.such_judges.low)
     assert one.won.value + other.won.value == pytest.approx(1 - one.tied.value)
+
+
+def test_the_composite_and_the_criteria_are_two_families_and_alpha_itself_tells_apart() -> None:
+    """Holm by hand: three pairs; then three pairs by two criteria, of which one has no test."""
+    values = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    p = [[0.02, 0.01, 0.009], [0.025, 0.5, 0.0125], [0.06, math.nan, 0.5]]
+    table = [
+        [Estimate(value, n=9, p=one) for value, one in zip(*rows, strict=True)]
+        for rows in zip(values, p, strict=True)
+    ]
+    made = decided(table, 0.05)
+    adjusted = [[one.p_adjusted for one in row] for row in made]
+    # Composite: 3 x .02, max(.06, 2 x .025), max(.06, .06). Criteria, five tests: 5 x .009,
+    # max(.045, 4 x .01), max(.045, 3 x .0125), then 2 x .5.
+    assert adjusted == [
+        pytest.approx([0.06, 0.045, 0.045]),
+        pytest.approx([0.06, 1.0, 0.045]),
+        pytest.approx([0.06, math.nan, 1.0], nan_ok=True),
+    ]
+    assert [[one.verdict for one in row] for row in made] == [
+        [NOT_TOLD_APART, HIGHER, LOWER],
+        [NOT_TOLD_APART, NOT_TOLD_APART, HIGHER],
+        [NOT_TOLD_APART, None, NOT_TOLD_APART],
+    ]
+    assert [one.family for one in made[0]] == [
+        "3 pairs", "5 pairs and criteria", "5 pairs and criteria",
+    ]  # fmt: skip
+    ((exact,),) = decided([[Estimate(1.0, n=9, p=0.05)]], 0.05)
+    assert exact.verdict == HIGHER
+    ((beyond,),) = decided([[Estimate(1.0, n=9, p=0.0500001)]], 0.05)
+    assert beyond.verdict == NOT_TOLD_APART
+    assert decided([], 0.05) == []

@@ -91,6 +91,7 @@ def test_two_units_are_enough_and_more_than_twelve_are_drawn() -> None:
     assert (max_t(values[:12]).method, max_t(values[:12]).resamples) == ("exact", 2**12)
     drawn = max_t(values)
     assert (drawn.method, drawn.resamples) == ("monte carlo", 9999)
+    assert drawn.p_adjusted == pytest.approx([stats.ttest_1samp(values[:, 0], 0).pvalue], abs=0.02)
     # Small values are values.
     assert max_t(values[:6] * 1e-3).p_adjusted == pytest.approx(max_t(values[:6]).p_adjusted)
 

@@ -62,7 +62,7 @@ def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
     assert (
         gate(before, after, margin=0.1, criterion="moved")
         .sentence()
-        .endswith("judgments moved +0.33; 8 prompts; the statistic does not vary over prompts.")
+        .endswith("judgments moved +0.33 over 8 prompts; the statistic does not vary over prompts.")
     )
 
 

@@ -156,11 +156,14 @@ def test_a_run_is_not_worse_or_worse_or_it_is_not_known(
     with pytest.raises(AssertionError) as failed:
         panel.assert_not_worse(worse, earlier, 0.2)
     first, last = str(failed.value).splitlines()
-    assert first.startswith("bad is worse than old")
+    assert first.startswith("FAILED: by this panel, bad is worse than old, ")
     assert "over 12 prompts" in first
     assert last == f"Report: {worse.path / 'report.html'}"
     mixed = run_of(tmp_path, "mixed", lambda n: 1 if n % 2 else -1)
-    with pytest.raises(pytest.skip.Exception, match="inconclusive: mixed is not shown to be worse"):
+    with pytest.raises(
+        pytest.skip.Exception,
+        match="inconclusive: UNDECIDED: by this panel, mixed is neither shown to be worse",
+    ):
         panel.assert_not_worse(mixed, earlier, 0.2)
     assert panel.tally().n_responses == 0, "nobody is asked"
 

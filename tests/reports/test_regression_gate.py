@@ -151,7 +151,10 @@ def test_only_figures_of_the_answer_that_say_what_is_worse_are_looked_at(gated: 
     stress = {"kind": "stress", "margin": None}
     lost = figure(worse, table="degradation", keys={"criterion": "composite"}, in_points=True)
     other = figure(fine, table="means", keys={"criterion": "composite"})
-    assert gated(lost, other, **stress).n_figures == 1
+    assert (gated(lost, other, **stress).n_figures, gated(lost, other, **stress).exit_code) == (
+        1,
+        5,
+    )
     assert gated(lost, other, **stress).margin == 0.2
     with pytest.raises(InputError, match="a gate on audits needs a margin"):
         gated(lost, margin=None)
@@ -167,13 +170,13 @@ def test_what_was_not_asked_anew_is_undecided_and_plans_nothing(gated: Any) -> N
 def test_the_sentence_says_what_was_decided_and_by_what(gated: Any) -> None:
     assert gated(figure(estimate(0.3, 0.2, 0.4))).sentence() == (
         "FAILED: by this audit, after is worse than before, by at least the 0.1 allowed. "
-        "rate +0.30 [+0.20, +0.40]; 12 prompts."
+        "rate +0.30 [+0.20, +0.40] over 12 prompts."
     )
     points = figure(estimate(0.3, 0.05, 0.55), in_points=True, label="moved")
     passing = figure(estimate(0.0, -0.05, 0.05))
     assert gated(points, passing, kind="attack").sentence() == (
         "FAILED: by this attack, after is worse than before, perhaps by more than the 0.1 points "
-        "allowed. moved +0.30 [+0.05, +0.55] points; 12 prompts; of 2 figures this one decides."
+        "allowed. moved +0.30 [+0.05, +0.55] points over 12 prompts; of 2 figures this one decides."
     )
     assert gated(passing).exit_code == 0
     assert gated(passing).document().headline == [
@@ -269,6 +272,8 @@ def test_the_command_states_a_demonstration_and_how_to_decide(tmp_path: Path) ->
     assert "UNDECIDED: in this demonstration, after is neither shown to be worse than" in printed
     assert "12 prompts can decide a margin of 0.93 points or more; a margin of 0.2 needs" in printed
     assert printed.endswith(f"Exit code 6. What changed: areopagus compare {before} {after}")
+    silent = run_command(after, "--baseline", before, "--quiet")
+    assert (silent.return_value, silent.output) == (6, "")
     real = run_command(panel_run(tmp_path / "real"), "--baseline", panel_run(tmp_path / "base"))
     assert "DEMONSTRATION" not in real.stdout
     assert "PASSED: by this panel, real is not worse than base by 0.2 points or more." in " ".join(

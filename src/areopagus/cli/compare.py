@@ -97,8 +97,15 @@ def compare(
     "version, makes that exact.",
 )
 @json_option
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing: the exit code decides.")
 def gate(
-    run: str | None, *, baseline: str, dry_run: bool, json_file: str | None, **given: Any
+    run: str | None,
+    *,
+    baseline: str,
+    dry_run: bool,
+    json_file: str | None,
+    quiet: bool,
+    **given: Any,
 ) -> int:
     """Fail when the run folder RUN is worse than an earlier run of its kind.
 
@@ -121,16 +128,17 @@ def gate(
     if run is None and not dry_run:
         raise click.UsageError("Missing argument 'RUN': the run folder that is tested.")
     options = chosen(given, ("margin", "criterion"))
-    with ProgressLine():
+    output = Output(json_file, quiet=quiet)
+    with ProgressLine(quiet=quiet):
         if dry_run:
             planned = plan_gate(baseline, run, **options)
         else:
             assert run is not None  # noqa: S101 - refused above
             decided = decide(run, baseline, **options)
     if dry_run:
-        Output(json_file).show(planned)
+        output.show(planned)
         return 0
-    if Output(json_file).show(decided.document(), decided.estimates()):
+    if output.show(decided.document(), decided.estimates()):
         code, runs = decided.exit_code, printable(f"{baseline} {run}")
         click.echo(f"\nExit code {code}. What changed: areopagus compare {runs}")
     return decided.exit_code
