@@ -409,7 +409,7 @@ def in_demonstration(sentence: str) -> str:
     """
     if IN_DEMONSTRATION.lower() in sentence.lower():
         return sentence
-    if sentence.startswith("Compared with "):
+    if sentence.startswith(("Compared with ", "It is ", "It cannot ")):
         return f"{IN_DEMONSTRATION}, {sentence[0].lower()}{sentence[1:]}"
     answer = sentence.removeprefix(BY_THIS_PANEL)
     is_new = answer == sentence and sentence[:1].isupper()

@@ -63,11 +63,10 @@ def judges_told(panel: Mapping[str, Any], worth: Estimate | None) -> str:
     if min(n_personas, n_models) > 1:
         why = f" ({worth.reason})" if worth is not None and worth.reason else ""
         return f"{personas} × {models}; how many independent judges that equals is unknown{why}"
-    alone = "model" if n_models == 1 else "persona"
-    return (
-        f"{personas} on {'one model' if n_models == 1 else models}; "
-        f"one {alone} cannot show how many independent judges that equals"
-    )
+    alone, n = ("model", n_personas) if n_models == 1 else ("persona", n_models)
+    if n == 1:
+        return "one judge"
+    return f"One {alone} cannot show how many independent judges these {count(n)} equal."
 
 
 def panel_answer(
@@ -262,7 +261,7 @@ class PanelView:
         ]
         if flags := self.counts("flags"):
             named = [f"{words(short(name))} {count(n)}" for name, n in flags.items()]
-            told.append(("flags", listed(named)))
+            told.append(("flags", listed(named, 3)))
         if answers := record.get("answers"):
             n = answers["counts"]
             missing = [

@@ -172,9 +172,7 @@ def test_one_model_speaks_of_other_personas_on_it_alone(tmp_path: Path) -> None:
     told = several.document().headline
     assert told[-1] == "Both differences should hold with other personas on this model."
     trust = dict(several.document().trust)
-    assert trust["judges"] == (
-        "10 personas on one model; one model cannot show how many independent judges that equals"
-    )
+    assert trust["judges"] == "One model cannot show how many independent judges these 10 equal."
     assert trust["people"] == "Not checked against people yet (run `areopagus calibrate`)."
     for run in (several, alone):
         assert "other personas" in run.text

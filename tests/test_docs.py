@@ -490,7 +490,7 @@ IN_NOTEBOOK = {
     "run": "310 scored of 320 planned",
     "compared": "alder scores higher",
     "tested": "degrades under",
-    "found": "Near people on evidential grounding",
+    "found": "the panel is worse than one more person",
 }
 """What a cell's last line shows of itself."""
 

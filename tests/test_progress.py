@@ -35,7 +35,7 @@ def test_nothing_is_shown_where_nobody_looks(
     with Panel(ledger=tmp_path / "l.sqlite") as panel:
         panel.score_many(ROWS, tmp_path / "run")
         assert capsys.readouterr().err == ""
-        panel.score_many(ROWS, tmp_path / "run", on_progress=True)
+        panel.score_many(ROWS, tmp_path / "again", on_progress=True)
     shown = capsys.readouterr().err.splitlines()
     assert shown[0] == "reading the input"
     assert any(line.startswith("3/3 responses · 30 scored, 0 not · ") for line in shown)

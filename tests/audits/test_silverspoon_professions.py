@@ -331,7 +331,8 @@ def test_differences_that_no_test_could_be_made_of_cannot_be_told(tmp_path: Path
     run = audit(NAME, limit=160, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
     told = run.document().headline
     assert told[0] == (
-        "It cannot be told whether there is a difference in the share taken for well paid, for 6 "
+        "In this demonstration, it cannot be told whether there is a difference in the share "
+        "taken for well paid, for 6 "
         "comparisons (a group has fewer than two values)."
     )
     assert not any("Not shown" in one for one in told)

@@ -175,7 +175,7 @@ def test_a_calibration_of_this_run_is_stated_and_has_its_own(tmp_path: Path) -> 
         areopagus("calibrate", "run", ratings, "--out", "cal", "-q", folder=folder).returncode == 0
     )
     told = paragraphs(methods(folder / "run"))["Agreement with people"]
-    assert told.startswith("Compared with these 5 raters, ")
+    assert told.startswith("In this demonstration, compared with these 5 raters, ")
     document = methods(folder / "cal")
     its = paragraphs(document)
     assert its["Design"].startswith("DEMONSTRATION")
