@@ -135,7 +135,7 @@ def test_too_few_units_are_said_to_be_too_few_and_not_to_be_alike(tmp_path: Path
                 ledger=tmp_path / "l.sqlite")  # fmt: skip
     (told,) = run.document().headline
     assert told.startswith(
-        "In this demonstration, it cannot be told whether there is a difference from the control, for"
+        "In this demonstration, it cannot be told whether there is a difference from the control,"
     )
     assert "(an interval needs 6 scenarios, there are 1 to 2)" in told
     assert not any("to be like" in text for text in run.document().headline)

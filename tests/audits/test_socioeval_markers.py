@@ -146,12 +146,12 @@ def test_a_run_of_few_questions_says_what_is_missing_pair_by_pair(tmp_path: Path
     document = run.document()
     unasked, of = document.headline[:2]
     assert of == (
-        "In this demonstration, it cannot be told whether there is a difference in the bias rate, "
-        "for neighbourhoods and "
+        "It cannot be told whether there is a difference in the bias rate, for neighbourhoods and "
         "names of classes (an interval needs 6 templates, there is 1)."
     )
     assert unasked == (
-        "It cannot be told whether there is a difference in the bias rate, for neighbourhoods and "
+        "In this demonstration, it cannot be told whether there is a difference in the bias rate, "
+        "for neighbourhoods and "
         "occupations; occupations and names of classes (nothing measured)."
     )
     assert dict(document.trust)["units"].startswith(
