@@ -195,6 +195,17 @@ def test_every_command_that_reads_prompts_or_responses_notes_what_it_read(
     assert f"Note: Read Question as prompt_text{answer}." in " ".join(err.split())
 
 
+def test_what_a_command_says_before_it_works_is_not_said_again_below_its_answer(
+    call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("Question,Answer\nWhy?,So it is.\n")
+    code, out, err = call("score", path, "--out", tmp_path / "run")
+    assert code == 0, err
+    assert "Note: Read Question as prompt_text" in err
+    assert "Read Question" not in out
+
+
 def test_two_candidates_for_a_column_are_refused_with_the_option_that_chooses(
     call: Call, tmp_path: Path
 ) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,8 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
                 finish = partial(interrupted, manner.stopped(run))
             else:
                 is_shown = manner.json_file is not None or not (manner.quiet or manner.show)
-                finish = partial(_show, run, run.document() if is_shown else None, manner)
+                document = run.document() if is_shown else None
+                finish = partial(_show, run, document, manner, announced=job.notices)
     return finish()
 
 
@@ -112,7 +113,7 @@ def _show_dry_run(found: DryRun, job: Job[Any], manner: Manner) -> int:
     return 0
 
 
-def _show(run: Any, document: Document | None, manner: Manner) -> int:
+def _show(run: Any, document: Document | None, manner: Manner, *, announced: Sequence[str]) -> int:
     code: int = run.exit_code
     document = None if document is None else as_command(document)
     if manner.json_file is not None and document is not None:
@@ -125,7 +126,10 @@ def _show(run: Any, document: Document | None, manner: Manner) -> int:
     elif manner.show is not None:
         manner.show(run)
     elif document is not None:
-        show_result(run, document, full=manner.full)
+        command = click.get_current_context().command
+        known_notices = {in_options(notice, command) for notice in announced}
+        notices = [notice for notice in document.notices if notice not in known_notices]
+        show_result(run, replace(document, notices=notices), full=manner.full)
     if manner.json_file is not None and not manner.quiet:
         click.echo(f"Wrote {printable(manner.json_file)}", err=True)
     return code
