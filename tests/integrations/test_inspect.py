@@ -38,7 +38,7 @@ GOOD = {**dict.fromkeys(CRITERIA, 6), "abstained": False}
 
 
 def run(folder: Path, *command: str, **environment: str) -> str:
-    """What a program prints, run in a folder with a ledger of its own."""
+    """What a program prints, on stdout and then on stderr, run in a folder with its own ledger."""
     finished = subprocess.run(
         [str(PROGRAMS / command[0]), *command[1:]],
         cwd=folder,
@@ -48,7 +48,7 @@ def run(folder: Path, *command: str, **environment: str) -> str:
         timeout=300,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    return finished.stdout
+    return finished.stdout + finished.stderr
 
 
 def evaluated(folder: Path, task: str, *options: str, **environment: str) -> Path:

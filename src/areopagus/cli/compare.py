@@ -125,19 +125,17 @@ def gate(
     from .options import chosen
     from .results import Output
 
-    if run is None and not dry_run:
-        raise click.UsageError("Missing argument 'RUN': the run folder that is tested.")
     options = chosen(given, ("margin", "criterion"))
     output = Output(json_file, quiet=quiet)
-    with ProgressLine(quiet=quiet):
-        if dry_run:
-            planned = plan_gate(baseline, run, **options)
-        else:
-            assert run is not None  # noqa: S101 - refused above
-            decided = decide(run, baseline, **options)
     if dry_run:
+        with ProgressLine(quiet=quiet):
+            planned = plan_gate(baseline, run, **options)
         output.show(planned)
         return 0
+    if run is None:
+        raise click.UsageError("Missing argument 'RUN': the run folder that is tested.")
+    with ProgressLine(quiet=quiet):
+        decided = decide(run, baseline, **options)
     if output.show(decided.document(), decided.estimates()):
         code, runs = decided.exit_code, printable(f"{baseline} {run}")
         click.echo(f"\nExit code {code}. What changed: areopagus compare {runs}")
