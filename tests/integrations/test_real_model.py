@@ -63,6 +63,7 @@ class LlamaServer:
             concurrency=1,
             prices=free,
             temperature=0,
+            timeout_s=600,  # beside other work it reads some ten tokens a second
             **settings,
         )
 
@@ -141,11 +142,18 @@ def test_every_reply_is_a_vote_in_both_orders(
     order: Any, server: LlamaServer, examples: Path, tmp_path: Path, cached_share: dict[str, float]
 ) -> None:
     before, started = server.prompt_tokens(), time.monotonic()
-    with Panel(server.backend(), order=order, anchors=False, ledger=tmp_path / "l.sqlite") as panel:
+    personas = ["historian", "ethicist", "sociologist", "libertarian_ethicist", "moral_philosopher"]
+    with Panel(
+        server.backend(),
+        personas=personas,
+        order=order,
+        anchors=False,
+        ledger=tmp_path / "l.sqlite",
+    ) as panel:
         run = panel.score_many(rows(examples, 1, 1), tmp_path / "run")
         after, seconds = server.prompt_tokens(), time.monotonic() - started
         again = panel.score_many(rows(examples, 1, 1), tmp_path / "again")
-    all_are_votes(run, planned=10)
+    all_are_votes(run, planned=5)
     scores = run.judgments.loc[run.judgments["status"] == "scored", list(panel.criteria)]
     assert scores.shape[1] == 5
     assert scores.min(axis=None) >= 1
