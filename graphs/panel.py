@@ -27,9 +27,16 @@ from typing_extensions import TypedDict
 
 from ..errors import AreopagusError
 from ..judges.models.client import Client
-from ..records.types import Judgment, Sample, Verdict, VerdictStatus, count_statuses
+from ..records.types import (
+    NOT_WANTED,
+    Judgment,
+    Sample,
+    Verdict,
+    VerdictStatus,
+    count_statuses,
+)
 from .generate import END, defect_text, merged, together
-from .panel_spec import PanelSpec
+from .panel_spec import PanelRecord, PanelSpec
 from .screening import without_echo
 from .stopping import why_enough
 
@@ -337,7 +344,11 @@ def panel_graph() -> Any:
 
 
 def aggregate(
-    judgments: tuple[Judgment, ...], *, panel: PanelSpec, sample: Sample, flags: Sequence[str] = ()
+    judgments: tuple[Judgment, ...],
+    *,
+    panel: PanelRecord,
+    sample: Sample,
+    flags: Sequence[str] = (),
 ) -> Verdict:
     """The verdict on one response.
 
@@ -351,7 +362,6 @@ def aggregate(
 
     from ..aggregation.ensemble import aggregate_panel
 
-    schema = panel.judge_prompt.schema
     criteria = panel.criteria
     personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
     models = list(dict.fromkeys(judgment.model for judgment in judgments))
@@ -361,13 +371,13 @@ def aggregate(
             scores[0, column] = [judgment.scores[name] for name in criteria]
     counts = count_statuses(judgments)
     # Judgments that the rule did not want count neither for nor against the quorum.
-    n_spared = sum(judgment.reason == "precision" for judgment in judgments)
+    n_spared = sum(judgment.reason in NOT_WANTED for judgment in judgments)
     means = aggregate_panel(
         scores,
         persona=[personas.index(judgment.persona) for judgment in judgments],
         model=[models.index(judgment.model) for judgment in judgments],
         axis=[judgment.axis for judgment in judgments],
-        scale=(schema.low, schema.high),
+        scale=panel.scale,
         planned=len(judgments) - n_spared,
         abstained=[counts["abstained"]],
         quorum=panel.quorum,
@@ -421,7 +431,7 @@ def _unbalanced(judgments: Sequence[Judgment], quorum: float) -> tuple[str, ...]
     wanted: dict[str, int] = {}
     scored: dict[str, int] = {}
     for judgment in judgments:
-        if judgment.reason == "precision":
+        if judgment.reason in NOT_WANTED:
             continue
         wanted[judgment.model] = wanted.get(judgment.model, 0) + 1
         scored[judgment.model] = scored.get(judgment.model, 0) + (judgment.status == "scored")

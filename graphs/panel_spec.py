@@ -36,6 +36,48 @@ class Note(Protocol):
         ...
 
 
+class PanelRecord(Protocol):
+    """What results say of a panel: one that was asked, or that of stored judgments."""
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """What judges score."""
+        ...
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Lowest and highest score."""
+        ...
+
+    @property
+    def quorum(self) -> float:
+        """Share of the planned judgments that must be scored."""
+        ...
+
+    @property
+    def axes(self) -> Mapping[str, str]:
+        """Persona to its axis."""
+        ...
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the backends."""
+        ...
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the results should know."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """The panel as run.json records it beside its identity."""
+        ...
+
+    def planned(self) -> list[str]:
+        """Keys of all judgments on one response."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PanelSpec:
     """Who judges, how they are asked, and where their calls are kept: what a job needs of a panel.
@@ -96,6 +138,21 @@ class PanelSpec:
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
         return self.judge_prompt.criteria
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Lowest and highest score."""
+        return float(self.judge_prompt.schema.low), float(self.judge_prompt.schema.high)
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Persona to its axis."""
+        return {persona.id: persona.axis for persona in self.personas}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the backends."""
+        return tuple(backend.spec.name for backend in self.backends)
 
     @property
     def is_demonstration(self) -> bool:

@@ -316,6 +316,10 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    if there.get("imported") != here.get("imported"):
+        kinds = ("imported judgments", "judgments of a panel that was asked")
+        fault = f"holds {kinds[not there.get('imported')]}; choose another folder as `out`"
+        raise InputError([InputFault(str(path), fault)])
     faults = [
         InputFault(
             str(path / RUN_FILE),

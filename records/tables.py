@@ -173,7 +173,8 @@ class RunTables:
             StoreError: the folder cannot be written any more.
         """
         self._judgments.extend(verdict.judgments)
-        self._texts.append((verdict.response_id, prompt_text, response_text))
+        if prompt_text or response_text:
+            self._texts.append((verdict.response_id, prompt_text, response_text))
         self._text_chars += len(prompt_text) + len(response_text) + _ROW_CHARS
         extra = [(carried or {}).get(name) for name in self._carried]
         cells = map(spreadsheet_safe_or_number, map(_cell, extra))

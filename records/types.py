@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from ..shown import Shown
 
@@ -107,7 +107,11 @@ reason is one of `NotAskedReason`.
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-NotAskedReason = Literal["budget", "precision", "interrupted", "screened"]
+NotAskedReason = Literal["budget", "precision", "interrupted", "screened", "absent"]
+"""`absent`: imported judgments have no row of this judge for this response."""
+
+NOT_WANTED: Final = ("precision", "absent")
+"""Reasons that count neither for nor against a quorum: nobody wanted these judgments."""
 
 Mode = Literal["dimensions", "holistic", "no_rubric"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -286,7 +290,7 @@ class Verdict(Shown):
     def summary(self) -> str:
         """One line for people."""
         count = f"{self.n_scored} scored of {self.n_planned} planned"
-        spared = sum(judgment.reason == "precision" for judgment in self.judgments)
+        spared = sum(judgment.reason in NOT_WANTED for judgment in self.judgments)
         if spared:
             count += f", {spared} not needed"
         if self.composite is None:

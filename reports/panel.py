@@ -129,7 +129,11 @@ def panel_document(
             *_missing(view),
             Section("counts", "Counts", _counts(view)),
             Section("meaning", "What the numbers mean", [_meaning(view)]),
-            cost_section(record, Paragraph(_replies_told(record))),
+            *(
+                []
+                if record["identity"].get("imported")
+                else [cost_section(record, Paragraph(_replies_told(record)))]
+            ),
             panel_asked(record),
         ],
     )

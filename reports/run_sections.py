@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from ..formats import UNDEFINED, count, dollars, known_dollars, plain, units, words
+from ..formats import UNDEFINED, count, dollars, known_dollars, listed_all, plain, units, words
 from ..judges.models.usage import UsageTotals
 from .document import Column, Paragraph, Part, Section, Table
 
@@ -286,6 +286,14 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
 def panel_asked(record: Mapping[str, Any]) -> Section:
     """Models, personas and settings of a panel's run."""
     identity = record["identity"]
+    if identity.get("imported"):
+        sentence = (
+            f"The judgments were imported from {record['source']}. Models: "
+            f"{listed_all(list(identity['models']))}. Personas: "
+            f"{listed_all(list(identity['personas']))}. How they were asked is not known, and they "
+            "cannot be asked again."
+        )
+        return Section("asked", "Who judged", [Paragraph(sentence)])
     models = [
         (
             model["name"],

@@ -76,10 +76,14 @@ from .patterns import PLACES, names_of, pattern_faults
 JudgmentKind = Literal["score", "rank", "label"]
 """What a column of judgments holds: as `table.Kind`, or labels (yes, no, any category)."""
 
+RATER_PLACE = "rater_place"
+"""A column of raters that are places (first, second, third rating), not persons."""
+
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "rater_id": (
         "rater_id", "rater", "judge_id", "annotator_id", "annotator", "worker_id", "workerid",
         "coder_id", "coder", "prolific_pid", "participant_id", "user_id", "judge", "user",
+        RATER_PLACE,
     ),
     "prompt_id": ("prompt_id", "prompt", "doc_id", "document_id", "question_id", "task_id",
                   "question", "prompt_text"),

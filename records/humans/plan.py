@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import InputError, InputFault, visible_text
 from ..readers.rows import Row
+from ..tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
 from ..types import OVERALL
 from .answers import are_label_words
 from .columns import (
@@ -185,6 +186,8 @@ def make_plan(
     if for_judges:
         named = {ours: theirs for ours, theirs in named.items() if ours not in PAIR}
     left_out = {*column_map.ignore, *opened.housekeeping, pool}
+    if for_judges:  # what a run's own export has beside its criteria
+        left_out |= {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS} - known
     shown_columns = Columns(
         path=path,
         named=named,

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
+from ..readers.column_names import SYNONYMS as TEXT_SYNONYMS
+from ..readers.column_names import plain_name as spelling
 from ..readers.rows import Excluded, Row
 from ..types import OVERALL
 from .answers import read_label, read_order, read_winner
@@ -34,9 +36,24 @@ KEPT_FAULTS = 1000
 TEXTS_NAMED = 20
 """So many different texts of a column that are no numbers are named, each with its rows."""
 
+_PROMPT_TEXTS, _RESPONSE_TEXTS = (
+    tuple(spelling(name) for name in (ours, *TEXT_SYNONYMS[ours]))
+    for ours in ("prompt_text", "response_text")
+)
+
 _FREE_TEXT = frozenset({"comment", "time"})
 
 Found = TypeVar("Found")
+
+
+class Unscored(NamedTuple):
+    """A stored judgment without a vote: the judge, what became of it, and of which response."""
+
+    judge: str
+    status: str
+    response_id: str | None
+    prompt_id: str | None
+    source: str | None
 
 
 class _Answers(NamedTuple):
@@ -60,6 +77,8 @@ class RatingReader:
             that are no numbers, the first `TEXTS_NAMED` texts of a column count.
         excluded: reason to (count, first rows); of rows, or of single ratings ("rating: …").
         attributes: judge to its persona and model, for stored judgments.
+        unscored: rows of stored judgments that hold no vote.
+        texts: response to the texts of its prompt and of itself, in files of stored judgments.
     """
 
     def __init__(
@@ -93,6 +112,8 @@ class RatingReader:
         self._n_not_kept = 0
         self.excluded: dict[str, tuple[int, list[int]]] = {}
         self.attributes: dict[str, dict[str, str]] = {}
+        self.unscored: list[Unscored] = []
+        self.texts: dict[str, tuple[str, str]] = {}
         self._path = path
         self._plan = plan
         described = (*TEXT_COLUMNS, *(name for name in PAIR if name != "winner"))
@@ -251,6 +272,8 @@ class RatingReader:
             elif self._is_first(line, "label", *(texts.get(name) for name in names)):
                 self.labels.add({**texts, "label": value}, line=line)
             return
+        if self._plan.for_judges:
+            self._keep_texts(row.values, texts)
         builder = self.table if is_standard else self.calibration
         if row.pool is not None:
             texts["rater_id"] = within_pool(row.pool, texts["rater_id"] or "")
@@ -402,10 +425,31 @@ class RatingReader:
         status = str(said or "scored").strip().lower()
         if str(abstained).strip().lower() in ("true", "1", "yes"):
             status = "abstained"
-        if status != "scored":
-            # The numbers beside it were never votes: a failure is not a low score.
-            self._exclude(line, status)
-        return status != "scored"
+        if status == "scored":
+            return False
+        # The numbers beside it were never votes: a failure is not a low score.
+        self._exclude(line, status)
+        before = self._n_told
+        self._resolve(line, texts)
+        if judge is not None and self._n_told == before:
+            names = (texts.get(name) for name in ("response_id", "prompt_id", "source"))
+            self.unscored.append(Unscored(judge, status, *names))
+            self._keep_texts(values, texts)
+        return True
+
+    def _keep_texts(self, values: Mapping[str, Any], texts: Mapping[str, str | None]) -> None:
+        """Keeps the texts of a response that stand beside its judgments."""
+        name = texts.get("response_id")
+        if name is None or name in self.texts:
+            return
+        columns = {spelling(column): column for column in values}
+        found = [
+            next((_text(values[columns[one]]) for one in names if one in columns), None) or ""
+            for names in (_PROMPT_TEXTS, _RESPONSE_TEXTS)
+        ]
+        if not found[0] and len((texts.get("prompt_id") or "").split()) > 1:
+            found[0] = texts["prompt_id"] or ""
+        self.texts[name] = (found[0], found[1])
 
     def _is_wanted(self, line: int, criterion: str | None) -> bool:
         """Whether a row's criterion is among those asked for, where any were."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...formats import listed, listed_all, units
 from ..readers.rows import Row
 from ..run_folder import RUN_FILE, read_run_file
 from . import misfits
-from .columns import HumanColumns, read_column_map
+from .columns import RATER_PLACE, HumanColumns, plain_name, read_column_map
 from .layouts import LAYOUTS, open_human_file, other_layouts
 from .match import MatchReport, Scale, match
 from .misfits import Misfit, rows_said
@@ -20,7 +20,7 @@ from .missing import Missing, MissingCodes, is_code
 from .plan import IGNORED, OF_THE_TOOL, Plan, Unread, make_plan
 from .pools import Pools, pooled, raters_in
 from .profile import Profile, profiles_of
-from .ratings import SHOWN_LINES, RatingReader
+from .ratings import SHOWN_LINES, RatingReader, Unscored
 from .side_tables import APPROVED, SourceMap, read_key, read_roster, read_source_map
 from .sums import Sum, scale_with, sum_in
 from .table import HumanTable, LabelTable, PreferenceTable
@@ -166,11 +166,15 @@ class JudgmentReading:
         reading: as for human judgments; `rater_id` is the judge. Rows whose status is not
             `scored`, and abstained ones, are among the exclusions, by status.
         persona_of, model_of: judge to persona and to model, where the file says.
+        unscored: the rows that hold no vote.
+        texts: response to the texts of its prompt and of itself, "" where the file has none.
     """
 
     reading: HumanReading
     persona_of: Mapping[str, str]
     model_of: Mapping[str, str]
+    unscored: tuple[Unscored, ...] = ()
+    texts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def read_humans(
@@ -251,11 +255,14 @@ def read_judgments(
         InputError: as `read_humans`.
     """
     look = look_at(path, columns, layout="rows", criteria=criteria, format=format, for_judges=True)
-    reading, known = _read(look, scale=scale)
+    reading, rows = _read(look, scale=scale)
+    known = rows.attributes
     return JudgmentReading(
         reading=reading,
         persona_of={judge: one["persona"] for judge, one in known.items() if "persona" in one},
         model_of={judge: one["model"] for judge, one in known.items() if "model" in one},
+        unscored=tuple(rows.unscored),
+        texts=rows.texts,
     )
 
 
@@ -348,8 +355,8 @@ def _read(
     *,
     scale: Scale | None,
     statuses: Mapping[str, str] | None = None,
-) -> tuple[HumanReading, dict[str, dict[str, str]]]:
-    """Returns a reading, and for stored judgments each judge's persona and model."""
+) -> tuple[HumanReading, RatingReader]:
+    """Returns a reading, and what read it, which knows more of stored judgments."""
     plan, path = look.plan.require_sound(), str(look.path)
     format_faults: list[InputFault] = []
     _, opened = open_human_file(
@@ -409,10 +416,11 @@ def _read(
         # Who is pooled is no rater any more.
         roster=approved if plan.pool is None else None,
         pool=plan.pool,
-        has_unnamed_raters=look.column_map.raters == "places",
+        has_unnamed_raters=look.column_map.raters == "places"
+        or plain_name(plan.columns.get("rater_id", "")) == RATER_PLACE,
         notices=tuple(notices),
     )
-    return reading, found.attributes
+    return reading, found
 
 
 def scale_beside(path: Path) -> tuple[float, float] | None:

@@ -35,6 +35,7 @@ from .records.judgments import JudgmentTable, read_judgment_table
 from .records.prompt_units import units_of_runs
 from .records.run_folder import SCORES_FILE
 from .records.tables import score_header
+from .records.types import NOT_WANTED
 
 COMPOSITE: Final = "composite"
 MOST_SIDES: Final = 20
@@ -331,7 +332,7 @@ def _rows_of(runs: Sequence[Judged], by: str) -> _Rows:
             side = own[table.response].astype(np.int64)
         spared = np.isin(
             table.reason.codes,
-            [k for k, name in enumerate(table.reason.names) if name == "precision"],
+            [k for k, name in enumerate(table.reason.names) if name in NOT_WANTED],
         )
         columns = [0, *(1 + table.criteria.index(name) for name in criteria)]
         values = table.values[:, columns]

@@ -202,6 +202,9 @@ class Panel:
 
         record = read_run_file(run, kind="panel") if isinstance(run, str | Path) else run.record
         said = record["identity"]
+        if said.get("imported"):
+            fault = "its judgments were imported, so that its judges cannot be asked"
+            raise InputError([InputFault(str(getattr(run, "path", run)), fault)])
         own = {"max_tokens", "temperature", "top_p", "seed", "reasoning_effort"}
         prices = {one["name"]: one.get("given_prices") for one in record["panel"]["models"]}
         models = []

@@ -50,6 +50,7 @@ from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
 from .records.prompt_units import prompt_units
+from .records.types import NOT_WANTED
 
 if TYPE_CHECKING:
     from .aggregation.design import Design
@@ -360,8 +361,8 @@ def run_design(
     """
     from .aggregation.design import design_of
 
-    def at(column: Coded, name: str) -> npt.NDArray[np.bool_]:
-        return np.isin(column.codes, [column.names.index(name)] if name in column.names else [])
+    def at(column: Coded, *names: str) -> npt.NDArray[np.bool_]:
+        return np.isin(column.codes, [k for k, name in enumerate(column.names) if name in names])
 
     rows = np.flatnonzero(~at(table.reason, "screened"))
     if not len(rows):
@@ -378,7 +379,7 @@ def run_design(
         table.model.codes[rows],
         repeat=table.repeat[rows],
         respondent=of_respondent[response],
-        asked=~at(table.reason, "precision")[rows],
+        asked=~at(table.reason, *NOT_WANTED)[rows],
         scored=at(table.status, "scored")[rows],
         persona_names=table.persona.names,
         model_names=table.model.names,

@@ -280,6 +280,23 @@ class Run(JobRun):
     kind = "panel"
     command = "score"
 
+    @classmethod
+    def from_judgments(cls, judgments: str | Path, out: str | Path, **reading: Any) -> Run:
+        """The run that stored judgments of any tool make, written to a folder.
+
+        Args:
+            judgments: a file with a row a judge and response.
+            out: the folder.
+            reading: `responses`, `columns`, `criteria`, `scale`; see `imported.import_judgments`.
+
+        Raises:
+            InputError: everything wrong with the files, or a folder that holds another run.
+            StoreError: the folder cannot be written.
+        """
+        from .imported import import_judgments
+
+        return import_judgments(judgments, out, **reading)
+
     @property
     def counts(self) -> dict[str, int]:
         """Status to number of judgments."""

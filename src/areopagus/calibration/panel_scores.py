@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..aggregation.severity import severity
 from ..records.humans import HumanTable
 from ..records.run_folder import JUDGMENTS_FILE
-from ..records.types import OVERALL
+from ..records.types import NOT_WANTED, OVERALL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -175,7 +175,7 @@ def panel_of_run(
         # abstained judgments have numbers as well, which are never averaged
         scores[(*at, k)] = table.column(name).to_numpy(zero_copy_only=False)[is_scored]
     reasons, reason = _coded(table.column("reason").fill_null(""))
-    is_wanted = reason != (reasons.index("precision") if "precision" in reasons else -1)
+    is_wanted = ~np.isin(reason, [k for k, name in enumerate(reasons) if name in NOT_WANTED])
     counts = {}
     for index, name in enumerate(statuses):
         grid = np.zeros(shape[1:3], dtype=np.int64)
@@ -201,10 +201,7 @@ def panel_of_table(
     model_of: Mapping[str, str],
     excluded: Mapping[str, int],
 ) -> PanelScores:
-    """Returns stored judgments of any tool; a judge's further rows for a response are repeats.
-
-    Judges with neither persona nor model stand as models of one unnamed persona: nothing is known
-    of what they share. Ranks that judges gave are negated, as people's are.
+    """Returns stored judgments of any tool.
 
     Args:
         table: judges as raters.
@@ -212,7 +209,69 @@ def panel_of_table(
         persona_of, model_of: by judge, where known.
         excluded: status to rows that do not count (abstained, failed, …), of no known judge.
     """
-    judges = table.rater_id.names
+    stored = stored_scores(table, response_index, table.rater_id.names, persona_of, model_of)
+    scored = np.isfinite(stored.scores).any(axis=4).sum(axis=(0, 3))
+    status: dict[str, Integers] = {"scored": scored.astype(np.int64)}
+    status |= {name: np.zeros_like(scored) for name in excluded}
+    if stored.is_partial.any():
+        status[PARTIAL] = stored.is_partial.sum(axis=(0, 3)).astype(np.int64)
+    return PanelScores(
+        scores=stored.scores,
+        personas=stored.personas,
+        models=stored.models,
+        criteria=stored.criteria,
+        axes=("",) * len(stored.personas),
+        status=status,
+        n_planned=np.zeros(len(response_index), dtype=np.int64),
+        quorum=0.0,
+    )
+
+
+PARTIAL = "without a score on the scale for every criterion"
+"""What is wrong with a stored judgment that lacks a score which its judge gives elsewhere."""
+
+
+class StoredScores(NamedTuple):
+    """Scores of a table of stored judgments.
+
+    Attributes:
+        scores: shape (R, personas, models, repeats, criteria); nan where there is no vote.
+        is_partial: shape (R, personas, models, repeats): judgments that lack a score which the
+            judge gives elsewhere, or whose score is off the scale. They hold no vote: a composite
+            of fewer criteria is another quantity.
+        personas, models, criteria: the labels.
+        cell_of: judge to its persona and model.
+    """
+
+    scores: Floats
+    is_partial: npt.NDArray[np.bool_]
+    personas: tuple[str, ...]
+    models: tuple[str, ...]
+    criteria: tuple[str, ...]
+    cell_of: Mapping[str, tuple[str, str]]
+
+
+def stored_scores(
+    table: HumanTable,
+    response_index: Mapping[str, int],
+    judges: Sequence[str],
+    persona_of: Mapping[str, str],
+    model_of: Mapping[str, str],
+    *,
+    scale: tuple[float, float] | None = None,
+) -> StoredScores:
+    """Returns the scores of stored judgments; a judge's further rows for a response are repeats.
+
+    Judges with neither persona nor model stand as models of one unnamed persona: nothing is known
+    of what they share. Ranks that judges gave are negated, as people's are.
+
+    Args:
+        table: judges as raters.
+        response_index: response id to its place.
+        judges: all judges, those of the table first.
+        persona_of, model_of: by judge, where known.
+        scale: lowest and highest score; what lies off it is no score.
+    """
     persona_names = [persona_of.get(judge, ALONE) for judge in judges]
     model_names = [model_of.get(judge, ALONE if judge in persona_of else judge) for judge in judges]
     if len(set(zip(persona_names, model_names, strict=True))) < len(judges):
@@ -229,29 +288,27 @@ def panel_of_table(
     place = np.array([response_index[n] for n in table.response_id.names], dtype=np.int64)
     where = place[table.response_id.codes]
     k, judge = criterion_at[table.criterion.codes], table.rater_id.codes.astype(np.int64)
-    cell = (where * len(judges) + judge) * len(criteria) + k
-    order = np.argsort(cell, kind="stable")
-    changes = np.flatnonzero(np.diff(cell[order], prepend=-1))
-    sizes = np.diff(np.append(changes, len(cell)))
-    repeat = np.empty(len(cell), dtype=np.int64)
-    repeat[order] = np.arange(len(cell)) - np.repeat(changes, sizes)
+    cell = where * len(judges) + judge
+    if len(np.unique(table.line)) == len(table):
+        cell = cell * len(criteria) + k  # a row holds one criterion
+    rows, row = np.unique(np.stack([cell, table.line]), axis=1, return_inverse=True)
+    is_first = np.diff(rows[0], prepend=-1) != 0
+    since = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    repeat = (np.arange(rows.shape[1]) - since)[row.reshape(-1)]
     shape = (len(response_index), len(personas), len(models), int(repeat.max(initial=0)) + 1)
     scores = np.full((*shape, len(criteria)), np.nan)
     value = np.where(table.is_rank, -table.value, table.value)
     scores[where, persona[judge], model[judge], repeat, k] = value
-    scored = np.isfinite(scores).any(axis=4).sum(axis=(0, 3))
-    status: dict[str, Integers] = {"scored": scored.astype(np.int64)}
-    status |= {name: np.zeros_like(scored) for name in excluded}
-    return PanelScores(
-        scores=scores,
-        personas=tuple(personas),
-        models=tuple(models),
-        criteria=tuple(criteria),
-        axes=("",) * len(personas),
-        status=status,
-        n_planned=np.zeros(shape[0], dtype=np.int64),
-        quorum=0.0,
-    )
+    has_score = np.isfinite(scores)
+    is_given = has_score.any(axis=(0, 3))[None, :, :, None]
+    is_vote = has_score if scale is None else (scores >= scale[0]) & (scores <= scale[1])
+    is_partial = has_score.any(axis=4) & ~(is_vote | ~is_given).all(axis=4)
+    scores[is_partial] = np.nan
+    cells = zip(persona_names, model_names, strict=True)
+    return StoredScores(
+        scores, is_partial, tuple(personas), tuple(models), tuple(criteria),
+        dict(zip(judges, cells, strict=True)),
+    )  # fmt: skip
 
 
 def _coded(column: Any) -> tuple[list[str], Integers]:

@@ -52,7 +52,7 @@ from .dataset import (
     with_unique_ids,
 )
 from .label_sets import label_set
-from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
+from .panel_scores import PARTIAL, QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
 
 People = HumanReading | HumanTable | str | Path
@@ -362,7 +362,10 @@ def panel_of_judgments(
         {one.reason: one.n for one in excluded},
     )  # fmt: skip
     identity = {"judges": sorted(panel.judge_names()), "criteria": sorted(panel.criteria)}
-    rows = ", ".join(f"{one.n} {one.reason}" for one in excluded)
+    counts = [(one.n, one.reason) for one in excluded]
+    if PARTIAL in panel.status:
+        counts.append((int(panel.status[PARTIAL].sum()), PARTIAL))
+    rows = ", ".join(f"{n:,} {reason}" for n, reason in counts)
     return panel, identity, (f"judgments that do not count: {rows}",) if rows else ()
 
 

@@ -55,12 +55,12 @@ def _look(
     from ..records.humans import LAYOUTS, look_at
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
-    _scale(config.scale)  # what is wrong with options is no fault of the file
+    scale_from(config.scale)  # what is wrong with options is no fault of the file
     if config.layout not in LAYOUTS:
         raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
     look = look_at(
         path,
-        _column_map(config),
+        column_map(config),
         layout=config.layout,
         source_map=config.source_map,
         criteria=config.criteria or None,
@@ -72,11 +72,11 @@ def _look(
 def _read(look: Look, config: HumansConfig) -> HumanReading:
     from ..records.humans import read_look
 
-    reading = read_look(look, roster=config.roster, scale=_scale(config.scale))
+    reading = read_look(look, roster=config.roster, scale=scale_from(config.scale))
     return _only(reading, config.raters) if config.raters else reading
 
 
-def _column_map(config: HumansConfig) -> HumanColumns:
+def column_map(config: HumansConfig) -> HumanColumns:
     """The column map that is given, and what the options say beside it."""
     from ..records.humans import read_column_map
 
@@ -485,7 +485,7 @@ def _places(title: str, places: Iterable[str]) -> Table:
     return Table(title, title, [Column("place")], [(place,) for place in places])
 
 
-def _scale(given: Sequence[str]) -> Scale | None:
+def scale_from(given: Sequence[str]) -> Scale | None:
     """The scales of `--scale`: one for all, or by criterion.
 
     Raises:

@@ -16,14 +16,14 @@ from ..records.estimates import write_estimates
 from ..records.prompt_units import prompt_text_id, prompt_units, shared_texts_told
 from ..records.run_folder import RunFolder
 from ..records.tables import RunTables
-from ..records.types import STATUSES, Verdict
+from ..records.types import NOT_WANTED, STATUSES, Verdict
 from ..run import RespondentMean, Run
 from .run_record import RunRecord
 
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
     from ..aggregation.severity import AdditiveFit
-    from ..graphs.panel_spec import PanelSpec
+    from ..graphs.panel_spec import PanelRecord, PanelSpec
     from ..judges.models.client import Client
 
 
@@ -36,15 +36,15 @@ class RunWriter:
         summary: what the verdicts come to so far.
     """
 
-    def __init__(self, panel: PanelSpec, folder: Path, *, carried: Sequence[str] = ()) -> None:
+    def __init__(self, panel: PanelRecord, folder: Path, *, carried: Sequence[str] = ()) -> None:
         """Takes the panel, the run's folder, and the columns that responses carry."""
         self.summary = RunningSummary(panel)
         self._tables = RunTables(
             folder,
             criteria=panel.criteria,
-            personas=[persona.id for persona in panel.personas],
-            models=[backend.spec.name for backend in panel.backends],
-            axes=sorted({persona.axis for persona in panel.personas}),
+            personas=list(panel.axes),
+            models=panel.models,
+            axes=sorted({*panel.axes.values()} - {""}),
             carried=carried,
         )
 
@@ -108,7 +108,7 @@ def write_run(
 
 
 def describe_run(
-    panel: PanelSpec,
+    panel: PanelRecord,
     source: str,
     summary: RunningSummary,
     *,
@@ -166,10 +166,8 @@ class RunningSummary:
             stopping rule had enough: neither is a shortfall.
     """
 
-    def __init__(self, panel: PanelSpec) -> None:
-        self.criteria = tuple(panel.criteria)
-        schema = panel.judge_prompt.schema
-        self._scale = float(schema.low), float(schema.high)
+    def __init__(self, panel: PanelRecord) -> None:
+        self.criteria, self._scale = panel.criteria, panel.scale
         self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
         self.verdicts: dict[str, int] = {"scored": 0, "inconclusive": 0, "screened": 0}
         self.faults: dict[str, int] = {}
@@ -200,9 +198,9 @@ class RunningSummary:
             self.cost_usd += judgment.cost_usd or 0.0
             if judgment.status in ("scored", "abstained"):
                 continue
-            self.n_settled_judgments += judgment.reason in ("screened", "precision")
-            if judgment.reason == "precision":
-                continue  # counted by the rule's own tally: nothing is wrong with it
+            self.n_settled_judgments += judgment.reason in ("screened", *NOT_WANTED)
+            if judgment.reason in NOT_WANTED:
+                continue  # nothing is wrong with it
             name = f"{judgment.status}: {judgment.reason}"
             self.faults[name] = self.faults.get(name, 0) + 1
         self._n_unbalanced.append(bool(verdict.unbalanced))

@@ -81,7 +81,7 @@ def judges_document(
         headline=list(found.headline()),
         trust=list(found.trust()),
         more=[]
-        if "panel" in record
+        if "panel" in record or record["is_imported"]
         else [
             "New calls tell more; what they would cost:",
             f"areopagus judges {judged} --probe 20 --dry-run",

@@ -279,6 +279,7 @@ class JudgesJob(Job[JudgesRun]):
             "demonstration": self.is_demonstration,
             "source": self.judged.path.resolve().name,
             "notices": list(self.notices),
+            "is_imported": "imported" in record["identity"],
             "scale": list(record["identity"]["scale"]),
             "criteria": list(self.scores.criteria),
             "models": list(dict.fromkeys(self.scores.models)),

@@ -115,6 +115,14 @@ def _judges(
     of_axes = "; ".join(f"{axis}: {', '.join(names)}" for axis, names in axes.items())
     repeats = int(identity.get("repeats", 1))
     n = len(personas) * len(models) * repeats
+    if identity.get("imported"):
+        low, high = identity["scale"]
+        return "Judges", (
+            f"Stored judgments of {units(len(personas), 'persona')} on "
+            f"{units(len(models), 'model')} ({listed_all(list(models))}) were imported: at most "
+            f"{units(n, 'judgment')} a response, on {listed_all(identity['criteria'])}, scale "
+            f"{low:g} to {high:g}. How the judges were asked is not recorded here."
+        )
     told = [
         (
             f"Responses were scored by a panel of language-model judges ({METHOD_PAPER}): "
@@ -672,7 +680,8 @@ def _hashes(record: Mapping[str, Any]) -> Iterator[Said]:
         if one.get("sha256"):
             yield f"{name} {one.get('id')}:", one["sha256"]
     for name, digest in ((panel or {}).get("personas") or {}).items():
-        yield f"persona {name}:", str(digest)
+        if digest:
+            yield f"persona {name}:", str(digest)
     for name in ("responses_sha256", "prompts_sha256", "items_sha256"):
         if identity.get(name):
             yield f"{name.removesuffix('_sha256')}:", str(identity[name])

@@ -1,0 +1,292 @@
+"""Stored judgments of any tool as a run folder, on which every command works that asks nobody."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from .calibration.panel_scores import PARTIAL, stored_scores
+from .errors import InputError, InputFault
+from .experiment.run_record import versions
+from .experiment.run_writer import RunWriter, describe_run
+from .formats import listed_all
+from .graphs.panel import aggregate
+from .judges.models.usage import cost_record
+from .records.humans import read_judgments
+from .records.prompt_units import prompt_text_id
+from .records.readers.responses import ResponseSource
+from .records.run_folder import RUN_FORMAT, RunFolder
+from .records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
+from .records.types import STATUSES, Judgment, Sample, Status
+from .run import Run
+
+if TYPE_CHECKING:
+    from .calibration.panel_scores import StoredScores
+    from .records.humans import HumanColumns, JudgmentReading
+
+_SCALES: Final = ((0, 1), (1, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+"""Scales that scores are taken to be on, the first that holds all of them."""
+
+WITHOUT_TEXTS: Final = (
+    "The file has no texts: the report shows none, and what needs them (flags, length) is not "
+    "computed. `--responses FILE` adds them."
+)
+
+Outcomes = dict[tuple[str, str, str, int], tuple[Status, str | None, str | None]]
+"""Response, persona, model and repeat to status, reason and detail of a judgment without a vote."""
+
+_ABSENT: Final[tuple[Status, str | None, str | None]] = ("not_asked", "absent", None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPanel:
+    """The judges of a file of judgments: known by their names, and not to be asked again.
+
+    Attributes:
+        criteria, scale, quorum, notices: as of a panel that was asked.
+        judges: persona and model of each.
+        repeats: most judgments of one judge on one response.
+    """
+
+    criteria: tuple[str, ...]
+    scale: tuple[float, float]
+    judges: tuple[tuple[str, str], ...]
+    repeats: int
+    notices: tuple[str, ...]
+    quorum: float = 2 / 3
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Persona to its axis, which is not known."""
+        return dict.fromkeys((persona for persona, _ in self.judges), "")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(dict.fromkeys(model for _, model in self.judges))
+
+    def planned(self) -> list[str]:
+        """Keys of all judgments on one response."""
+        return [
+            f"{persona}|{model}|{repeat}"
+            for repeat in range(self.repeats)
+            for persona, model in self.judges
+        ]
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two runs runs of the same judges, as far as their names say it."""
+        return {
+            "imported": True,
+            "rubric": {"id": "imported"},
+            "mode": "dimensions",
+            "personas": dict.fromkeys(self.axes),
+            "models": {name: {"model": name} for name in self.models},
+            "repeats": self.repeats,
+            "criteria": list(self.criteria),
+            "scale": list(self.scale),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """The panel as run.json records it beside its identity."""
+        return {
+            "personas": [{"id": name, "label": name, "axis": ""} for name in self.axes],
+            "quorum": self.quorum,
+            "models": [{"name": name} for name in self.models],
+        }
+
+
+def import_judgments(
+    judgments: str | Path,
+    out: str | Path,
+    *,
+    responses: str | Path | None = None,
+    columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
+    criteria: Sequence[str] | None = None,
+    scale: tuple[float, float] | None = None,
+) -> Run:
+    """Returns the run that stored judgments make.
+
+    A row is one judge's judgment of one response (criteria in columns, or one in each row); see
+    `records.humans.read_judgments`. A judgment that lacks a criterion which its judge scores
+    elsewhere is unreadable; one whose status says so is refused, failed or abstained; what the
+    file has no row for was not asked.
+
+    Args:
+        judgments: the file.
+        out: the run folder.
+        responses: a file with the texts, where the judgments have none.
+        columns: a column map, or our names to theirs.
+        criteria: the only criteria wanted.
+        scale: lowest and highest score; by default the first of the usual scales that holds all.
+
+    Raises:
+        InputError: everything wrong with the files; ranks; judges of different criteria; a folder
+            that holds another run.
+        StoreError: the folder cannot be written.
+    """
+    source = Path(judgments)
+    reading = read_judgments(source, columns=columns, criteria=criteria, scale=scale)
+    table = reading.reading.require_sound().table
+    if not len(table) or table.is_rank.any():
+        fault = "holds ranks, and a run holds scores" if len(table) else "holds no score"
+        raise InputError([InputFault(str(source), fault)])
+    rows = _responses_of(reading, responses)
+    judges = dict.fromkeys((*table.rater_id.names, *(one.judge for one in reading.unscored)))
+    stored = stored_scores(
+        table, {name: place for place, name in enumerate(rows)}, list(judges),
+        reading.persona_of, reading.model_of, scale=scale,
+    )  # fmt: skip
+    if reserved := sorted({*stored.criteria} & {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS}):
+        fault = "is the name of a column of runs; give this criterion another"
+        raise InputError([InputFault(str(source), fault, name) for name in reserved])
+    _require_same_criteria(source, stored)
+    limits, notices = _scale_of(source, table.value, scale)
+    has_texts = any(row.response_text for row in rows.values())
+    if not has_texts:
+        notices += (WITHOUT_TEXTS,)
+    panel = StoredPanel(
+        stored.criteria, limits, tuple(dict.fromkeys(stored.cell_of.values())),
+        stored.scores.shape[3], (*reading.reading.notices, *notices),
+    )  # fmt: skip
+    outcomes = _outcomes(reading, stored)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    identity = panel.identity() | {"responses_sha256": digest}
+    folder = RunFolder.open(out, identity)
+    try:
+        with RunWriter(panel, folder.path) as writer:
+            for place, row in enumerate(rows.values()):
+                judged = tuple(_judgments(place, row, panel, stored, outcomes))
+                verdict = aggregate(judged, panel=panel, sample=row)
+                writer.add(verdict, row.prompt_text, row.response_text)
+        described = describe_run(panel, source.name, writer.summary, is_demonstration=False)
+        folder.write_run_file(
+            {
+                "format": RUN_FORMAT,
+                "state": "complete",
+                "versions": versions(),
+                "kind": "panel",
+                "identity": identity,
+                **described,
+                "cost": {**described["cost"], **cost_record([])},
+                "sessions": [],
+            }
+        )
+    finally:
+        folder.close()
+    return Run(folder.path).write_results()
+
+
+def _responses_of(reading: JudgmentReading, responses: str | Path | None) -> dict[str, Sample]:
+    """Response id to what is known of it, in the order of the file."""
+    table = reading.reading.table
+    columns = (table.response_id, table.prompt_id, table.source)
+    rows = dict.fromkeys(zip(*(column.texts().tolist() for column in columns), strict=True))
+    rows |= dict.fromkeys(one[2:] for one in reading.unscored)
+    texts = {} if responses is None else _texts_of(responses, {name for name, *_ in rows})
+    samples: dict[str, Sample] = {}
+    for name, prompt_id, respondent in rows:
+        if name in samples:
+            continue
+        prompt, response = reading.texts.get(name, ("", ""))
+        if (row := texts.get(name)) is not None:
+            samples[name] = replace(row, respondent_id=respondent or row.respondent_id, extra={})
+            continue
+        is_text = prompt_id is None or prompt_id == prompt
+        own_id = (prompt_text_id(prompt) if prompt else name) if is_text else prompt_id
+        samples[name] = Sample(name, own_id, respondent or "unnamed", prompt, response)
+    return samples
+
+
+def _texts_of(responses: str | Path, judged: set[str]) -> dict[str, Sample]:
+    with ResponseSource(responses) as source:
+        source.check()
+        found = {row.response_id: row for row in source.rows() if row.response_id in judged}
+    if absent := sorted(judged - set(found)):
+        fault = (
+            f"has no response {absent[0]!r}, which was judged ({len(absent):,} of {len(judged):,})"
+        )
+        raise InputError([InputFault(str(responses), fault, "response_id")])
+    return found
+
+
+def _require_same_criteria(source: Path, stored: StoredScores) -> None:
+    """Refuses judges of different criteria: their composites would be different quantities."""
+    sets: dict[tuple[str, ...], list[str]] = {}
+    for judge, (persona, model) in stored.cell_of.items():
+        at = stored.personas.index(persona), stored.models.index(model)
+        is_given = np.isfinite(stored.scores[:, at[0], at[1]]).any(axis=(0, 1))
+        criteria = tuple(np.array(stored.criteria)[is_given].tolist())
+        if criteria:
+            sets.setdefault(criteria, []).append(judge)
+    if len(sets) > 1:
+        parts = [
+            f"{listed_all(judges[:3])}{' …' if len(judges) > 3 else ''}: {', '.join(criteria)}"
+            for criteria, judges in sets.items()
+        ]
+        raise InputError(
+            [InputFault(str(source), f"its judges score different criteria ({'; '.join(parts)})")],
+            hint="Import what all of them score (`criteria`), or one kind of judge at a time.",
+        )
+
+
+def _scale_of(
+    source: Path, values: Any, stated: tuple[float, float] | None
+) -> tuple[tuple[float, float], tuple[str, ...]]:
+    """The scale of the scores, and what is assumed of it."""
+    if stated is not None:
+        return stated, ()
+    lowest, highest = float(values.min()), float(values.max())
+    for low, high in _SCALES:
+        if low <= lowest and highest <= high:
+            assumed = (
+                f"Scores run from {lowest:g} to {highest:g} and are taken to be on a scale from "
+                f"{low} to {high}; `--scale LOW:HIGH` names another."
+            )
+            return (float(low), float(high)), (assumed,)
+    fault = f"holds scores from {lowest:g} to {highest:g}, which is on none of the usual scales"
+    raise InputError(
+        [InputFault(str(source), fault)],
+        hint="Name theirs (`scale`, such as 1:5): scores off it are no votes.",
+    )
+
+
+def _judgments(
+    place: int, row: Sample, panel: StoredPanel, stored: StoredScores, outcomes: Outcomes
+) -> Iterator[Judgment]:
+    """Every judgment on a response, with what became of it."""
+    for repeat, (persona, model) in product(range(panel.repeats), panel.judges):
+        at = place, stored.personas.index(persona), stored.models.index(model), repeat
+        scores: dict[str, float] = {}
+        status, reason, detail = outcomes.get((row.response_id, persona, model, repeat), _ABSENT)
+        if stored.is_partial[at] and status == "not_asked":
+            status, reason, detail = "unreadable", "incomplete", PARTIAL
+        elif np.isfinite(stored.scores[at]).any():
+            status, reason, detail = "scored", None, None
+            named = zip(stored.criteria, stored.scores[at].tolist(), strict=True)
+            scores = {name: value for name, value in named if value == value}
+        yield Judgment(
+            row.response_id, row.prompt_id, row.respondent_id, persona, "", model, repeat,
+            status, reason, detail, scores,
+        )  # fmt: skip
+
+
+def _outcomes(reading: JudgmentReading, stored: StoredScores) -> Outcomes:
+    """What became of the judgments that hold no vote; a judge's second one is its next repeat."""
+    found: Outcomes = {}
+    for one in reading.unscored:
+        if one.response_id is None:
+            continue
+        persona, model = stored.cell_of[one.judge]
+        is_known = one.status in STATUSES and one.status != "not_asked"
+        status: Status = cast("Status", one.status) if is_known else "failed"
+        repeat = 0
+        while (one.response_id, persona, model, repeat) in found:
+            repeat += 1
+        found[one.response_id, persona, model, repeat] = status, "imported", one.status
+    return found
