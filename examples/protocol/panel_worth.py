@@ -1,0 +1,307 @@
+"""What a panel is worth: the tables and the picture of that page, for any judgments and people.
+
+    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE                     prints the tables
+    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE --page PAGE.md      writes them into PAGE
+
+JUDGMENTS is a run folder or a table of stored judgments, PEOPLE a file of human ratings. Everything
+but the draws of judges is read from the estimates that `calibrate`, `judges` and the run hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import areopagus
+from areopagus import Run
+from areopagus.aggregation.kendall import kendall_tau_b
+from areopagus.aggregation.one_more_person import ratings_beside_one_person
+from areopagus.calibration.panel_scores import mean_over_judges
+from areopagus.calibration.reading import Texts, panel_dataset
+
+SEED, DRAWS = 0, 100
+COMPONENTS = {
+    "r:q": "stories of one prompt", "P": "wording (or persona)", "M": "model",
+    "PM": "wording x model", "rP": "story x wording", "rM": "story x model",
+    "qP": "prompt x wording", "qM": "prompt x model", "residual": "what is left",
+}  # fmt: skip
+
+BIASES = {
+    "own_family": "points for responses of the judge's own family",
+    "length": "points for twice the length",
+    "halo": "halo: correlation among a judge's criteria beyond what others see",
+}
+PAIRS = {
+    "cross": "right about a person's response against a model's",
+    "model-model": "right about two models' responses",
+}
+"""Kinds of pairs of responses, on which people and the panel may order alike: .5 is chance."""
+
+Rows = list[list[str]]
+
+
+def signed(value: float) -> str:
+    """The number with its sign, two decimals."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def plain(value: float) -> str:
+    """The number with two decimals."""
+    return f"{value:.2f}".replace("-", "−") if np.isfinite(value) else "–"
+
+
+def limits(row: Any) -> str:
+    """An estimate with its interval, where it has one."""
+    if not np.isfinite(row.low):
+        return plain(row.value)
+    return f"{plain(row.value)} [{plain(row.low)}, {plain(row.high)}]"
+
+
+def table(head: Sequence[str], rows: Rows) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+class Study:
+    """Judgments beside people's ratings, and what the project's commands say of them."""
+
+    def __init__(self, judgments: Path, people: Path, work: Path) -> None:
+        """Computes everything once; `work` takes the run folders."""
+        is_run = judgments.is_dir()
+        self.run = Run(judgments) if is_run else Run.from_judgments(judgments, work / "run")
+        self.calibration = areopagus.calibrate(judgments, people).estimates
+        self.biases = areopagus.examine_judges(self.run, out=work / "judges").estimates
+        self.data = panel_dataset(judgments, people, texts=Texts())[0]
+
+    def of(self, table: str, measure: str, **keys: str) -> pd.DataFrame:
+        """Rows of the calibration's estimates."""
+        frame = self.calibration
+        chosen = (frame["table"] == table) & (frame["measure"] == measure)
+        for name, value in keys.items():
+            chosen &= frame[name] == value
+        return frame[chosen]
+
+    def criteria(self) -> list[str]:
+        """The criteria on which people are compared with the panel."""
+        return [str(name) for name in self.of("one person", "tau_of_one")["criterion"]]
+
+    def agreement_of(self, members: Sequence[tuple[int, int]]) -> float:
+        """Agreement of some judges' mean with each person: Somers' d, mean over criteria.
+
+        Args:
+            members: persona and model of each judge.
+        """
+        assert self.data.panel is not None
+        found = []
+        for ratings in self.data.ratings:
+            if ratings.criterion not in self.settled:
+                continue
+            scores = self.data.panel.by_judge(ratings.criterion)
+            chosen = np.stack([scores[:, p, m] for p, m in members], axis=1)
+            beside, _ = ratings_beside_one_person(ratings, mean_over_judges(chosen).score)
+            found.append(beside.of_scores.value)
+        return float(np.mean(found))
+
+    @property
+    def settled(self) -> list[str]:
+        """Criteria on which people are shown to agree: there the panel can be held against them."""
+        frame = self.of("one person", "tau_of_one")
+        return [str(row.criterion) for row in frame.itertuples() if row.low > 0]
+
+    def people(self) -> str:
+        """Agreement of people with each other."""
+        rows = []
+        for row in self.of("people", "icc_one_way").itertuples():
+            mean = self.of("people", "mean_worth", criterion=row.criterion).iloc[0]
+            tau = self.of("people", "tau", criterion=row.criterion).iloc[0]
+            rows.append([row.criterion, limits(row), plain(mean.value), limits(tau)])
+        n = int(self.of("people", "raters_a_response").iloc[0].value)
+        return table(["criterion", "ICC of one rating", f"reliability of the mean of {n}",
+                      "tau of two people within a prompt"], rows)  # fmt: skip
+
+    def beside(self) -> str:
+        """The panel beside one more person, by criterion."""
+        rows = []
+        for name in self.criteria():
+            one, panel, gap, ceiling = (
+                self.of("one person", measure, criterion=name).iloc[0]
+                for measure in ("tau_of_one", "tau_of_panel", "tau_difference", "ceiling")
+            )
+            verdict = gap.verdict if name in self.settled else "people do not agree"
+            span = f"{signed(gap.value)} [{signed(gap.low)}, {signed(gap.high)}]"
+            rows.append([name, plain(one.value), plain(panel.value), span, plain(ceiling.value),
+                         str(verdict)])  # fmt: skip
+        return table(["criterion", "one more person", "panel", "gap", "ceiling", "the panel is"],
+                     rows)  # fmt: skip
+
+    def sets(self) -> Iterator[tuple[str, list[list[tuple[int, int]]]]]:
+        """Sets of judges to compare: their name, and each set as (persona, model) pairs."""
+        assert self.data.panel is not None
+        n_personas, n_models, _ = self.data.panel.shape
+        everyone = list(itertools.product(range(n_personas), range(n_models)))
+        rng = np.random.default_rng(SEED)
+        yield "one judge", [[one] for one in everyone]
+        if n_personas > 1:
+            name = f"{n_personas} wordings of one model"
+            yield name, [[(p, m) for p in range(n_personas)] for m in range(n_models)]
+        if n_models > 1:
+            name = f"{n_models} models, one wording"
+            yield name, [[(p, m) for m in range(n_models)] for p in range(n_personas)]
+        for n in (2, 3, 5, 10, 20):
+            if n < len(everyone):
+                draws = [rng.choice(len(everyone), n, replace=False) for _ in range(DRAWS)]
+                yield f"{n} drawn at random", [[everyone[k] for k in draw] for draw in draws]
+        yield f"all {len(everyone)}", [everyone]
+
+    def subsets(self) -> tuple[str, dict[str, tuple[int, float, float, float]]]:
+        """Agreement with people by the judges that are asked."""
+        found: dict[str, tuple[int, float, float, float]] = {}
+        rows = []
+        for name, sets in self.sets():
+            values = np.array([self.agreement_of(members) for members in sets])
+            lowest, highest = np.quantile(values, (0.05, 0.95)) if len(sets) > 20 else (
+                values.min(), values.max())  # fmt: skip
+            found[name] = len(sets[0]), float(values.mean()), float(lowest), float(highest)
+            span = f"{plain(lowest)} to {plain(highest)}" if len(sets) > 1 else ""
+            rows.append([name, str(len(sets[0])), plain(float(values.mean())), span])
+        return table(["judges", "judgments a story", "agreement with a person", "range of the sets"],
+                     rows), found  # fmt: skip
+
+    def components(self) -> str:
+        """Shares of the variance of single scores."""
+        frame = self.of("components", "variance").set_index("group")["value"].clip(lower=0)
+        total = frame.sum()
+        rows = [[COMPONENTS[str(name)], f"{100 * value / total:.0f}%"]
+                for name, value in frame.items() if str(name) in COMPONENTS]  # fmt: skip
+        return table(["what differs", "share of the variance"], rows)
+
+    def designs(self) -> str:
+        """Reliability of the panel's order by the number of judges, as the D-study has it."""
+        frame = self.of("designs", "e_rho2").set_index("group")["value"]
+        rows = [[n, plain(frame[n])] for n in ("1", "3", "5", "10", "20", "30") if n in frame.index]
+        return table(["judges", "reliability of the order of stories within a prompt"], rows)
+
+    def ranking(self, people: Run) -> str:
+        """Respondents by the panel and by people."""
+        rows, means = [], []
+        of_people = {one.respondent_id: one for one in people.respondents}
+        for one in sorted(self.run.respondents, key=lambda item: -(item.composite or 0)):
+            other = of_people[one.respondent_id]
+            assert one.interval is not None and other.interval is not None
+            means.append((one.composite or 0, other.composite or 0))
+            rows.append([one.respondent_id, *(
+                f"{plain(item.composite or 0)} [{plain(low)}, {plain(high)}]"
+                for item, (low, high) in ((one, one.interval), (other, other.interval))
+            )])  # fmt: skip
+        tau = kendall_tau_b(*np.array(means).T)
+        head = ["respondent", "panel, mean of the criteria", "people, mean of the criteria"]
+        return table(head, rows) + f"\n\nKendall's tau of the two orders: {plain(tau)}."
+
+    def bias_rows(self) -> str:
+        """Biases that stored scores show."""
+        frame = self.biases
+        rows = []
+        for row in frame[
+            (frame["table"] == "biases") & (frame["measure"] == "effect")
+        ].itertuples():
+            if np.isfinite(row.value) and row.group in BIASES:
+                span = f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
+                rows.append([BIASES[row.group], span])
+        for kind, label in PAIRS.items():
+            for criterion in self.settled:
+                chosen = self.of("pair types", "accuracy", group=kind, criterion=criterion)
+                if len(chosen) and np.isfinite(chosen.iloc[0].value):
+                    rows.append([f"{label}, {criterion}", limits(chosen.iloc[0])])
+        return table(["what", "estimate"], rows)
+
+
+def picture(found: dict[str, tuple[int, float, float, float]], study: Study, path: Path) -> None:
+    """Agreement by the number of judges, with one more person and the ceiling."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    one, ceiling = (
+        float(np.mean([study.of("one person", name, criterion=criterion).iloc[0].value
+                       for criterion in study.settled]))
+        for name in ("tau_of_one", "ceiling")
+    )  # fmt: skip
+    with mpl.rc_context({"svg.hashsalt": "areopagus", "font.size": 11, "svg.fonttype": "none"}):
+        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for place, (name, (_, mean, low, high)) in enumerate(reversed(found.items())):
+            axes.plot([low, high], [place, place], color="#9db4d6", linewidth=6,
+                      solid_capstyle="round")  # fmt: skip
+            axes.plot(mean, place, "o", color="#1d4e89")
+            axes.annotate(plain(mean), (mean, place), (0, 7), textcoords="offset points",
+                          ha="center", fontsize=9)  # fmt: skip
+        for value, label, color in (
+            (one, "one more person", "#b45309"),
+            (ceiling, "ceiling", "#555"),
+        ):
+            axes.axvline(value, color=color, linestyle="--", linewidth=1)
+            axes.annotate(f"{label} {plain(value)}", (value, len(found) - 0.4), ha="center",
+                          color=color, fontsize=9)  # fmt: skip
+        axes.set_yticks(range(len(found)), [*reversed(found)])
+        axes.set_ylim(-0.6, len(found))
+        axes.set_xlabel("agreement with a person in ranking (Somers' d; 0 is chance)")
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def blocks(study: Study, people: Run | None, drawing: Path | None) -> dict[str, str]:
+    """Every table of the page, by name."""
+    subsets, found = study.subsets()
+    if drawing is not None:
+        picture(found, study, drawing)
+    return {
+        "people": study.people(),
+        "beside": study.beside(),
+        "subsets": subsets,
+        "components": study.components(),
+        "designs": study.designs(),
+        **({} if people is None else {"ranking": study.ranking(people)}),
+        "biases": study.bias_rows(),
+    }
+
+
+def put_into(page: str, made: dict[str, str]) -> str:
+    """The page with its blocks between `<!-- worth: NAME -->` and `<!-- end -->` made anew."""
+    for name, text in made.items():
+        block = re.compile(rf"(<!-- worth: {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        page = block.sub(lambda match, text=text: f"{match[1]}{text}{match[2]}", page)
+    return page
+
+
+def main() -> None:
+    """Prints the tables, or writes them into a page."""
+    parser = argparse.ArgumentParser(description="What a panel is worth.")
+    parser.add_argument("judgments", type=Path)
+    parser.add_argument("people", type=Path)
+    parser.add_argument("--page", type=Path, help="a page whose tables are made anew")
+    parser.add_argument("--picture", type=Path, help="an SVG file for the picture")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        study = Study(given.judgments, given.people, Path(work))
+        people = Run.from_judgments(given.people, Path(work) / "people",
+                                    columns={"rater_id": "rater_place"})  # fmt: skip
+        made = blocks(study, people, given.picture)
+    if given.page is None:
+        for name, text in made.items():
+            print(f"## {name}\n\n{text}\n")
+    else:
+        given.page.write_text(put_into(given.page.read_text(), made))
+
+
+if __name__ == "__main__":
+    main()
