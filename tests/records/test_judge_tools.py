@@ -206,6 +206,7 @@ def test_an_evaluator_named_as_its_criterion_is_no_judge(tmp_path: Path) -> None
     assert {row[2]: row[0] for row in ratings(judgments)} == {
         "Clarity": "pydantic-evals", "is_fair": "Clarity"
     }  # fmt: skip
+    assert left_out(judgments)["failed"] == 2, "of is_fair as well"
 
 
 def test_a_criterion_without_any_score_is_none(tmp_path: Path) -> None:
@@ -345,6 +346,17 @@ def test_a_response_that_is_json_is_kept_as_it_is(tmp_path: Path) -> None:
     ] == ['{"answer": "no"}']
 
 
+def test_a_prompt_without_a_known_name_is_its_whole_content(tmp_path: Path) -> None:
+    rows = [
+        {**one, "inputs": {"park": "north", "respondent": one["outputs"]["model"]}}
+        for one in OPENEVALS
+    ]
+    _, opened = open_human_file(write(tmp_path / "r.json", rows), faults=[], for_judges=True)
+    assert {row.values["prompt_text"] for row in opened.rows if not isinstance(row, Excluded)} == {
+        '{"park": "north"}'
+    }
+
+
 def test_turns_of_a_conversation_are_its_prompt_and_the_last_one_is_judged(tmp_path: Path) -> None:
     turns = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Yes."}]
     case = {"name": "talk", "turns": turns, "metricsData": [metric(1)]}
@@ -365,6 +377,10 @@ def test_turns_of_a_conversation_are_its_prompt_and_the_last_one_is_judged(tmp_p
         (
             {"testCases": [{"name": "a", "metricsData": [{}]}, {"name": "b", "metricsData": 3}]},
             ["1: not readable as a record of deepeval: it has no 'name'", "2: not readable as a"],
+        ),
+        (
+            deepeval({"alder": [metric(1, name=[1])], "birch": [metric(1, evaluationModel=3)]}),
+            ["1: not readable as a record of deepeval: a criterion, judge or model is no", "2: "],
         ),
         (inspect_log({"a": {"value": 1}}, scores=3), ["not readable as an Inspect log: sample 1"]),
         ({"columns": ["a/v1/score", "outputs"], "data": [[1, "x"], [1]]}, ["not readable as a"]),

@@ -121,7 +121,7 @@ def _table_parts(record: Record) -> Iterable[Record]:
     """Returns the rows of a table that pandas wrote as one JSON object, by columns or split."""
     columns, data = record.get("columns"), record.get("data")
     if isinstance(columns, list) and isinstance(data, list):
-        return (dict(zip(columns, cells, strict=True)) for cells in data)
+        return (dict(zip(map(str, columns), cells, strict=True)) for cells in data)
     if record and all(isinstance(cells, Mapping) and "0" in cells for cells in record.values()):
         places = next(iter(record.values()))
         return ({name: cells[place] for name, cells in record.items()} for place in places)
@@ -142,6 +142,14 @@ def _cases(tool: JudgeTool, file: HumanFile) -> Iterator[tuple[int, Case]]:
                 if is_cells:
                     record = {name: nested_value(cell) for name, cell in record.items()}
                 case = tool.case(record)
+                for judgment in case.judgments:
+                    names = (judgment.criterion, judgment.judge or "", judgment.model or "")
+                    if not all(isinstance(name, str) for name in names):
+                        raise ValueError("a criterion, judge or model is no text")
+                case = case._replace(
+                    prompt=_text(case.prompt, prompt_text),
+                    response=_text(case.response, response_text),
+                )
             except StopIteration:
                 break
             except _OTHER_FORM as error:
@@ -174,7 +182,9 @@ def _text(value: Any, text_of: Callable[[Any], str | None]) -> str | None:
     if isinstance(value, Mapping):
         value = {name: cell for name, cell in value.items() if name not in _RESPONDENT}
     text = text_of(value)
-    return json.dumps(value, ensure_ascii=False, sort_keys=True) if text is None else text
+    if text is None:
+        text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=str)
+    return text
 
 
 def _open(tool: JudgeTool, file: HumanFile) -> Opened:
@@ -208,7 +218,7 @@ def _judgments(
         if case.no_response:
             yield Excluded(line, f"no response: {case.no_response}")
             continue
-        prompt, response = _text(case.prompt, prompt_text), _text(case.response, response_text)
+        prompt, response = case.prompt, case.response
         about = [part for part in case.about if isinstance(part, Mapping)]
         said = (part.get(name) for part in about for name in _RESPONDENT)
         respondent = next((name for name in said if isinstance(name, str) and name.strip()), None)
@@ -233,8 +243,12 @@ def _judgments(
             parts = [judgment]
             if score is None:
                 of_scorer = scored.get(judgment.scorer or judgment.criterion, {})
-                own = of_scorer.get(judgment.criterion)
-                parts = [own] if own is not None else [*of_scorer.values()]
+                # An error is of all that the scorer judges.
+                parts = [
+                    part
+                    for part in of_scorer.values()
+                    if judgment.error or part.criterion == judgment.criterion
+                ]
                 if not parts:
                     yield Excluded(line, f"failed: {judgment.criterion} has no score in the file")
             for part in parts:
