@@ -242,11 +242,13 @@ def read_judgments(
     criteria: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002
 ) -> JudgmentReading:
-    """Returns the judgments of a table: prompt_id, response_id, judge, dimensions or a score.
+    """Returns stored judgments: those of a table, or as another tool saved them.
 
-    Optional columns: persona, model, status, abstained. Where no column names the judge, it is
+    A table has prompt_id, response_id, judge, and dimensions or a score. Optional columns:
+    persona, model, status, abstained. Where no column names the judge, it is
     "persona x model". The columns of the paper's released scores (judge_model, perspective_id) and
-    the long form (criterion, value) are understood too.
+    the long form (criterion, value) are understood too. The tools are those of
+    `layouts.judge_tools`; a column map that says `layout: rows` has their files read as tables.
 
     Args:
         path, columns, scale, criteria, format: as for `read_humans`.
@@ -254,7 +256,7 @@ def read_judgments(
     Raises:
         InputError: as `read_humans`.
     """
-    look = look_at(path, columns, layout="rows", criteria=criteria, format=format, for_judges=True)
+    look = look_at(path, columns, criteria=criteria, format=format, for_judges=True)
     reading, rows = _read(look, scale=scale)
     known = rows.attributes
     return JudgmentReading(
@@ -313,11 +315,13 @@ def look_at(
         raise InputError(f"layout: must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     column_map = read_column_map(columns)
     wanted = column_map.layout if layout == "auto" else layout
+    if for_judges and wanted != "rows":
+        wanted = "auto"  # the other names are those of people's tools
     source = Path(path)
     faults: list[InputFault] = []
     chosen, opened = open_human_file(
         source, wanted, has_header=column_map.header, format=format, faults=faults,
-        join=column_map.joining(),
+        join=column_map.joining(), for_judges=for_judges,
     )  # fmt: skip
     first = opened.peek()
     if not first and faults:
@@ -335,7 +339,7 @@ def look_at(
         labels=() if source_map is None else source_map.labels(),
     )  # fmt: skip
     is_guessed = wanted == "auto" and column_map.header
-    others = other_layouts(source, chosen, format=format) if is_guessed else ()
+    others = () if for_judges or not is_guessed else other_layouts(source, chosen, format=format)
     known_by = chosen.known_by if is_guessed else ""
     return Look(
         source, format, chosen.name, known_by, others, column_map, profiles, codes, source_map, plan
@@ -361,7 +365,7 @@ def _read(
     format_faults: list[InputFault] = []
     _, opened = open_human_file(
         look.path, look.layout, has_header=look.column_map.header, format=look.format,
-        faults=format_faults, join=look.column_map.joining(),
+        faults=format_faults, join=look.column_map.joining(), for_judges=plan.for_judges,
     )  # fmt: skip
     found = RatingReader(
         path, plan, look.column_map, look.codes, source_map=look.source_map, roster=statuses
@@ -378,7 +382,7 @@ def _read(
     exclusions = [
         Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in found.excluded.items()
     ]
-    notices = list(_notices(plan, found.n_composed, total))
+    notices = [*opened.notices, *_notices(plan, found.n_composed, total)]
     if look.layout == "scrub" and not plan.says("item_type"):
         notices.append("no column item_type: no rating is taken for one of a calibration item")
     if plan.pool is not None:

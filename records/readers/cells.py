@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -87,6 +89,19 @@ def read_number(value: Any) -> float | None:
     if not math.isfinite(number):
         raise ValueError(f"must be a number, got {json_kind(value)}")
     return number
+
+
+def nested_value(value: Any) -> Any:
+    """Returns the list or object that a cell's text holds, as JSON or as Python writes it; any
+    other cell unchanged.
+    """
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        for parse in (json.loads, ast.literal_eval):
+            try:
+                return parse(value)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    return value
 
 
 def plain_value(value: Any) -> Any:

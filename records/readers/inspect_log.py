@@ -15,7 +15,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,8 +55,12 @@ def log_response_id(sample_id: str | int, epoch: int) -> str:
     return f"{sample_id}_epoch_{epoch}"
 
 
-def read_eval_log(path: Path, sink: FaultSink) -> Iterator[Row]:
-    """Returns a row for every sample of a `.eval` file, in the file's order; see `log_row`."""
+RowOf = Callable[[int, Any, Mapping[str, Any]], Row]
+"""What makes the row of a sample; as `log_row`."""
+
+
+def read_eval_log(path: Path, sink: FaultSink, row_of: RowOf | None = None) -> Iterator[Row]:
+    """Returns a row for every sample of a `.eval` file, in the file's order: `log_row`'s."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             # A document that was written anew stands twice, and the later one counts.
@@ -72,6 +76,7 @@ def read_eval_log(path: Path, sink: FaultSink) -> Iterator[Row]:
             yield from _rows(
                 _document(archive, file, header),
                 (_sample(archive, file, name) for name in names if _is_sample(name)),
+                row_of or log_row,
             )
     except _BROKEN as error:
         sink.report(None, f"{_WHERE}: {error}"[:300])
@@ -82,18 +87,20 @@ def is_log(content: Any) -> bool:
     return isinstance(content, dict) and {"version", "status", "eval", "plan"} <= content.keys()
 
 
-def log_rows(content: Mapping[str, Any], sink: FaultSink) -> Iterator[Row]:
-    """Returns the rows of a log in its JSON form."""
+def log_rows(
+    content: Mapping[str, Any], sink: FaultSink, row_of: RowOf | None = None
+) -> Iterator[Row]:
+    """Returns the rows of a log in its JSON form; by default `log_row`'s."""
     try:
         samples = content.get("samples") or []
         if not isinstance(samples, list):
             raise ValueError("its samples are no list")
-        yield from _rows(content, iter(samples))
+        yield from _rows(content, iter(samples), row_of or log_row)
     except ValueError as error:
         sink.report(None, f"{_WHERE}: {error}"[:300])
 
 
-def _rows(header: Any, samples: Iterator[Any]) -> Iterator[Row]:
+def _rows(header: Any, samples: Iterator[Any], row_of: RowOf) -> Iterator[Row]:
     evaluation = header.get("eval") if isinstance(header, Mapping) else None
     if not isinstance(evaluation, Mapping) or not isinstance(evaluation.get("model"), str):
         raise ValueError("its header does not say which model was evaluated")
@@ -101,7 +108,7 @@ def _rows(header: Any, samples: Iterator[Any]) -> Iterator[Row]:
     number = 0
     for number, sample in enumerate(samples, start=1):
         try:
-            row = log_row(number, sample, evaluation)
+            row = row_of(number, sample, evaluation)
         except _OTHER_FORM as error:
             raise ValueError(f"sample {number} is not in the form of one ({error})") from error
         seen.add(row.values["response_id"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...readers.cells import nested_value
 from ...readers.rows import Excluded, Row
 from .layout import HumanFile, Layout, Opened
 
@@ -118,15 +117,7 @@ def _flat(record: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any, Any]]:
 
 def _listed(cell: Any) -> list[Any]:
     """Returns a list cell; in CSV it is JSON, or Python's own notation."""
-    if not isinstance(cell, str):
-        return cell if isinstance(cell, list) else []
-    found: Any = None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            found = parse(cell)
-            break
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
+    found = nested_value(cell)
     return found if isinstance(found, list) else []
 
 

@@ -64,6 +64,7 @@ class Opened:
         labels: columns that hold labels, known once their rows are read.
         titles: column to what its file says of it, which may be a name that is known (SPSS, Stata).
         words: columns whose answers are words: labels where they are few and repeated.
+        notices: sentences for the user: what was assumed.
     """
 
     rows: Iterator[Row | Excluded]
@@ -74,6 +75,7 @@ class Opened:
     labels: set[str] = field(default_factory=set)
     titles: Mapping[str, str] = field(default_factory=dict)
     words: set[str] = field(default_factory=set)
+    notices: tuple[str, ...] = ()
 
     def peek(self) -> list[Row]:
         """Returns some first rows that count; `rows` still brings them."""

@@ -15,6 +15,7 @@ from ...readers.statistical import SUFFIXES, variable_labels
 from .arena import ARENA
 from .argilla import ARGILLA
 from .joined import joined
+from .judge_tools import JUDGE_LAYOUTS
 from .label_studio import LABEL_STUDIO
 from .layout import HumanFile, Layout, Opened
 from .mturk import MTURK
@@ -58,16 +59,18 @@ def open_human_file(
     format: str | None = None,  # noqa: A002
     faults: list[InputFault],
     join: tuple[Path, str] | None = None,
+    for_judges: bool = False,
 ) -> tuple[Layout, Opened]:
     """Returns the layout of a file (never "auto") and its rows, flattened.
 
     Args:
         path: the file.
-        layout: one of `LAYOUTS`; "auto" goes by the first row.
+        layout: one of `LAYOUTS`, or of `JUDGE_LAYOUTS`; "auto" goes by the first row.
         has_header: whether the first row names the columns; else they are "1", "2", ….
         format: the file's format where its suffix does not say it.
         faults: takes the faults of format.
         join: a table of items and the column by which it is joined (see `joined`).
+        for_judges: whether the file holds stored judgments of models, not of people.
 
     Raises:
         InputError: for a file that cannot be opened, or that is a roster and not answers.
@@ -76,8 +79,9 @@ def open_human_file(
         return ROWS, Opened(_numbered(path, format, faults))
     first = next(iter(read_rows(path, format=format, faults=[])), None)
     file = HumanFile(path, format, faults, {} if first is None else first.values)
+    layouts = (*JUDGE_LAYOUTS, ROWS) if for_judges else _KNOWN
     chosen = next(
-        one for one in _KNOWN if (one.fits(file) if layout == "auto" else one.name == layout)
+        one for one in layouts if (one.fits(file) if layout == "auto" else one.name == layout)
     )
     opened = chosen.open(file)
     if path.name.lower().endswith(SUFFIXES):

@@ -64,8 +64,9 @@ def calibrate(
 ) -> None:
     """Compare the panel of RUN with the people in the file HUMANS.
 
-    RUN is a run folder, or a table of any tool's stored judgments (prompt_id, response_id,
-    judge, optional persona and model, and scores).
+    RUN is a run folder, a table of stored judgments (prompt_id, response_id, judge, optional
+    persona and model, and scores), or a file of judgments that openevals, LangSmith, DeepEval,
+    pydantic-evals, Inspect AI or MLflow saved.
 
     The table says what the panel is beside one more person. better, worse: the interval of the
     gap leaves out 0. at least half: no difference is shown, and at least half of a person's
