@@ -54,14 +54,15 @@ def between_responses(
 ) -> Estimate:
     """Returns the F ratio of a model's scores: between responses, over what chance makes of them.
 
-    With y the scores less the mean of their persona, c the cells persona x response:
+    With y the scores less the mean of their persona, c the C cells persona x response:
 
-        asked again     F = [Σ n_c ȳ_c² / (C − P)] / [Σ (y − ȳ_c)² / (N − C)]
-        asked once      F = [Σ n_r ȳ_r² / (R − 1)] / [Σ (y − ȳ_r)² / (N − R − P + 1)]
+        several personas    F = [Σ_c ȳ_r² / (R − 1)] / [Σ_c (ȳ_c − ȳ_r)² / (C − R − P + 1)]
+        one persona         F = [Σ n_c ȳ_c² / (C − P)] / [Σ (y − ȳ_c)² / (N − C)]
 
-    Asked again, the noise is that of the repeats; asked once, it is what personas disagree in, so
-    that personas who truly see responses differently count as noise too. Where judgments are
-    missing, the second is an approximation.
+    With several personas the noise is what they disagree in, over the means of their repeats, so
+    that personas who truly see responses differently count as noise too. Repeats alone would not
+    do: a model that answers the same question alike each time (temperature 0) has none. Where
+    judgments are missing, the first is an approximation.
 
     Args:
         scores: shape (judgments,), none missing.
@@ -69,20 +70,22 @@ def between_responses(
 
     Returns:
         F with its p; the verdict is "more than chance" where p is at most .05. Undefined of fewer
-        than six responses, where every response was scored once, and where nothing varies.
+        than six responses, where every response was scored once, where nothing varies, and where
+        one persona repeats every score.
 
     Source: the analysis of variance, Scheffé (1959), ch. 4.
     """
     y = np.asarray(scores, dtype=np.float64)
-    persona_code, r = (np.unique(one, return_inverse=True)[1] for one in (persona, response))
-    n, personas, responses = len(y), len(np.unique(persona)), len(np.unique(response))
-    cell = np.unique(persona_code * (r.max(initial=0) + 1) + r, return_inverse=True)[1]
-    n_cells = int(cell.max(initial=-1)) + 1
-    is_repeated = n > n_cells
-    group = cell if is_repeated else r
-    between_df = n_cells - personas if is_repeated else responses - 1
-    within_df = n - n_cells if is_repeated else n - responses - personas + 1
-    noise = REPEATS if is_repeated else PERSONAS
+    persona_code, r = (np.unique(codes, return_inverse=True)[1] for codes in (persona, response))
+    personas, responses = len(np.unique(persona)), len(np.unique(response))
+    cells, cell = np.unique(persona_code * max(responses, 1) + r, return_inverse=True)
+    between_df, within_df = responses - 1, len(cells) - responses - personas + 1
+    noise, group = (PERSONAS, r) if within_df > 0 else (REPEATS, cell)
+    if noise == PERSONAS:
+        y = np.bincount(cell, y) / np.bincount(cell)
+        persona_code, group = np.divmod(cells, responses)
+    else:
+        between_df, within_df = len(cells) - personas, len(y) - len(cells)
 
     def none(reason: str) -> Estimate:
         return Estimate(math.nan, n=responses, unit="response", method=noise, reason=reason)
@@ -98,6 +101,8 @@ def between_responses(
     within = float(((y - means[group]) ** 2).sum()) / within_df
     if max(between, within) < _NO_SPREAD:
         return none("the scores do not vary")
+    if noise == REPEATS and within < _NO_SPREAD:
+        return none("one persona gave the same score each time")
     ratio = between / within if within > _NO_SPREAD else math.inf
     p = float(fdtrc(between_df, within_df, ratio)) if math.isfinite(ratio) else 0.0
     return Estimate(

@@ -82,3 +82,21 @@ def test_what_cannot_be_tested_is_undefined_with_the_reason() -> None:
     exact = between_responses(np.repeat(np.arange(8.0), 3), many, who)
     assert exact.verdict == "more than chance", "personas agree, and responses differ"
     assert exact.p == 0.0
+
+
+def test_a_model_that_repeats_its_noise_word_for_word_is_not_taken_for_a_judge() -> None:
+    # Temperature 0: every repeat equals the first, and what personas say of a response is noise.
+    rng = np.random.default_rng(4)
+    response, persona = grid(20, 3, 2)
+    like_chance = 0
+    for _ in range(200):
+        scores = np.repeat(rng.integers(1, 11, 60), 2)
+        estimate = between_responses(scores, response, persona)
+        like_chance += estimate.verdict == LIKE_CHANCE
+        once = between_responses(scores[::2], response[::2], persona[::2])
+        assert (estimate.value, estimate.p) == pytest.approx((once.value, once.p))
+    assert 180 <= like_chance <= 199  # .95 of 200, five standard errors below
+    sure, who = grid(20, 1, 2)
+    assert between_responses(np.repeat(rng.integers(1, 11, 20), 2), sure, who).reason == (
+        "one persona gave the same score each time"
+    )

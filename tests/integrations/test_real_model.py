@@ -12,6 +12,7 @@ that AREOPAGUS_LLAMA_PYTHON names; elsewhere it skips. The weights go in with --
 from __future__ import annotations
 
 import csv
+import json
 import math
 import os
 import re
@@ -302,3 +303,15 @@ def test_it_is_held_against_people(server: LlamaServer, examples: Path, tmp_path
     assert "5 raters" in text
     # Four prompts can say nothing, least of all of such a judge.
     assert not text.startswith(("Better", "Near", "Agrees"))
+
+
+def test_the_figures_about_weak_judges_can_be_measured_again(
+    server: LlamaServer, tmp_path: Path
+) -> None:
+    script = Path(__file__).parents[2] / "benchmarks" / "weak_judge.py"
+    options = ["--api-base", server.base, "--responses", "1", "--work", tmp_path / "work"]
+    subprocess.run([sys.executable, script, *options, "--out", tmp_path / "out.json"], check=True)
+    results = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    for figures in results["judges"].values():
+        assert figures["planned"] == 6
+        assert figures["scored"] + figures["abstained"] == 6
