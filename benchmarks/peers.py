@@ -227,7 +227,7 @@ IMPORTS = {
     FIRST_CALL: "from areopagus.judges.models.litellm_setup import litellm_module as l; l()",
     "by hand": "import httpx",
     "plain litellm": "import litellm",
-    "autorubric": "from autorubric import LLMConfig; from autorubric.graders import CriterionGrader",
+    "autorubric": "from autorubric import Rubric; from autorubric.graders import CriterionGrader",
     "pydantic_evals": "from pydantic_ai.models.openai import OpenAIChatModel; "
     "from pydantic_evals.evaluators import LLMJudge",
     "openevals": "import openai; from openevals.llm import create_async_llm_as_judge",
