@@ -1,12 +1,12 @@
 """What the detectors notice, how often they are wrong, and what they cost.
 
-    python benchmarks/detectors.py [ANSWERS ...]
+    python benchmarks/detectors.py [--speed] [ANSWERS ...]
 
 Texts written for the purpose (`tests/graphs/attempts.yaml`), by language, by what they do, and by
 form; English ones in every code; lines of the panel's own wording; the attack corpus. Then false
 alarms: on ordinary and hard sentences, on essays, and on the answers of files, such as any that
-`score` reads. Shares have Wilson intervals of 95% over texts. At last the time of a response of
-usual length, and of a million characters made to be slow.
+`score` reads. Shares have Wilson intervals of 95% over texts. `--speed` adds the time of a response
+of usual length, and of a million characters made to be slow.
 """
 
 from __future__ import annotations
@@ -220,8 +220,9 @@ def main(files: list[str]) -> None:
     with Panel() as panel:
         wording = panel.spec.wording
         _recall(attempts, wording, panel)
-        _alarms(attempts, wording, files)
-        _speed(wording)
+        _alarms(attempts, wording, [name for name in files if name != "--speed"])
+        if "--speed" in files:
+            _speed(wording)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,16 @@
 
 A provider on loopback, on a processor of its own, answers after 20 ms. Each system has 64 calls in
 flight and judges the same responses in a process of its own; printed are medians of CPU
-milliseconds a call and their ratio to ours, calls a second, peak memory and seconds to import. A
-peer is measured with the interpreter of an environment that it is installed in:
+milliseconds a call and their ratio to ours, calls a second, peak memory and seconds to import, and
+below them our ratios to the best peer and to plain litellm. A peer is measured with the interpreter
+of an environment that it is installed in:
 
     python -m venv /tmp/openevals && /tmp/openevals/bin/pip install openevals openai
     python benchmarks/peers.py --peer openevals=/tmp/openevals/bin/python
 
-Known: openevals, deepeval, inspect, verdict. Each is given an asynchronous OpenAI client or its own
-way to one, no retries, no limit of its own on the rate, and no reporting.
+Peers: autorubric, deepeval, inspect, openevals, pydantic_evals (with pydantic-ai-slim[openai]) and
+verdict. Each is given an asynchronous OpenAI client or its own way to one, no retries, no limit of
+its own on the rate, and no reporting.
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ from typing import Any
 from loopback import provider
 
 AT_ONCE = 64
+OURS_AND_BARE = ("areopagus", "by hand", "plain litellm")
+PRICED = "openai/gpt-4o-mini"
+"""A model that litellm knows: for another one it prints advice at every call."""
 FIRST_CALL = "areopagus, with what its first call loads"
+ENVIRONMENT = os.environ | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+"""Without it litellm looks for its price list on the network, which would count as its import."""
 CALLS = 30
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
 RUBRIC = "Judge how well the response thinks, by the rubric that follows. " + WORDS * 40
@@ -64,6 +71,20 @@ async def by_hand(base: str) -> Call:
     return call
 
 
+async def plain_litellm(base: str) -> Call:
+    """`litellm.acompletion` and nothing else."""
+    import litellm
+
+    async def call(text: str) -> Any:
+        messages = [{"role": "system", "content": RUBRIC}, {"role": "user", "content": text}]
+        answer = await litellm.acompletion(
+            PRICED, messages=messages, api_base=base, api_key="none", max_retries=0
+        )
+        return answer.choices[0].message.content
+
+    return call
+
+
 def openai_client(base: str) -> Any:
     """The client that peers are given."""
     import openai
@@ -85,6 +106,43 @@ async def openevals(base: str) -> Call:
 
     async def call(text: str) -> Any:
         return await judge(outputs=text)
+
+    return call
+
+
+async def autorubric(base: str) -> Call:
+    """autorubric's grader with one criterion, so that it makes one call a response."""
+    from autorubric import LLMConfig, Rubric  # type: ignore[import-not-found]
+    from autorubric.graders import CriterionGrader  # type: ignore[import-not-found]
+
+    config = LLMConfig(model=PRICED, api_base=base, api_key="none", max_retries=1)
+    grader = CriterionGrader(judge_model_config=config)
+    rubric = Rubric.from_dict([{"weight": 1.0, "requirement": RUBRIC}])
+
+    async def call(text: str) -> Any:
+        grade = await rubric.grade(to_grade=text, grader=grader)
+        if grade.report[0].error:
+            raise RuntimeError(grade.report[0].error)
+        return grade.score
+
+    return call
+
+
+async def pydantic_evals(base: str) -> Call:
+    """The judge behind pydantic-evals' `LLMJudge`."""
+    from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found]
+    from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
+    from pydantic_evals.evaluators.llm_as_a_judge import (  # type: ignore[import-not-found]
+        judge_output,
+    )
+
+    provider = OpenAIProvider(openai_client=openai_client(base))
+    # The server knows JSON Schemas, and of OpenAI's protocol no tools.
+    profile = {"default_structured_output_mode": "native", "supports_json_schema_output": True}
+    model = OpenAIChatModel("judge", provider=provider, profile=profile)
+
+    async def call(text: str) -> Any:
+        return (await judge_output(text, RUBRIC, model)).score
 
     return call
 
@@ -155,6 +213,9 @@ async def inspect(base: str) -> Call:
 
 PEERS: dict[str, Callable[[str], Awaitable[Call]]] = {
     "by hand": by_hand,
+    "plain litellm": plain_litellm,
+    "autorubric": autorubric,
+    "pydantic_evals": pydantic_evals,
     "openevals": openevals,
     "deepeval": deepeval,
     "inspect": inspect,
@@ -165,6 +226,10 @@ IMPORTS = {
     "areopagus": "import areopagus",
     FIRST_CALL: "from areopagus.judges.models.litellm_setup import litellm_module as l; l()",
     "by hand": "import httpx",
+    "plain litellm": "import litellm",
+    "autorubric": "from autorubric import Rubric; from autorubric.graders import CriterionGrader",
+    "pydantic_evals": "from pydantic_ai.models.openai import OpenAIChatModel; "
+    "from pydantic_evals.evaluators import LLMJudge",
     "openevals": "import openai; from openevals.llm import create_async_llm_as_judge",
     "deepeval": "import openai; from deepeval.metrics import GEval",
     "inspect": "import openai; from inspect_ai.model import get_model",
@@ -235,7 +300,7 @@ def main() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print("\n" + json.dumps({"cpu": cpu, "wall": wall, "peak": peak}), flush=True)
         return
-    systems = {"areopagus": sys.executable, "by hand": sys.executable}
+    systems = dict.fromkeys(("areopagus", "by hand", "plain litellm"), sys.executable)
     systems |= dict(item.split("=", 1) for item in options.peer)
     compare(systems, options.responses, options.rounds)
 
@@ -272,6 +337,14 @@ def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
             f"{calls / told['wall']:9.0f}{told['peak']:9.0f}"
             f"{told['import']:10.2f}"
         )
+    cost = {system: median["cpu"] for system, median in medians.items()}
+    if ours := cost.get("areopagus"):
+        rivals = {system: cpu for system, cpu in cost.items() if system not in OURS_AND_BARE}
+        if rivals:
+            best = min(rivals, key=lambda system: rivals[system])
+            print(f"areopagus takes {ours / rivals[best]:.2f} of the best peer's time ({best})")
+        if "plain litellm" in cost:
+            print(f"areopagus takes {ours / cost['plain litellm']:.2f} of plain litellm's time")
     if first_calls:
         print(f"{FIRST_CALL}: {statistics.median(first_calls):.2f} s to import")
     for system, reason in failed.items():
@@ -283,7 +356,9 @@ def import_seconds(system: str, python: str) -> float:
     line = (
         f"import time; at = time.perf_counter(); {IMPORTS[system]}; print(time.perf_counter() - at)"
     )
-    done = subprocess.run([python, "-c", line], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-c", line], check=True, capture_output=True, text=True, env=ENVIRONMENT
+    )
     return float(done.stdout.split()[-1])
 
 
@@ -293,7 +368,9 @@ def _alone(system: str, python: str, base: str, responses: int) -> dict[str, flo
     command = [str(Path(python).absolute()), str(Path(__file__).absolute())]
     command += ["--one", system, base, "--responses", str(responses)]
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, cwd=folder, env=ENVIRONMENT
+        )
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return lines[-1][:200] if lines else f"exit code {done.returncode}"

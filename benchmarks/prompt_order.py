@@ -1,6 +1,6 @@
 """How much of a panel's input a prefix cache can serve, for the two places of the persona.
 
-    python benchmarks/prompt_order.py [RESPONSES] [--limit N] [--models K]
+    python benchmarks/prompt_order.py [RESPONSES] [--limit N]
 
 The cache modelled is the common one: it serves the longest prefix that an earlier request to the
 same model began with, in steps of 128 tokens, from 1,024 tokens up. Requests come response by

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,11 +76,7 @@ def main() -> None:
     with ResponseSource(given.responses) as source:
         source.check()
         texts = [(row.prompt_text, row.response_text) for row in source.rows()]
-    started = time.process_time()
-    for prompt, response in texts:
-        measure(prompt, response)
-    spent = 1000 * (time.process_time() - started) / len(texts)
-    print(f"{len(texts)} texts, measured in {spent:.2f} ms each")
+    print(f"{len(texts)} texts")
     print(f"{'shuffled':32}{'pairs':>7}{'higher':>8}{'tied':>7}{'lower':>7}{'mean':>7}{'was':>6}")
     real = [composite(*text) for text in texts]
     for name, shuffle in SHUFFLES.items():
