@@ -1,7 +1,7 @@
 """What a panel is worth: the tables and the picture of that page, for any judgments and people.
 
-    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE                     prints the tables
-    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE --page PAGE.md      writes them into PAGE
+    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE                  prints the tables
+    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE --page PAGE.md   puts them into PAGE.md
 
 JUDGMENTS is a run folder or a table of stored judgments, PEOPLE a file of human ratings. Everything
 but the draws of judges is read from the estimates that `calibrate`, `judges` and the run hold.
@@ -27,7 +27,7 @@ from areopagus.aggregation.one_more_person import ratings_beside_one_person
 from areopagus.calibration.panel_scores import mean_over_judges
 from areopagus.calibration.reading import Texts, panel_dataset
 
-SEED, DRAWS = 0, 100
+SEED, DRAWS = 0, 60
 COMPONENTS = {
     "r:q": "stories of one prompt", "P": "wording (or persona)", "M": "model",
     "PM": "wording x model", "rP": "story x wording", "rM": "story x model",
@@ -65,6 +65,14 @@ def limits(row: Any) -> str:
     return f"{plain(row.value)} [{plain(row.low)}, {plain(row.high)}]"
 
 
+def mean_of(respondent: Any) -> str:
+    """A respondent's mean with its interval."""
+    if respondent.composite is None:
+        return "not scored"
+    low, high = respondent.interval or (np.nan, np.nan)
+    return f"{plain(respondent.composite)} [{plain(low)}, {plain(high)}]"
+
+
 def table(head: Sequence[str], rows: Rows) -> str:
     """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
@@ -80,7 +88,10 @@ class Study:
         self.run = Run(judgments) if is_run else Run.from_judgments(judgments, work / "run")
         self.calibration = areopagus.calibrate(judgments, people).estimates
         self.biases = areopagus.examine_judges(self.run, out=work / "judges").estimates
-        self.data = panel_dataset(judgments, people, texts=Texts())[0]
+        data, _, _ = panel_dataset(judgments, people, texts=Texts())
+        if data.panel is None:
+            raise SystemExit(f"{judgments} holds no scores")
+        self.panel, self.ratings = data.panel, data.ratings
 
     def of(self, table: str, measure: str, **keys: str) -> pd.DataFrame:
         """Rows of the calibration's estimates."""
@@ -100,12 +111,11 @@ class Study:
         Args:
             members: persona and model of each judge.
         """
-        assert self.data.panel is not None
         found = []
-        for ratings in self.data.ratings:
+        for ratings in self.ratings:
             if ratings.criterion not in self.settled:
                 continue
-            scores = self.data.panel.by_judge(ratings.criterion)
+            scores = self.panel.by_judge(ratings.criterion)
             chosen = np.stack([scores[:, p, m] for p, m in members], axis=1)
             beside, _ = ratings_beside_one_person(ratings, mean_over_judges(chosen).score)
             found.append(beside.of_scores.value)
@@ -145,8 +155,7 @@ class Study:
 
     def sets(self) -> Iterator[tuple[str, list[list[tuple[int, int]]]]]:
         """Sets of judges to compare: their name, and each set as (persona, model) pairs."""
-        assert self.data.panel is not None
-        n_personas, n_models, _ = self.data.panel.shape
+        n_personas, n_models, _ = self.panel.shape
         everyone = list(itertools.product(range(n_personas), range(n_models)))
         rng = np.random.default_rng(SEED)
         yield "one judge", [[one] for one in everyone]
@@ -173,16 +182,28 @@ class Study:
             found[name] = len(sets[0]), float(values.mean()), float(lowest), float(highest)
             span = f"{plain(lowest)} to {plain(highest)}" if len(sets) > 1 else ""
             rows.append([name, str(len(sets[0])), plain(float(values.mean())), span])
-        return table(["judges", "judgments a story", "agreement with a person", "range of the sets"],
-                     rows), found  # fmt: skip
+        head = ["judges", "judgments a response", "agreement with a person", "range of the sets"]
+        return table(head, rows), found
+
+    def judges(self) -> str:
+        """Agreement of each single judge with a person: a row a model, a column a persona."""
+        rows = [
+            [model, *(plain(self.agreement_of([(p, m)])) for p in range(len(self.panel.personas)))]
+            for m, model in enumerate(self.panel.models)
+        ]
+        return table(["judge", *self.panel.personas], rows)
 
     def components(self) -> str:
-        """Shares of the variance of single scores."""
+        """Shares of the variance of single scores, and what the judges are worth."""
         frame = self.of("components", "variance").set_index("group")["value"].clip(lower=0)
         total = frame.sum()
         rows = [[COMPONENTS[str(name)], f"{100 * value / total:.0f}%"]
                 for name, value in frame.items() if str(name) in COMPONENTS]  # fmt: skip
-        return table(["what differs", "share of the variance"], rows)
+        worth = self.run.estimates.query("table == 'worth'").iloc[0]
+        sentence = (
+            f"{worth.n:.0f} judgments of a response are worth {worth.value:.1f} independent ones."
+        )
+        return table(["what differs", "share of the variance"], rows) + f"\n\n{sentence}"
 
     def designs(self) -> str:
         """Reliability of the panel's order by the number of judges, as the D-study has it."""
@@ -190,18 +211,29 @@ class Study:
         rows = [[n, plain(frame[n])] for n in ("1", "3", "5", "10", "20", "30") if n in frame.index]
         return table(["judges", "reliability of the order of stories within a prompt"], rows)
 
+    def correction(self) -> str:
+        """What fitting the panel to people gains on prompts that were not used to fit it."""
+        rows = []
+        for kind, measure, labels in (
+            ("weights", "agreement", {"equal": "equal weights", "shrunk": "fitted weights",
+                                      "best_single": "the best single judge"}),
+            ("maps", "error", {"as is": "scores as they are", "line": "a straight line"}),
+        ):  # fmt: skip
+            for row in self.of(kind, measure).itertuples():
+                if row.group in labels:
+                    figures = ["", ""]
+                    figures[kind == "maps"] = plain(row.value)
+                    rows.append([f"{labels[row.group]} ({row.criterion})", *figures])
+        return table(["out of fold", "tau with people", "error, points (RMSE)"], rows)
+
     def ranking(self, people: Run) -> str:
         """Respondents by the panel and by people."""
         rows, means = [], []
         of_people = {one.respondent_id: one for one in people.respondents}
         for one in sorted(self.run.respondents, key=lambda item: -(item.composite or 0)):
             other = of_people[one.respondent_id]
-            assert one.interval is not None and other.interval is not None
-            means.append((one.composite or 0, other.composite or 0))
-            rows.append([one.respondent_id, *(
-                f"{plain(item.composite or 0)} [{plain(low)}, {plain(high)}]"
-                for item, (low, high) in ((one, one.interval), (other, other.interval))
-            )])  # fmt: skip
+            means.append((one.composite, other.composite))
+            rows.append([one.respondent_id, *map(mean_of, (one, other))])
         tau = kendall_tau_b(*np.array(means).T)
         head = ["respondent", "panel, mean of the criteria", "people, mean of the criteria"]
         return table(head, rows) + f"\n\nKendall's tau of the two orders: {plain(tau)}."
@@ -229,27 +261,29 @@ def picture(found: dict[str, tuple[int, float, float, float]], study: Study, pat
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    one, ceiling = (
-        float(np.mean([study.of("one person", name, criterion=criterion).iloc[0].value
-                       for criterion in study.settled]))
-        for name in ("tau_of_one", "ceiling")
+    one, ceiling, lowest, highest = (
+        float(np.mean([
+            getattr(study.of("one person", name, criterion=criterion).iloc[0], figure)
+            for criterion in study.settled
+        ]))
+        for name, figure in (("tau_of_one", "value"), ("ceiling", "value"), ("ceiling", "low"),
+                             ("ceiling", "high"))
     )  # fmt: skip
     with mpl.rc_context({"svg.hashsalt": "areopagus", "font.size": 11, "svg.fonttype": "none"}):
-        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.8), layout="constrained")
         axes = figure.subplots()
-        for place, (name, (_, mean, low, high)) in enumerate(reversed(found.items())):
+        axes.axvspan(lowest, highest, color="#eeeeee")
+        axes.axvline(one, color="#b45309", linestyle="--", linewidth=1)
+        labels = (one, "one more person", "#b45309"), (ceiling, "ceiling", "#444444")
+        for value, label, color in labels:
+            axes.annotate(f"{label} {plain(value)}", (value, len(found) - 0.35), ha="center",
+                          color=color, fontsize=9)  # fmt: skip
+        for place, (_, mean, low, high) in enumerate(reversed(found.values())):
             axes.plot([low, high], [place, place], color="#9db4d6", linewidth=6,
                       solid_capstyle="round")  # fmt: skip
             axes.plot(mean, place, "o", color="#1d4e89")
             axes.annotate(plain(mean), (mean, place), (0, 7), textcoords="offset points",
                           ha="center", fontsize=9)  # fmt: skip
-        for value, label, color in (
-            (one, "one more person", "#b45309"),
-            (ceiling, "ceiling", "#555"),
-        ):
-            axes.axvline(value, color=color, linestyle="--", linewidth=1)
-            axes.annotate(f"{label} {plain(value)}", (value, len(found) - 0.4), ha="center",
-                          color=color, fontsize=9)  # fmt: skip
         axes.set_yticks(range(len(found)), [*reversed(found)])
         axes.set_ylim(-0.6, len(found))
         axes.set_xlabel("agreement with a person in ranking (Somers' d; 0 is chance)")
@@ -268,18 +302,20 @@ def blocks(study: Study, people: Run | None, drawing: Path | None) -> dict[str, 
         "people": study.people(),
         "beside": study.beside(),
         "subsets": subsets,
+        "judges": study.judges(),
         "components": study.components(),
         "designs": study.designs(),
         **({} if people is None else {"ranking": study.ranking(people)}),
         "biases": study.bias_rows(),
+        "correction": study.correction(),
     }
 
 
 def put_into(page: str, made: dict[str, str]) -> str:
     """The page with its blocks between `<!-- worth: NAME -->` and `<!-- end -->` made anew."""
     for name, text in made.items():
-        block = re.compile(rf"(<!-- worth: {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-        page = block.sub(lambda match, text=text: f"{match[1]}{text}{match[2]}", page)
+        block = re.compile(rf"(<!-- worth: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        page = block.sub(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
     return page
 
 
