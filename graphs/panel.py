@@ -370,6 +370,8 @@ def aggregate(
         if judgment.status == "scored":
             scores[0, column] = [judgment.scores[name] for name in criteria]
     counts = count_statuses(judgments)
+    n_absent = sum(judgment.reason == "absent" for judgment in judgments)
+    counts["not_asked"] -= n_absent  # nobody planned these
     # Judgments that the rule did not want count neither for nor against the quorum.
     n_spared = sum(judgment.reason in NOT_WANTED for judgment in judgments)
     means = aggregate_panel(
@@ -417,7 +419,7 @@ def aggregate(
         disagreement=str(means.disagreement[0]),
         share_abstained=_number(means.share_abstained[0]),
         n_scored=counts["scored"],
-        n_planned=len(judgments),
+        n_planned=len(judgments) - n_absent,
         counts=counts,
         flags=tuple(flags),
         unbalanced=_unbalanced(judgments, panel.quorum) if status == "scored" else (),

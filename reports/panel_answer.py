@@ -225,9 +225,9 @@ class PanelView:
             spared = f", {count(rule['not_asked'])} {spared_word(rule)}"
         screened = record["faults"].get("not_asked: screened", 0)
         counts["not_asked"] -= screened
+        again = "" if "imported" in record["identity"] else " (asked again by the same command)"
         others = ", ".join(
-            f"{count(n)} {words(name)}"
-            + (" (asked again by the same command)" if name == "failed" else "")
+            f"{count(n)} {words(name)}" + (again if name == "failed" else "")
             for name, n in [*counts.items(), ("not asked (screened responses)", screened)]
             if n
         )

@@ -90,7 +90,7 @@ def test_each_row_ends_as_a_judgment_with_its_outcome(tmp_path: Path) -> None:
         ("b2", "critic"): "scored",
     }
     assert set(frame.loc[frame["status"] == "not_asked", "reason"]) == {"absent"}
-    assert run.n_scored == 3
+    assert (run.n_scored, run.n_planned) == (3, 7)
     # A response counts where two thirds of the rows that the file has of it hold a vote.
     verdicts = pd.read_csv(run.path / "scores.csv").set_index("response_id")["status"].to_dict()
     assert verdicts == {
@@ -157,7 +157,7 @@ def test_without_texts_the_run_says_what_cannot_be_shown(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("rows", "fault"),
     [
-        (["p,a,m,clarity,4", "p,a,n,depth,2"], "its judges score different criteria"),
+        (["p,a,m,clarity,4", "p,a,n,clarity,4", "p,a,n,depth,2"], "judges score different"),
         (["p,a,m,clarity,4", "p,a,n,clarity,-1"], "on none of the usual scales"),
     ],
 )
@@ -197,3 +197,12 @@ def test_people_can_be_compared_as_judges_are(tmp_path: Path) -> None:
     assert (judges.n_scored, judges.n_planned) == (20_484, 21_120)
     comparison = compare(judges, by="model")
     assert len(comparison.estimates) > 0
+
+
+def test_scorers_of_one_criterion_each_count_as_one_judge(tmp_path: Path) -> None:
+    rows = ["p,a,one,clarity,4", "p,a,two,depth,2", "p,b,one,clarity,3", "p,b,two,depth,5"]
+    file = table(tmp_path / "j.csv", "prompt_id,response_id,judge,criterion,value", *rows)
+    run = Run.from_judgments(file, tmp_path / "run")
+    assert set(judgment_frame(run.path)["model"]) == {"one + two"}
+    assert run.n_scored == 2
+    assert any("count as one judge" in notice for notice in run.record["notices"])

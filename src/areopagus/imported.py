@@ -18,7 +18,7 @@ from .experiment.run_writer import RunWriter, describe_run
 from .formats import listed_all
 from .graphs.panel import aggregate
 from .judges.models.usage import cost_record
-from .records.humans import read_judgments
+from .records.humans import Coded, read_judgments
 from .records.prompt_units import prompt_text_id
 from .records.readers.responses import ResponseSource
 from .records.run_folder import RUN_FORMAT, RunFolder
@@ -132,7 +132,9 @@ def import_judgments(
     """
     source = Path(judgments)
     reading = read_judgments(source, columns=columns, criteria=criteria, scale=scale)
-    table = reading.reading.require_sound().table
+    reading.reading.require_sound()
+    reading, notices = _of_one_judge(reading)
+    table = reading.reading.table
     if not len(table) or table.is_rank.any():
         fault = "holds ranks, and a run holds scores" if len(table) else "holds no score"
         raise InputError([InputFault(str(source), fault)])
@@ -146,7 +148,8 @@ def import_judgments(
         fault = "is the name of a column of runs; give this criterion another"
         raise InputError([InputFault(str(source), fault, name) for name in reserved])
     _require_same_criteria(source, stored)
-    limits, notices = _scale_of(source, table.value, scale)
+    limits, assumed = _scale_of(source, table.value, scale)
+    notices += assumed
     has_texts = any(row.response_text for row in rows.values())
     if not has_texts:
         notices += (WITHOUT_TEXTS,)
@@ -215,6 +218,30 @@ def _texts_of(responses: str | Path, judged: set[str]) -> dict[str, Sample]:
     return found
 
 
+def _of_one_judge(reading: JudgmentReading) -> tuple[JudgmentReading, tuple[str, ...]]:
+    """Judges that score one criterion each as one judge of all criteria; others as they are.
+
+    Evaluation tools have a scorer for each criterion: together these judge a response once.
+    """
+    table = reading.reading.table
+    pairs = set(zip(table.rater_id.codes.tolist(), table.criterion.codes.tolist(), strict=True))
+    judges = {judge for judge, _ in pairs}
+    if len(judges) < 2 or len({criterion for _, criterion in pairs}) < len(pairs):
+        return reading, ()
+    names = [table.rater_id.names[code] for code in sorted(judges)]
+    name = " + ".join(names) if len(names) < 4 else f"{names[0]} + {len(names) - 1} more"
+    one = Coded(np.zeros(len(table), dtype=np.int32), (name,))
+    merged = replace(
+        reading,
+        reading=replace(reading.reading, table=replace(table, rater_id=one)),
+        persona_of={},
+        model_of={},
+        unscored=tuple(row._replace(judge=name) for row in reading.unscored),
+    )
+    sentence = f"Each criterion has a judge of its own: {listed_all(names)} count as one judge."
+    return merged, (sentence,)
+
+
 def _require_same_criteria(source: Path, stored: StoredScores) -> None:
     """Refuses judges of different criteria: their composites would be different quantities."""
     sets: dict[tuple[str, ...], list[str]] = {}
@@ -231,7 +258,7 @@ def _require_same_criteria(source: Path, stored: StoredScores) -> None:
         ]
         raise InputError(
             [InputFault(str(source), f"its judges score different criteria ({'; '.join(parts)})")],
-            hint="Import what all of them score (`criteria`), or one kind of judge at a time.",
+            hint="Import what all of them score (`criteria`), or the criteria of some.",
         )
 
 

@@ -137,7 +137,7 @@ def describe_run(
         "notices": [*panel.notices, *notices, *summary.notices()],
         "responses": dict(responses),
         "panel": panel.describe() if panel_description is None else panel_description,
-        "n_planned": responses["n"] * len(panel.planned()),
+        "n_planned": responses["n"] * len(panel.planned()) - summary.n_absent,
         "counts": dict(summary.counts),
         "verdicts": dict(summary.verdicts),
         "faults": dict(summary.faults),
@@ -162,6 +162,7 @@ class RunningSummary:
         flags: flag of the screen to number of responses.
         cost_usd: sum over judgments whose price is known.
         unknown_price: judgments whose replies have no known price.
+        n_absent: judgments that imported files have no row for; they are in no count.
         n_settled_judgments: judgments not asked because there was nothing to judge, or because a
             stopping rule had enough: neither is a shortfall.
     """
@@ -174,7 +175,7 @@ class RunningSummary:
         self.flags: dict[str, int] = {}
         self.cost_usd = 0.0
         self.unknown_price = 0
-        self.n_settled_judgments = 0
+        self.n_settled_judgments = self.n_absent = 0
         self._adjusting = _Adjusting(self.criteria)
         self._values = array("d")
         self._prompts = array("l")
@@ -198,6 +199,7 @@ class RunningSummary:
             self.cost_usd += judgment.cost_usd or 0.0
             if judgment.status in ("scored", "abstained"):
                 continue
+            self.n_absent += judgment.reason == "absent"
             self.n_settled_judgments += judgment.reason in ("screened", *NOT_WANTED)
             if judgment.reason in NOT_WANTED:
                 continue  # nothing is wrong with it
