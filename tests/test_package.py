@@ -36,7 +36,6 @@ HEAVY = (
     "scipy",
     "numpy",
     "pyarrow",
-    "matplotlib",
     "rich",
     "uvloop",
 )
@@ -153,7 +152,7 @@ def test_a_score_and_its_rerun_load_no_more_than_they_need(tmp_path: Path) -> No
     )
     assert not _modules_after(program) & {"scipy.stats", "litellm"}
     again = _modules_after(program)
-    assert not again & {"scipy.stats", "litellm", "matplotlib", "langgraph"}
+    assert not again & {"scipy.stats", "litellm", "langgraph"}
 
 
 @pytest.mark.parametrize(
