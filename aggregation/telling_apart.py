@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS
@@ -73,6 +72,8 @@ def between_responses(
 
     Source: the analysis of variance, Scheffé (1959), ch. 4.
     """
+    from scipy.special import fdtrc
+
     y = np.asarray(scores, dtype=np.float64)
     persona_code, r = (np.unique(one, return_inverse=True)[1] for one in (persona, response))
     n, personas, responses = len(y), len(np.unique(persona)), len(np.unique(response))

@@ -62,7 +62,7 @@ def fits_phone(chart: Chart) -> bool:
 
 
 def draw(
-    chart: Chart, *, is_demonstration: bool = False, width: float = WIDTH, shown: str = ""
+    chart: Chart, *, is_demonstration: bool = False, width: float = WIDTH, css_class: str = "wide"
 ) -> str:
     """The chart as one <svg> element without ids, style or script, which may stand in any page.
 
@@ -71,7 +71,7 @@ def draw(
         is_demonstration: whether an embedded stand-in took part; the picture says so itself, for it
             is shown without its report.
         width: CSS pixels.
-        shown: class of the element.
+        css_class: of the element.
     """
     pen = _Pen()
     layout: Callable[[_Pen, Chart, int, float, float, float], float] = {
@@ -100,7 +100,7 @@ def draw(
     label = visible_plain(chart.described or f"{chart.title}. {chart.caption}", most=600)
     described = escape("; ".join(pen.spoken))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{shown or "wide"}" width="{width:g}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css_class}" width="{width:g}" '
         f'height="{height}" viewBox="0 0 {width:g} {height}" role="img" '
         f'font-family="sans-serif" aria-label={quoteattr(label)}><desc>{described}</desc>'
         f'<rect width="100%" height="100%" fill="{PAPER}"/>{"".join(pen.parts)}</svg>'
@@ -195,14 +195,14 @@ class _Pen:
         self.parts: list[str] = []
         self.spoken: list[str] = []
 
-    def add(self, name: str, content: str = "", **attributes: object) -> None:
-        given = " ".join(
+    def add(self, name: str, content: str = "", /, **attributes: object) -> None:
+        written = " ".join(
             f'{key.replace("_", "-")}="{round(value, 2):g}"' if isinstance(value, (int, float))
             else f'{key.replace("_", "-")}="{value}"'
             for key, value in attributes.items()
         )  # fmt: skip
         self.parts.append(
-            f"<{name} {given}>{content}</{name}>" if content else f"<{name} {given}/>"
+            f"<{name} {written}>{content}</{name}>" if content else f"<{name} {written}/>"
         )
 
     def line(self, start: Point, end: Point, colour: str = LINE, **more: object) -> None:
@@ -218,8 +218,8 @@ class _Pen:
         size: float = SMALL,
         **more: object,
     ) -> None:
-        named = {"fill": INK} | more
-        self.add("text", escape(text), x=x, y=y, font_size=size, text_anchor=anchor, **named)
+        attributes = {"fill": INK} | more
+        self.add("text", escape(text), x=x, y=y, font_size=size, text_anchor=anchor, **attributes)
 
     def lines(self, x: float, y: float, text: str, anchor: str, size: float = TEXT) -> None:
         """Lines of text around a height."""
@@ -261,26 +261,26 @@ class _Axis(NamedTuple):
 
 def _domain(chart: Chart, *values: Floats) -> Point:
     """The ends of an axis: the scale, or of a forest what its data need of it; else the data's."""
-    known = np.concatenate([one[~np.isnan(one)].ravel() for one in values])
-    if chart.scale is not None and (chart.kind != "forest" or not known.size):
+    numbers = np.concatenate([part[~np.isnan(part)].ravel() for part in values])
+    if chart.scale is not None and (chart.kind != "forest" or not numbers.size):
         return chart.scale
     if chart.scale is not None:
-        ends, (low, high) = chart.scale, (float(known.min()), float(known.max()))
+        ends, (low, high) = chart.scale, (float(numbers.min()), float(numbers.max()))
         room = max((ends[1] - ends[0]) / 3 - (high - low), 0.1 * (high - low)) / 2
         return max(ends[0], low - room), min(ends[1], high + room)
     with_line = [chart.reference] if chart.reference is not None else []
-    known = np.append(known, [*with_line, *([0.0] if chart.kind == "bars" else [])])
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    numbers = np.append(numbers, [*with_line, *([0.0] if chart.kind == "bars" else [])])
+    low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
     room = 0.05 * (high - low) or 0.5
     return (low if chart.kind == "bars" and low == 0 else low - room), high + room
 
 
-def _table(chart: Chart, given: Any, at: int) -> Floats:
+def _table(chart: Chart, cells: Any, at: int) -> Floats:
     """The rows of one facet; nan where nothing is given."""
     n = min(len(chart.rows), MOST_ROWS)
-    if given is None or (isinstance(given, tuple) and not given):
+    if cells is None or (isinstance(cells, tuple) and not cells):
         return np.full((n, len(chart.x) if chart.kind == "line" else len(chart.columns)), np.nan)
-    table = np.asarray(given, dtype=float)
+    table = np.asarray(cells, dtype=float)
     rows: Floats = (table[at] if table.ndim == 3 else table)[:n]
     return rows
 
@@ -341,17 +341,17 @@ def _rows(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: floa
     names, series = [*chart.rows[:n]], 1 if chart.kind == "strip" else len(chart.columns)
     is_wide, is_signed = right - left > PHONE_WIDTH + 40, chart.is_diverging
     value, low, high, low_wide, high_wide = (
-        _table(chart, one, at)
-        for one in (chart.values, chart.low, chart.high, chart.low_wide, chart.high_wide)
+        _table(chart, limits, at)
+        for limits in (chart.values, chart.low, chart.high, chart.low_wide, chart.high_wide)
     )
     if chart.kind == "strip":
         points = chart.points[at] if chart.facets else chart.points
-        clouds = [np.asarray(one, dtype=float) for one in points[:n]]
-        clouds = [one[~np.isnan(one)] for one in clouds]
-        names = [f"{name} ({len(one)})" for name, one in zip(names, clouds, strict=True)]
+        clouds = [np.asarray(cloud, dtype=float) for cloud in points[:n]]
+        clouds = [cloud[~np.isnan(cloud)] for cloud in clouds]
+        names = [f"{name} ({len(cloud)})" for name, cloud in zip(names, clouds, strict=True)]
         parts = [
-            np.quantile(one, [0.05, 0.25, 0.5, 0.75, 0.95]) if one.size else np.full(5, np.nan)
-            for one in clouds
+            np.quantile(cloud, [0.05, 0.25, 0.5, 0.75, 0.95]) if cloud.size else np.full(5, np.nan)
+            for cloud in clouds
         ]
         boxes = np.asarray(parts).reshape(n, 5)
         value, low_wide, high_wide, low, high = (boxes[:, k : k + 1] for k in (2, 0, 4, 1, 3))
@@ -366,10 +366,10 @@ def _rows(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: floa
         ]
         for k in range(n)
     ]  # fmt: skip
-    beside = max((_length(one) for row in figures for one in row), default=0.0) + 12
+    beside = max((_length(figure) for row in figures for figure in row), default=0.0) + 12
     labels, start = _labels(names, (0.34 if is_wide else 0.4) * (right - left))
     if start + beside > 0.7 * (right - left):
-        figures, beside = [[one.split(" ")[0] for one in row] for row in figures], 52.0
+        figures, beside = [[figure.split(" ")[0] for figure in row] for row in figures], 52.0
     x = _Axis(
         *_domain(chart, *([value, low, high, low_wide, high_wide])), left + start + 8,
         right - beside - 6,
@@ -389,36 +389,31 @@ def _rows(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: floa
         for j in range(series):
             here = middle + STEP * (j - (series - 1) / 2)
             shape, colour, is_open = _look(chart, j)
-            at_row = {"y1": here, "y2": here}
-            spans = [(low_wide, high_wide, 6, 0.35), (low, high, 2, 1.0)]
-            if chart.kind == "strip":
-                spans = [(low_wide, high_wide, 1.5, 1.0), (low, high, 12, 0.35)]
+            thick, pale = (12.0, 1.5) if chart.kind == "strip" else (2.0, 6.0)
             if chart.kind == "bars" and not math.isnan(value[k, j]):
                 base = x(x.low if x.low >= 0 else 0.0)
                 pen.add(
                     "rect", x=min(base, x(value[k, j])), y=here - 5.5, height=11,
                     width=abs(x(value[k, j]) - base), fill=colour, fill_opacity=0.45,
                 )  # fmt: skip
-            for ends, thick, opacity in (((a, b), c, d) for a, b, c, d in spans):
-                if not math.isnan(ends[0][k, j] + ends[1][k, j]):
-                    pen.add(
-                        "line", x1=x(ends[0][k, j]), x2=x(ends[1][k, j]), **at_row, stroke=colour,
-                        stroke_width=thick, stroke_opacity=opacity,
+            for first, last, stroke in ((low_wide, high_wide, pale), (low, high, thick)):
+                if not math.isnan(first[k, j] + last[k, j]):
+                    pen.line(
+                        (x(first[k, j]), here), (x(last[k, j]), here), colour, stroke_width=stroke,
+                        stroke_opacity=1 if stroke < 4 else 0.35,
                     )  # fmt: skip
-            if math.isnan(value[k, j]):
-                pass
-            elif chart.kind == "strip":
+            if chart.kind == "strip" and not math.isnan(value[k, j]):
                 place = x(value[k, j])
                 pen.line((place, here - 8), (place, here + 8), colour, stroke_width=2.5)
-            else:
+            elif not math.isnan(value[k, j]):
                 is_bare = chart.kind == "forest" and math.isnan(low[k, j])
                 pen.mark((x(value[k, j]), here), shape, colour, is_open=is_open or is_bare)
             pen.text(right, here + 4.5, figures[k][j], "end")
-        said = ", ".join(
+        spoken = ", ".join(
             f"{visible_plain(column, most=60)} {figure}".strip()
             for column, figure in zip(chart.columns, figures[k], strict=False)
         )
-        pen.spoken.append(f"{visible_plain(names[k], most=60)}: {said}")
+        pen.spoken.append(f"{visible_plain(names[k], most=60)}: {spoken}")
         y += height
     return end
 
@@ -427,7 +422,9 @@ def _plane(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: flo
     """Two axes: lines over x with bands, or clouds of points."""
     n = min(len(chart.rows), MOST_ROWS)
     is_line = chart.kind == "line"
-    value, low, high = (_table(chart, one, at) for one in (chart.values, chart.low, chart.high))
+    value, low, high = (
+        _table(chart, limits, at) for limits in (chart.values, chart.low, chart.high)
+    )
     clouds: list[Floats] = []
     if is_line:
         across = np.asarray(chart.x, dtype=float)
@@ -435,17 +432,17 @@ def _plane(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: flo
         ends = _domain(chart, value, low, high)
     else:
         points = chart.points[at] if chart.facets else chart.points
-        clouds = [np.asarray(one, dtype=float).reshape(-1, 2) for one in points[:n]]
-        across = np.concatenate([one[:, 0] for one in clouds]) if clouds else np.empty(0)
-        ends = _domain(chart, *(one[:, 1] for one in clouds), np.empty(0))
-    room = 0.03 * (across.max() - across.min() if across.size else 1.0) or 0.5
-    sides = (across.min() - room, across.max() + room) if across.size else (0.0, 1.0)
-    bottom = top + (250 if is_line else 0.85 * (right - left) if chart.facets else 420)
+        clouds = [np.asarray(cloud, dtype=float).reshape(-1, 2) for cloud in points[:n]]
+        across = np.concatenate([cloud[:, 0] for cloud in clouds]) if clouds else np.empty(0)
+        ends = _domain(chart, *(cloud[:, 1] for cloud in clouds), np.empty(0))
+    across = across[~np.isnan(across)]
+    room = 0.03 * float(np.ptp(across) if across.size else 1.0) or 0.5
+    sides = (float(across.min()) - room, float(across.max()) + room) if across.size else (0.0, 1.0)
+    bottom = top + (250 if is_line else min(0.85 * (right - left), 420))
     y = _Axis(*ends, bottom, top + 24)
     ticks = y.ticks(44)
     start = left + max((_length(label) for _, label in ticks), default=0.0) + 10
-    scale = chart.scale if not is_line else None
-    x = _Axis(*(scale or sides), start, right - 10)
+    x = _Axis(*(sides if is_line or chart.scale is None else chart.scale), start, right - 10)
     pen.text(left, top + 10, short_name(chart.axis, _most(chart.axis, right - left)))
     for place, label in ticks:
         pen.line((start, y(place)), (x.end, y(place)))
@@ -455,21 +452,19 @@ def _plane(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: flo
         place = y(chart.reference)
         pen.line((x.start, place), (x.end, place), INK, stroke_dasharray="4 2")
 
-    def path(corners: Iterable[Sequence[float]], **more: object) -> None:
-        known = [f"{x(a):.1f},{y(b):.1f}" for a, b in corners if not math.isnan(a + b)]
-        if known:
-            pen.add("path", d="M" + "L".join(known), **{"fill": "none", **more})
+    def path(corners: Iterable[Sequence[float]], fill: str = "none", **more: object) -> None:
+        steps = [f"{x(a):.1f},{y(b):.1f}" for a, b in corners if not math.isnan(a + b)]
+        if steps:
+            pen.add("path", d="M" + "L".join(steps), fill=fill, **more)
 
-    def rows(given: Sequence[Any]) -> Sequence[Any]:
-        return (given[at] if chart.facets else given) if len(given) else [()] * n
+    def rows(of_chart: Sequence[Any]) -> Sequence[Any]:
+        return (of_chart[at] if chart.facets else of_chart) if len(of_chart) else [()] * n
 
     for row, (name, points) in enumerate(zip(chart.rows[:n], clouds, strict=False)):
         shape, colour, is_open = _look(chart, row)
         if is_line:
-            band = [
-                *zip(across, low[row], strict=True),
-                *zip(across[::-1], high[row][::-1], strict=True),
-            ]
+            edges = [np.column_stack([points[:, 0], limit[row]]) for limit in (low, high)]
+            band = np.concatenate([edges[0], edges[1][::-1]])
             path(band, fill=colour, fill_opacity=0.15)
             path(points, stroke=colour, stroke_width=2)
             figures = ", ".join(f"{a:g} {number(b, chart.digits)}" for a, b in points)
@@ -512,12 +507,15 @@ def _outline(points: Floats) -> list[Point]:
 def _heatmap(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: float) -> float:
     """Rows by columns, each cell's number in it."""
     table = _table(chart, chart.values, at)
-    known = table[~np.isnan(table)]
+    numbers = table[~np.isnan(table)]
     if chart.is_diverging:
-        high = max(float(np.abs(known).max(initial=0.0)), chart.bold_at or 0.0) or 1.0
+        high = max(float(np.abs(numbers).max(initial=0.0)), chart.bold_at or 0.0) or 1.0
         low = 0.0
     else:
-        low, high = chart.scale or (float(known.min(initial=0.0)), float(known.max(initial=1.0)))
+        low, high = chart.scale or (
+            float(numbers.min(initial=0.0)),
+            float(numbers.max(initial=1.0)),
+        )
     marks = np.asarray(chart.marks, dtype=object) if chart.marks is not None else None
     labels, start = _labels(chart.rows[: len(table)], 0.34 * (right - left))
     heads = [visible_plain(words(name), most=60) for name in chart.columns]
@@ -560,8 +558,8 @@ def _heatmap(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: f
                 "rect", x=x + 1, y=y + 1, width=cell - 2, height=height - 2, fill=colour,
                 fill_opacity=0.75 * reach, **border,  # so that ink is read on it by day and night
             )  # fmt: skip
-            strong = {"font_weight": "bold"} if is_bold else {}
-            pen.text(x + cell / 2, y + height / 2 + 4.5, text, "middle", **strong)
+            weight = "bold" if is_bold else "normal"
+            pen.text(x + cell / 2, y + height / 2 + 4.5, text, "middle", font_weight=weight)
             figures.append(f"{visible_plain(chart.columns[column], most=60)} {text}")
         pen.spoken.append(f"{visible_plain(chart.rows[row], most=60)}: {', '.join(figures)}")
     end = top + 30 * len(labels)

@@ -95,7 +95,7 @@ def _pieces(
         if not fits_phone(chart):
             return _raw(svg)
         # On a phone nothing of the picture lies beyond an edge.
-        phone = draw(chart, is_demonstration=is_demonstration, width=PHONE_WIDTH, shown="phone")
+        phone = draw(chart, is_demonstration=is_demonstration, width=PHONE_WIDTH, css_class="phone")
         return _raw(svg.replace('class="wide"', 'class="wide roomy"', 1) + phone)
 
     yield from environment.get_template("html.html.j2").generate(

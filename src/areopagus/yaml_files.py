@@ -168,7 +168,7 @@ class _PastLimitError(Exception):
 class _Builder:
     """Builds the tree from the events of PyYAML's parser, which resolves no aliases or tags."""
 
-    loader: yaml.SafeLoader | yaml.CSafeLoader
+    loader: Any  # a SafeLoader or CSafeLoader, which have no class in common
     path: str
     faults: list[InputFault]
     n_values: int = 0
@@ -189,7 +189,7 @@ class _Builder:
         return root
 
     def _next(self) -> yaml.Event:
-        event: yaml.Event = self.loader.get_event()  # type: ignore[no-untyped-call]
+        event: yaml.Event = self.loader.get_event()
         return event
 
     def _fault(self, event: yaml.Event, message: str, name: str | None = None) -> None:
