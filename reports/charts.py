@@ -340,20 +340,21 @@ def _rows(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: floa
     n = min(len(chart.rows), MOST_ROWS)
     names, series = [*chart.rows[:n]], 1 if chart.kind == "strip" else len(chart.columns)
     is_wide, is_signed = right - left > PHONE_WIDTH + 40, chart.is_diverging
-    value, low, high, low_wide, high_wide = (
-        _table(chart, limits, at)
-        for limits in (chart.values, chart.low, chart.high, chart.low_wide, chart.high_wide)
-    )
+    parts = (chart.values, chart.low, chart.high, chart.low_wide, chart.high_wide)
+    value, low, high, low_wide, high_wide = (_table(chart, part, at) for part in parts)
+    # Facets have one axis, so that they can be compared.
+    axis = [_table(chart, part, k) for k in range(len(chart.facets) or 1) for part in parts]
     if chart.kind == "strip":
         points = chart.points[at] if chart.facets else chart.points
         clouds = [np.asarray(cloud, dtype=float) for cloud in points[:n]]
         clouds = [cloud[~np.isnan(cloud)] for cloud in clouds]
         names = [f"{name} ({len(cloud)})" for name, cloud in zip(names, clouds, strict=True)]
-        parts = [
+        spread = [
             np.quantile(cloud, [0.05, 0.25, 0.5, 0.75, 0.95]) if cloud.size else np.full(5, np.nan)
             for cloud in clouds
         ]
-        boxes = np.asarray(parts).reshape(n, 5)
+        boxes = np.asarray(spread).reshape(n, 5)
+        axis = [boxes]
         value, low_wide, high_wide, low, high = (boxes[:, k : k + 1] for k in (2, 0, 4, 1, 3))
     figures = [
         [
@@ -370,10 +371,7 @@ def _rows(pen: _Pen, chart: Chart, at: int, left: float, right: float, top: floa
     labels, start = _labels(names, (0.34 if is_wide else 0.4) * (right - left))
     if start + beside > 0.7 * (right - left):
         figures, beside = [[figure.split(" ")[0] for figure in row] for row in figures], 52.0
-    x = _Axis(
-        *_domain(chart, *([value, low, high, low_wide, high_wide])), left + start + 8,
-        right - beside - 6,
-    )  # fmt: skip
+    x = _Axis(*_domain(chart, *axis), left + start + 8, right - beside - 6)
     heights = [max(STEP * max(series, label.count("\n") + 1) + 9, 24) for label in labels]
     bottom = top + sum(heights)
     end = _axis_below(pen, x, top, bottom, chart.axis, left)

@@ -95,14 +95,15 @@ def test_a_row_has_its_value_and_interval_beside_it() -> None:
     assert "+0.50 [−0.25, +1.00]" in words_of(draw(signed))
 
 
-def test_facets_stand_under_their_titles() -> None:
+def test_facets_stand_under_their_titles_upon_one_axis() -> None:
     table = np.arange(8.0).reshape(2, 2, 2)
     faceted = chart(
         "bars", rows=["p", "q"], columns=["k", "l"], values=table, low=None, high=None,
-        facets=["first", "second"],
+        facets=["first", "second"], scale=None,
     )  # fmt: skip
     drawn = words_of(draw(faceted))
     assert drawn.index("first") < drawn.index("second")
+    assert drawn.count(" 7.0 ") == 2  # the end of the axis of both
 
 
 def test_numbers_signs_and_marks_stand_in_the_cells() -> None:
