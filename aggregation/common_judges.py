@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from .severity import AdditiveFit
+from .rater_severity import AdditiveFit
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -30,8 +30,8 @@ from .jackknife import Bounds, cut_to_range
 from .panel_interval import METHODS, REASONS, facet_intervals
 from .panel_interval import NO_VARIATION as NO_JUDGE_VARIES
 from .proportions import wilson
+from .rater_severity import AdditiveFit
 from .respondents import TOO_FEW_PROMPTS
-from .severity import AdditiveFit
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from .estimate import Estimate
 
@@ -104,6 +103,8 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
 def _from_error(
     value: float, error: float, n: int, unit: str, method: str, level: float
 ) -> Estimate:
+    from scipy.special import stdtrit
+
     if error <= 1e-12 * max(abs(value), 1e-3):
         reason = f"the statistic does not vary over {unit}s"
         return Estimate(value, n=n, unit=unit, method=method, level=level, reason=reason, se=error)
@@ -194,4 +195,6 @@ def shrinking(n: int, population: int, *, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=4096)
 def _quantile(df: int, level: float) -> float:
+    from scipy.special import stdtrit
+
     return float(stdtrit(df, (1.0 + level) / 2.0))

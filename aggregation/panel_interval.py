@@ -24,7 +24,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 FloatArray = NDArray[np.float64]
 
@@ -235,6 +234,8 @@ def facet_intervals(
     Returns:
         Intervals around the mean over scored judgments, sum_c counts_c cells_c / sum_c counts_c.
     """
+    from scipy.special import stdtrit
+
     present = (counts > 0).astype(np.float64)
     in_persona = indicator(persona, int(persona.max()) + 1)
     in_model = indicator(model, int(model.max()) + 1)

@@ -102,7 +102,7 @@ def plackett_luce(
     if orders == [1]:
         connected = n_items >= 2 and _n_components(stages, n_items) == 1
     else:
-        connected = _has_maximum(choices, n_items, n_parameters)
+        connected = _has_maximum(stages, choices, n_items, n_parameters)
     if n_items == 0 or (not connected and ridge_sd is None):
         nothing = np.full(n_items, np.nan)
         return PlackettLuce(
@@ -179,26 +179,35 @@ def _choice(
     return _Choice(features, counts)
 
 
-def _n_components(stages: Stages, n_items: int) -> int:
-    """Sets of items that wins, followed in their direction, join into cycles."""
-    from scipy.sparse import csgraph
+def _n_components(stages: Stages, n_items: int, *, ties_join: bool = False) -> int:
+    """Sets of items that wins, followed in their direction, join into cycles.
 
-    beats = np.zeros((n_items, n_items), dtype=np.bool_)
+    Args:
+        stages: as `_stages` returns them.
+        n_items: how many items there are.
+        ties_join: whether items that tie count as winning against each other.
+    """
+    reaches = np.eye(n_items, dtype=np.bool_)
     for pool, chosen in stages.items():
         for winners in chosen:
-            losers = [item for item in pool if item not in winners]
-            beats[np.ix_(list(winners), losers)] = True
-    return int(csgraph.connected_components(beats, connection="strong")[0])
+            others = pool if ties_join else [item for item in pool if item not in winners]
+            reaches[np.ix_(list(winners), list(others))] = True
+    for _ in range(n_items.bit_length()):  # each doubles the length of the chains
+        reaches = (reaches.astype(np.float32) @ reaches.astype(np.float32)) > 0
+    return len(np.unique(reaches & reaches.T, axis=0)) if n_items else 0
 
 
-def _has_maximum(choices: list[_Choice], n_items: int, n_parameters: int) -> bool:
+def _has_maximum(stages: Stages, choices: list[_Choice], n_items: int, n_parameters: int) -> bool:
     """Whether the likelihood has one finite maximum, up to a shift of all worths.
 
     It has not when some direction of the parameters never lowers the likelihood: along it every
     choice made stays the best of its alternatives (Albert & Anderson, 1984). A linear programme
     looks for such a direction. Without ties it is the same as strong connection of the wins,
-    which is quicker to see.
+    which is quicker to see. With ties, a set of items that never loses to nor ties with another is
+    such a direction: its worths rise for ever.
     """
+    if _n_components(stages, n_items, ties_join=True) > 1:
+        return False
     from scipy import optimize
 
     rows = list(_preferences(choices))

@@ -12,8 +12,8 @@ from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, t_interval
 from .jackknife import jackknife
 from .multiplicity import holm
+from .rater_severity import severity
 from .ratings import Ratings, constant_raters
-from .severity import severity
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS
@@ -98,6 +97,8 @@ def _means(
     labels: Sequence[str],
     level: float,
 ) -> Iterator[PromptUnitMeans]:
+    from scipy.special import stdtrit
+
     units, columns = len(labels), values.shape[1]
     prompts = int(prompt.max()) + 1 if len(prompt) else 1
     pair, position = np.unique(unit * prompts + prompt, return_inverse=True)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from .alt_test import PASSING_RATE, rank_differences, rates_of_worlds
+from .alternative_annotator import PASSING_RATE, rank_differences, rates_of_worlds
 from .generalizability import RESIDUAL, crossed, g_study
 from .intervals import MIN_UNITS, fewest_units
 

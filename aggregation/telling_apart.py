@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS
@@ -75,6 +74,8 @@ def between_responses(
 
     Source: the analysis of variance, Scheffé (1959), ch. 4.
     """
+    from scipy.special import fdtrc
+
     y = np.asarray(scores, dtype=np.float64)
     persona_code, r = (np.unique(codes, return_inverse=True)[1] for codes in (persona, response))
     personas, responses = len(np.unique(persona)), len(np.unique(response))

@@ -339,7 +339,8 @@ class _Sections:
         by = {key: {"group": "group", "factor": "difference"}[key]}
         chart = estimates_chart(
             rows, name, "forest", measure="difference", rows=key, columns="respondent",
-            named=named, name=name, title=title, axis=axis, reference=0.0, digits=digits,
+            named=named, name=name, title=title, axis=axis, reference=0.0, is_diverging=True,
+            digits=digits,
             caption=f"The largest first, with 95% intervals over {self.unit}s.",
         )  # fmt: skip
         if chart is not None:

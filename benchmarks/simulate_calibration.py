@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from areopagus.aggregation.alt_test import item_differences, one_sided_p, rank_differences
+from areopagus.aggregation.alternative_annotator import (
+    item_differences,
+    one_sided_p,
+    rank_differences,
+)
 from areopagus.aggregation.conformal import conformal_width
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study

@@ -20,9 +20,9 @@ import numpy as np
 
 from areopagus.aggregation.decision_study import asked_study, best_designs, layout_of, target_of
 from areopagus.aggregation.design import design_of
-from areopagus.aggregation.effective_judges import worth_of_components, worth_of_layout
 from areopagus.aggregation.generalizability import GStudy, panel_g_study
-from areopagus.aggregation.severity import severity
+from areopagus.aggregation.judge_worth import worth_of_components, worth_of_layout
+from areopagus.aggregation.rater_severity import severity
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 from areopagus.records.design import design_sentence
 

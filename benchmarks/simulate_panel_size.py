@@ -14,13 +14,13 @@ import math
 import numpy as np
 
 from areopagus.aggregation.decision_study import layout_of
-from areopagus.aggregation.effective_judges import (
+from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.generalizability import panel_g_study
+from areopagus.aggregation.judge_worth import (
     independent_worth,
     worth_of_components,
     worth_of_layout,
 )
-from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.proportions import rogan_gladen
 from areopagus.calibration.dataset import Dataset
 from areopagus.calibration.decision_study import add_decision_study

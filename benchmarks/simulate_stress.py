@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from scipy import integrate, stats
 
-from areopagus.aggregation.degradation import Degradation, degradation
+from areopagus.aggregation.ctd import Degradation, degradation
 from areopagus.aggregation.degradation_cells import DegradationCell
-from areopagus.aggregation.noise_floor import noise_floor
+from areopagus.aggregation.retest_noise import noise_floor
 
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")
 DIMENSIONS = (

@@ -6,7 +6,7 @@ scores.csv            one row a response
 responses.csv         the answers, where models were asked for them in the same run
 texts.parquet         the prompts and responses that were judged, for the report
 report.html           the same for reading
-figures/              its pictures, as PNG and SVG
+figures/              its pictures, as SVG
 """
 
 from __future__ import annotations

@@ -366,6 +366,7 @@ class Differences:
             low_wide=of("judges like these", "low"),
             high_wide=of("judges like these", "high"),
             reference=0.0,
+            is_diverging=True,
             axis="lead in points" if self.is_lead else "difference in points",
         )
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from ..aggregation.estimate import Estimate
@@ -199,7 +198,8 @@ class Chart:
         reference: where a line is drawn across, such as 0.
         marks: shape of values: what stands behind the number of a heat map's cell.
         bold_at: size from which a cell of a heat map has a border.
-        is_diverging: whether a heat map's colours part at 0.
+        is_diverging: whether values are differences: numbers have a sign, and a heat map's colours
+            part at 0.
         hollow: columns, or rows of a scatter, whose markers are open, such as people among models.
         digits: decimals of its numbers.
         described: what it shows, for who cannot see it; the caption when "".
@@ -231,23 +231,6 @@ class Chart:
     is_diverging: bool = False
     hollow: Sequence[str] = ()
     digits: int = 2
-    described: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawing that is there already, put into the page.
-
-    Attributes:
-        path: the .svg file; where it is missing the page says so.
-        title: its heading.
-        caption: how it is read.
-        described: what it shows, for who cannot see it; the caption when "".
-    """
-
-    path: Path
-    title: str
-    caption: str
     described: str = ""
 
 
@@ -376,7 +359,7 @@ class Excerpts:
     record: tuple[str, int] | None = None
 
 
-Part = Paragraph | Points | Tiles | Table | Chart | Figure | Records | Excerpts
+Part = Paragraph | Points | Tiles | Table | Chart | Records | Excerpts
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +445,7 @@ class Document:
     def without_figures(self) -> Document:
         """The same without drawings; sections that hold nothing else go as well."""
         rest = [
-            replace(section, parts=[p for p in section.parts if not isinstance(p, Chart | Figure)])
+            replace(section, parts=[p for p in section.parts if not isinstance(p, Chart)])
             for section in self.sections
         ]
         return replace(self, sections=rest)

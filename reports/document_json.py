@@ -18,7 +18,6 @@ from .document import (
     Chart,
     Document,
     Excerpts,
-    Figure,
     Paragraph,
     Part,
     Points,
@@ -210,8 +209,6 @@ def _part(part: Part) -> dict[str, Any]:
             }
         case Chart():
             return {"kind": "chart", "name": part.name, "title": part.title}
-        case Figure():
-            return {"kind": "figure", "name": part.path.stem, "title": part.title}
         case Excerpts():
             return {
                 "kind": "excerpts",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -22,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, interval
 from ..records.run_folder import replaced
-from .charts import draw, draw_for_phone, fits_phone
-from .document import Cell, Chart, Column, Document, Figure, Records, View
-from .inline_svg import inline_svg
+from .charts import PHONE_WIDTH, draw, fits_phone, save
+from .document import Cell, Chart, Column, Document, Records, View
 from .narrow import fold_of
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
 from .visible import breakable, visible, visible_plain
@@ -53,13 +51,12 @@ def write_html(
     Args:
         path: of the file.
         document: what it shows.
-        charts: the folder into which its charts are drawn, as SVG; None = none are drawn,
-            and the page says so in their place.
+        charts: the folder into which its charts are written as well, as SVG; None = none are
+            drawn, and the page says so in their place.
         home: relative address of a page that lists this one among others; "" where there is none.
 
     Raises:
         ValueError: two sections or records have the same name, or one is no name.
-        InputError: a figure's file is no SVG.
         StoreError: it cannot be written; a page that was there before stays.
     """
     path = Path(path)
@@ -88,33 +85,18 @@ def _pieces(
         table.name: pack_records(table, most_chars=share) for table in long_tables
     }
     style, script = page_style(), _script()
-    keys = iter(range(1, 1_000_000))
-    # Those of the answer are drawn a second time for a phone: nothing of them lies beyond an edge.
-    summary = [section for section in document.sections if section.audience == "summary"]
-    first = [id(part) for section in summary for part in section.parts]
 
-    def drawing(figure: Chart | Figure) -> Markup | None:
-        if isinstance(figure, Figure):
-            file = figure.path
-        elif charts is not None:
-            file = draw(charts / figure.name, figure, is_demonstration=document.is_demonstration)
-        else:
+    def drawing(chart: Chart) -> Markup | None:
+        if charts is None:
             return None
-        if not file.is_file():
-            return None
-        described = figure.described or f"{figure.title}. {figure.caption}"
-        label = visible_plain(described, most=600)
-
-        def inlined(path: Path, shown: str = "") -> Markup:
-            return inline_svg(path, key=f"figure{next(keys)}", label=label, shown=shown)
-
-        if not (isinstance(figure, Chart) and id(figure) in first and fits_phone(figure)):
-            return inlined(file)
-        with tempfile.TemporaryDirectory(prefix="areopagus-chart-") as folder:
-            narrow = draw_for_phone(
-                Path(folder) / figure.name, figure, is_demonstration=document.is_demonstration
-            )
-            return inlined(file, "roomy") + inlined(narrow, "phone")
+        is_demonstration = document.is_demonstration
+        svg = draw(chart, is_demonstration=is_demonstration)
+        save(charts / f"{chart.name}.svg", svg)
+        if not fits_phone(chart):
+            return _raw(svg)
+        # On a phone nothing of the picture lies beyond an edge.
+        phone = draw(chart, is_demonstration=is_demonstration, width=PHONE_WIDTH, css_class="phone")
+        return _raw(svg.replace('class="wide"', 'class="wide roomy"', 1) + phone)
 
     yield from environment.get_template("html.html.j2").generate(
         page=document,
@@ -168,7 +150,7 @@ def _hash(source: str) -> str:
 def _raw(source: str) -> Markup:
     from markupsafe import Markup
 
-    return Markup(source)  # noqa: S704  our own style and script
+    return Markup(source)  # noqa: S704  our own style, script and drawings
 
 
 def _cell(given: Any, column: Column) -> tuple[Cell, str, str, str]:

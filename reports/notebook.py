@@ -7,25 +7,17 @@ result (`Shown`) come from here too.
 
 from __future__ import annotations
 
-import hashlib
-import io
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
-
-from matplotlib.figure import Figure
 
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, estimate, interval, units
 from ..progress import doing, heard
 from ..records.estimates import Estimates
 from ..records.types import Verdict
-from .chart_style import save, style
-from .charts import drawn
+from ..shown import Picture
+from .charts import draw, standalone
 from .document import Cell, Chart, Column, Document, Part, Scalar, Section, Table
-from .inline_svg import inline_svg
 from .visible import visible, visible_plain
 
 MOST_ROWS: Final = 8
@@ -33,13 +25,11 @@ MOST_ROWS: Final = 8
 MOST_COLUMNS: Final = 7
 MOST_TRUST: Final = 6
 
-_DPI: Final = 100
-"""Of a figure that a notebook shows: as wide as the text beside it."""
 _FRAME: Final = (
     "max-width:46rem;padding:.6rem .8rem;border:1px solid #d9dde3;border-radius:4px;"
     "background:#fff;color:#1c1e21;--paper:#fff;font:14px/1.45 system-ui,sans-serif"
 )
-"""Light on every theme: the ink of the pictures is black."""
+"""Light on every theme, as the pictures are."""
 _SOFT: Final = "color:#5d6470"
 _CELL: Final = "padding:.1rem .7rem .1rem 0;border:0;background:none;color:inherit;"
 
@@ -68,7 +58,9 @@ def _html(result: Any, document: Document) -> str:
         parts.append(f'<table style="margin:.4rem 0;border:0;font:inherit">{rows}</table>')
     first = _first(document, Chart)
     if first is not None:
-        parts.append(_picture(first, is_demonstration=document.is_demonstration))
+        svg = standalone(draw(first, is_demonstration=document.is_demonstration))
+        sized = svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+        parts.append(f'<div style="margin:.4rem 0">{sized}</div>')
     table = _first(document, Table)
     if table is not None:
         parts.append(_table(table))
@@ -77,8 +69,8 @@ def _html(result: Any, document: Document) -> str:
     return f'<div style="{_FRAME}">{"".join(parts)}</div>'
 
 
-def figure_of(result: Any, name: str | None) -> Figure:
-    """The picture of that name, or the first one, drawn.
+def picture_of(result: Any, name: str | None) -> Picture:
+    """The picture of that name, or the first one.
 
     Raises:
         ValueError: there is none of that name, or none at all.
@@ -90,10 +82,7 @@ def figure_of(result: Any, name: str | None) -> Figure:
     chart = charts.get(name) if name is not None else _first(document, Chart)
     if chart is None:
         raise ValueError(f"no picture is called {name!r}; there are {', '.join(charts)}")
-    figure: Figure = drawn(chart, is_demonstration=document.is_demonstration)
-    # IPython asks the object: it knows matplotlib's figures only once pyplot was loaded.
-    figure._repr_png_ = lambda: _png(figure)  # type: ignore[attr-defined]
-    return figure
+    return Picture(standalone(draw(chart, is_demonstration=document.is_demonstration)))
 
 
 def frame_of(result: Any) -> Any:
@@ -256,18 +245,6 @@ def _first(document: Document, kind: type[Any]) -> Any:
     return None
 
 
-def _picture(chart: Chart, *, is_demonstration: bool) -> str:
-    described = chart.described or f"{chart.title}. {chart.caption}"
-    with TemporaryDirectory(prefix="areopagus-") as folder:
-        figure = drawn(chart, is_demonstration=is_demonstration)
-        path = save(figure, Path(folder) / "picture")
-        # Several of them stand in one notebook; what they call their parts must differ.
-        key = f"a{hashlib.sha256(path.read_bytes()).hexdigest()[:10]}"
-        drawing = inline_svg(path, key=key, label=visible_plain(described, most=600))
-    sized = str(drawing).replace("<svg ", '<svg style="width:100%;max-height:26rem" ', 1)
-    return f'<div style="margin:.4rem 0">{sized}</div>'
-
-
 def _table(table: Table) -> str:
     columns = table.columns[:MOST_COLUMNS]
     rows = [*table.rows, *table.foot]
@@ -308,11 +285,3 @@ def _cell(given: Scalar | Cell, column: Column) -> str:
 def _place(result: Any) -> str:
     path = getattr(result, "path", None)
     return "" if path is None else str(path)
-
-
-def _png(figure: Figure) -> bytes:
-    out = io.BytesIO()
-    with style(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(out, format="png", dpi=_DPI, metadata={"Software": None})
-    return out.getvalue()

@@ -15,7 +15,6 @@ from .document import (
     Column,
     Document,
     Excerpts,
-    Figure,
     Paragraph,
     Part,
     Points,
@@ -133,7 +132,7 @@ def _part(part: Part, width: int, most: int = _MOST_ROWS) -> Iterator[str]:
                     yield from _wrap(f"“{side.reason}” ({side.by})", width, "    ")
         case Records():
             yield from _wrap(f"{part.label}: {units(len(part.rows), 'row')} in {part.file}", width)
-        case Chart() | Figure():
+        case Chart():
             return
 
 

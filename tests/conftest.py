@@ -16,7 +16,6 @@ import processes
 import pytest
 from chromium import Chromium, Tab, find_chromium
 from hypothesis import settings
-from pictures import BLANK_PICTURES, blank_pictures
 from postgres_server import PostgresServer, missing
 
 from areopagus.async_runner import new_loop
@@ -161,14 +160,6 @@ def _loopback_only() -> Iterator[None]:
         if uvloop is not None:
             patch.setattr(uvloop, "new_event_loop", _guarded_loop())
         yield
-
-
-@pytest.fixture(autouse=True)
-def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures stay blank but for tests marked `pictures`: rendering takes longer than a run."""
-    if "pictures" not in request.keywords:
-        blank_pictures(monkeypatch)
-        monkeypatch.setenv(BLANK_PICTURES, "1")
 
 
 @pytest.fixture

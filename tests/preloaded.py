@@ -8,7 +8,6 @@ from areopagus.environment import own_process
 from areopagus.judges.models.litellm_setup import litellm_module
 
 MODULES = (
-    *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
     *("pandas", "pyarrow.parquet", "scipy.optimize", "scipy.stats", "areopagus.auditing.api"),
     *("areopagus.batch.engine", "areopagus.calibration.responses", "areopagus.cli.calibrate"),
     *("areopagus.cli.score", "areopagus.cli.stress", "areopagus.experiment.score"),

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pictures import BLANK_PICTURES, blank_pictures
 
 _FORKS = multiprocessing.get_context("forkserver")
 
@@ -151,8 +150,6 @@ def _call(
     # The process that this one is forked from has that of the first test.
     os.environ.clear()
     os.environ.update(environment)
-    if BLANK_PICTURES in environment:
-        blank_pictures(pytest.MonkeyPatch())
     target(*given, **named)
 
 

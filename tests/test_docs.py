@@ -526,13 +526,12 @@ def test_the_cells_of_the_example_notebook_run_and_show_what_they_say(
     for name, wanted in IN_NOTEBOOK.items():
         check_shown(shown[name]._repr_html_(), wanted)
     for name in ('verdict.plot("personas")', "run.plot()"):
-        assert shown[name]._repr_png_().startswith(b"\x89PNG")
+        assert shown[name]._repr_svg_().startswith("<svg ")
     assert shown['with_planner.record["sessions"][-1]["calls"]']["sent"] == 32
     assert "`max_cost`: Input should be greater than or equal to 0" in capsys.readouterr().out
 
 
 @pytest.mark.long
-@pytest.mark.pictures
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_the_example_notebook_runs_in_a_kernel_and_shows_what_it_says(workplace: Path) -> None:
     import nbformat
@@ -557,7 +556,7 @@ def test_the_example_notebook_runs_in_a_kernel_and_shows_what_it_says(workplace:
     for name, wanted in IN_NOTEBOOK.items():
         check_shown(shown[name][-1]["data"]["text/html"], wanted)
     for name in ('verdict.plot("personas")', "run.plot()"):
-        assert set(shown[name][-1]["data"]) == {"image/png", "text/plain"}
+        assert set(shown[name][-1]["data"]) == {"image/svg+xml", "text/plain"}
     (calls,) = (out for name, out in shown.items() if name.startswith("with_planner"))
     assert "'sent': 32" in calls[-1]["data"]["text/plain"]  # the extra persona alone
     (printed,) = (out for name, out in shown.items() if "print(error)" in name)

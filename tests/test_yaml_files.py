@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
@@ -438,3 +439,33 @@ def test_a_schema_names_every_field_and_forbids_others():
     assert text.endswith("}\n")
     assert '"additionalProperties": false' in text
     assert all(f'"{name}"' in text for name in Thing.model_fields)
+
+
+BUILT_IN = [*Path(__file__).parents[1].glob("*/**/*.yaml")]
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(path.read_text(encoding="utf-8") for path in BUILT_IN if "src" not in path.parts),
+        "a: ~\nb: ''\nc: |\n  x\nd: [1, .5]\n",
+        "a:\tb",
+        "a: b\t",
+        "a: 'b\nc: &x 1",
+        "\ufeffa: b",
+        "a: \x01",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_file_reads_alike_with_and_without_libyaml(text: str, monkeypatch: pytest.MonkeyPatch):
+    quick = parse_yaml(text, path="x.yaml")
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    assert quick == parse_yaml(text, path="x.yaml")
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+def test_a_file_without_faults_is_read_by_libyaml(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(yaml, "SafeLoader", None)
+    root, faults = parse_yaml("a: b", path="x.yaml")
+    assert (root.plain(), faults) == ({"a": "b"}, [])

@@ -28,7 +28,7 @@ from .aggregation.differences import (
 )
 from .aggregation.estimate import Estimate
 from .aggregation.ranking import plackett_luce
-from .aggregation.severity import AdditiveFit
+from .aggregation.rater_severity import AdditiveFit
 from .errors import InputError, InputFault
 from .records.estimates import Estimates
 from .records.judgments import JudgmentTable, read_judgment_table

@@ -400,8 +400,8 @@ def effective_judges(table: JudgmentTable, prompts: Sequence[str], *, seed: int 
         seed: which prompts are drawn of a very large run.
     """
     from .aggregation.decision_study import layout_of
-    from .aggregation.effective_judges import worth_of_layout
     from .aggregation.generalizability import panel_g_study
+    from .aggregation.judge_worth import worth_of_layout
 
     repeats = int(table.repeat.max()) + 1 if table.repeat.size else 1
     shape = (table.persona.n, table.model.n, repeats)

@@ -2,7 +2,7 @@
 
     result                    # in a notebook: the answer, why it can be trusted, a picture, a table
     result.to_pandas()        # its figures, a row each
-    result.plot()             # its first picture, as a matplotlib Figure
+    result.plot()             # its first picture, as SVG
 
 How a result is shown, `reports.notebook` knows, which stands above all results. It is found by its
 name when something is first shown: a figure or a verdict needs to know nothing of pages.
@@ -10,12 +10,36 @@ name when something is first shown: a figure or a verdict needs to know nothing 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a notebook shows.
+
+    Attributes:
+        svg: the drawing, with its text as text.
+    """
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"Picture({len(self.svg):,} characters of SVG)"
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the SVG file and returns its path."""
+        file = Path(path)
+        file.write_text(self.svg, encoding="utf-8")
+        return file
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
 
 class Shown:
@@ -28,10 +52,8 @@ class Shown:
         found: pd.DataFrame = _shows().frame_of(self)
         return found
 
-    def plot(self, name: str | None = None) -> Figure:
-        """A picture of the result, as a matplotlib Figure of its own.
-
-        Neither matplotlib's backend nor its settings are changed.
+    def plot(self, name: str | None = None) -> Picture:
+        """A picture of the result, as SVG.
 
         Args:
             name: which of its pictures; the first one when left out.
@@ -39,7 +61,7 @@ class Shown:
         Raises:
             ValueError: it has no such picture; the message names those that it has.
         """
-        found: Figure = _shows().figure_of(self, name)
+        found: Picture = _shows().picture_of(self, name)
         return found
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.alt_test import alt_test, rank_differences, winning_rates
+from areopagus.aggregation.alternative_annotator import alt_test, rank_differences, winning_rates
 
 
 def world(

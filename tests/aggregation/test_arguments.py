@@ -13,7 +13,7 @@ from areopagus import aggregation as a
 from areopagus.aggregation.concordance import kendall_w_uncorrected
 from areopagus.aggregation.degradation_cells import prompts_to_detect
 from areopagus.aggregation.intervals import half_width, variance_degrees
-from areopagus.aggregation.noise_floor import noise_floor
+from areopagus.aggregation.retest_noise import noise_floor
 from areopagus.aggregation.sign_flips import hall_interval
 
 NAN = math.nan

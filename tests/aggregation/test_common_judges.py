@@ -11,7 +11,7 @@ from areopagus.aggregation.common_judges import (
     freed_means,
     panel_means,
 )
-from areopagus.aggregation.severity import AdditiveFit
+from areopagus.aggregation.rater_severity import AdditiveFit
 
 NAN = float("nan")
 MODELS = ("kind", "kind", "fair", "fair", "harsh", "harsh")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from areopagus.aggregation import Degradation, degradation
-from areopagus.aggregation.severity import severity
+from areopagus.aggregation.rater_severity import severity
 
 NAN = float("nan")
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")

@@ -16,13 +16,13 @@ from areopagus.aggregation.decision_study import (
     layout_of,
 )
 from areopagus.aggregation.design import CONFOUNDED, FellOut, design_of
-from areopagus.aggregation.effective_judges import (
+from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
+from areopagus.aggregation.judge_worth import (
     effective_judges_from_components,
     worth_of_components,
     worth_of_layout,
 )
-from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
-from areopagus.aggregation.severity import severity
+from areopagus.aggregation.rater_severity import severity
 
 REFERENCE = {"q": 1.0, "P": 0.2, "M": 0.3, "qP": 0.06, "qM": 0.30, RESIDUAL: 0.25}
 """One response a prompt; ten personas on three models: .006 + .1 + .00833 = .338 squared."""

@@ -19,7 +19,7 @@ from areopagus.aggregation.differences import (
     sides_of,
 )
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.severity import AdditiveFit
+from areopagus.aggregation.rater_severity import AdditiveFit
 
 Floats = np.ndarray
 

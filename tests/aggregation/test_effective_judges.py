@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from areopagus.aggregation.decision_study import crossed_layout, d_study
-from areopagus.aggregation.effective_judges import (
+from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
+from areopagus.aggregation.judge_worth import (
     effective_judges,
     effective_judges_from_components,
     independent_worth,
     worth_of_components,
 )
-from areopagus.aggregation.generalizability import RESIDUAL, panel_g_study
 
 NAN = math.nan
 ILLUSTRATION = {"r:q": 0.64, "rP": 0.06, "rM": 0.30, RESIDUAL: 0.25}

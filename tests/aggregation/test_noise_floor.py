@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.noise_floor import NoiseComponent, noise_floor
+from areopagus.aggregation.retest_noise import NoiseComponent, noise_floor
 
 NAN = math.nan
 

@@ -189,6 +189,42 @@ def test_ties_alone_do_not_connect_but_pinned_ties_do() -> None:
     assert np.isfinite(fit.standard_errors).all()
 
 
+def has_direction(rows: np.ndarray) -> bool:
+    """Whether some change of (log worths, log delta), not all worths alike, lowers no choice."""
+    gains = []
+    for row in rows:
+        left = [i for i in range(len(row)) if not math.isnan(row[i])]
+        while len(left) > 1:
+            best = [i for i in left if row[i] == min(row[k] for k in left)]
+            features = {}
+            for subset in [*itertools.combinations(left, 1), *itertools.combinations(left, 2)]:
+                features[subset] = np.zeros(len(row) + 1)
+                features[subset][list(subset)] = 1 / len(subset)
+                features[subset][-1] = len(subset) - 1
+            gains += [features[tuple(best)] - other for other in features.values()]
+            left = [i for i in left if i not in best]
+    if not gains or np.linalg.matrix_rank(gains) < len(rows[0]):
+        return True
+    least = optimize.linprog(
+        -np.sum(gains, 0), -np.array(gains), np.zeros(len(gains)), bounds=(-1, 1)
+    )
+    return bool(least.fun < -1e-7)
+
+
+def test_ties_have_a_maximum_where_no_direction_leads_up_for_ever() -> None:
+    rng = np.random.default_rng(4)
+    outcomes = []
+    for _ in range(300):
+        rows = np.array([rng.permutation([1, 1, 2])[[0, 1, 2]] for _ in range(rng.integers(1, 9))])
+        rows = np.where(rng.random(rows.shape) < 0.2, NAN, rows.astype(float))
+        if rng.random() < 0.3:
+            rows[:, 0] = 0  # never beaten
+        if any(len(set(row)) < len(row) for row in (r[~np.isnan(r)] for r in rows)):
+            outcomes.append(plackett_luce(rows).connected)
+            assert outcomes[-1] == (not has_direction(rows)), rows
+    assert len(set(outcomes)) == 2
+
+
 @pytest.mark.parametrize("rankings", [np.empty((0, 3)), [[1, NAN, NAN]], [[NAN, NAN]], [[1]]])
 def test_nothing_to_compare_is_undefined(rankings) -> None:
     fit = plackett_luce(rankings)

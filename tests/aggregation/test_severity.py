@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from areopagus.aggregation import severity_parts
-from areopagus.aggregation.severity import severity
+from areopagus.aggregation.rater_severity import severity
 
 NAN = float("nan")
 

@@ -229,7 +229,6 @@ def test_a_calibration_does_not_wait_for_scipy_stats(make_world: Callable[..., F
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@pytest.mark.pictures
 def test_charts_are_drawn_where_the_data_allow(
     planted_report: Calibration, ranks_report: Calibration, tmp_path: Path
 ) -> None:

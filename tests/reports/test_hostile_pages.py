@@ -15,7 +15,6 @@ from areopagus.any_report import write_any_report
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.pictures,
     pytest.mark.skipif(find_chromium() is None, reason="no Chromium on this machine"),
 ]
 

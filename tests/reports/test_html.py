@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.errors import InputError
 from areopagus.reports import (
     Cell,
+    Chart,
     Column,
     Document,
     Entry,
-    Figure,
     Paragraph,
     Points,
     Records,
@@ -28,7 +27,6 @@ from areopagus.reports import (
     View,
     write_html,
 )
-from areopagus.reports.inline_svg import inline_svg
 from areopagus.reports.packing import ChunkedStream, packed, rounded
 
 ATTACK = "<img src=x onerror=alert(1)>{{ 7 * 7 }}\u202e"
@@ -40,7 +38,9 @@ def page(*parts: Any, **changes: Any) -> Document:
 
 
 def written(path: Path, given: Document) -> str:
-    return write_html(path / "page.html", given).read_text(encoding="utf-8")
+    return write_html(path / "page.html", given, charts=path / "figures").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_every_part_escapes_what_it_is_given(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_every_part_escapes_what_it_is_given(tmp_path: Path) -> None:
             Points([(ATTACK, ATTACK)]),
             Tiles([Tile(ATTACK, ATTACK, ATTACK)]),
             Table(ATTACK, ATTACK, [Column(ATTACK)], [[Cell(ATTACK, note=ATTACK)]], [[ATTACK]]),
-            Figure(tmp_path / "missing.svg", ATTACK, ATTACK),
+            Chart("forest", "attack", ATTACK, ATTACK, [ATTACK], [ATTACK], [[1.0]]),
             records,
             title=ATTACK,
             lead=(ATTACK, ATTACK),
@@ -147,43 +147,10 @@ def test_names_must_differ(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_figure_is_said_and_the_page_stands(tmp_path: Path) -> None:
-    source = written(tmp_path, page(Figure(tmp_path / "none.svg", "Scores", "Bars.")))
+def test_without_pictures_their_place_is_said(tmp_path: Path) -> None:
+    bare = page(Chart("bars", "means", "Scores", "Bars.", ["a"]))
+    source = write_html(tmp_path / "page.html", bare).read_text(encoding="utf-8")
     assert "no picture; the tables hold the same numbers" in source
-    (tmp_path / "broken.svg").write_text("<svg", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot be read as SVG"):
-        write_html(tmp_path / "p.html", page(Figure(tmp_path / "broken.svg", "Scores", "Bars.")))
-    assert not (tmp_path / "p.html").exists()
-
-
-def test_a_drawing_keeps_shapes_and_loses_everything_that_acts(tmp_path: Path) -> None:
-    (tmp_path / "drawing.svg").write_text(
-        """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
-        viewBox="0 0 500 300" width="500pt" onload="alert(1)"><style>*{fill:red}</style>
-        <script>alert(2)</script><foreignObject><p>no</p></foreignObject>
-        <defs><clipPath id="c1"><rect width="5" height="5"/></clipPath>
-        <path id="m" d="M 0 0" style="stroke: #000000; background: url(http://evil/x)"/></defs>
-        <g clip-path="url(#c1)"><use xlink:href="#m" x="1"/><use xlink:href="http://evil/#m"/>
-        <path d="M 1 1" style="fill: #ffffff; stroke: #0072B2; stroke-width: 1.5"/>
-        <image xlink:href="http://evil/x.png"/><image xlink:href="data:image/png;base64,AAAA"/>
-        <a xlink:href="javascript:alert(3)"><text>gone</text></a>
-        <text style="font: bold 8px 'DejaVu Sans'; text-anchor: middle">&lt;b&gt; kept</text></g>
-        </svg>""",
-        encoding="utf-8",
-    )
-    drawn = str(inline_svg(tmp_path / "drawing.svg", key="k1", label='says "so"'))
-    for gone in ("script", "style", "alert", "evil", "foreignObject", "gone", "onload", "xmlns:"):
-        assert gone not in drawn
-    assert 'aria-label="says &quot;so&quot;"' in drawn
-    assert 'clip-path="url(#k1-c1)"' in drawn
-    assert 'id="k1-c1"' in drawn
-    assert '<use href="#k1-m" x="1"' in drawn
-    assert 'stroke="currentColor"' in drawn
-    assert 'fill="var(--paper)" stroke="#0072B2" stroke-width="1.5"' in drawn
-    assert 'href="data:image/png;base64,AAAA"' in drawn
-    assert 'font-size="8px" font-weight="bold" text-anchor="middle"' in drawn
-    assert "&lt;b&gt; kept" in drawn
-    assert 'class="wide least-40"' in drawn  # 500 wide with letters of 8: 10 pixels from 625 on
 
 
 def test_streams_cut_by_size_keep_the_first_whole_chunks() -> None:

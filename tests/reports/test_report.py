@@ -199,7 +199,7 @@ def test_tables_have_captions_and_scopes_and_scroll_by_keyboard(plain_run: Path)
 def test_figures_stand_in_the_page_and_in_the_folder(plain_run: Path) -> None:
     page = Parsed(write_report(plain_run).read_text(encoding="utf-8"))
     drawn = [a for tag, a in page.tags if tag == "svg"]
-    assert len(drawn) == 4
+    assert [a["class"] for a in drawn] == ["wide roomy", "phone"] * 4
     assert all(a["role"] == "img" and len(str(a["aria-label"])) > 20 for a in drawn)
     names = {"scorecard", "distribution", "axes", "agreement"}
     files = {path.name for path in (plain_run / "figures").iterdir()}

@@ -90,7 +90,7 @@ def test_a_judge_equal_to_a_person_passes_as_rarely_as_is_known(
 
 def test_power_agrees_with_the_test_it_is_for() -> None:
     """Each simulated study handed to `alt_test` itself: the same share passes."""
-    from areopagus.aggregation.alt_test import alt_test
+    from areopagus.aggregation.alternative_annotator import alt_test
 
     prompts, k, raters, icc, panel_r, worlds = 12, 4, 3, 0.5, 0.95, 60
     rng = np.random.default_rng(0)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from pictures import blank_pictures
 from view_world import make_world
 
 
@@ -20,9 +19,7 @@ def world_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place = place.parent
     with FileLock(place / "view_world.lock"):
         if not (place / "view_world" / "made").exists():
-            with pytest.MonkeyPatch.context() as patch:
-                blank_pictures(patch)
-                make_world(place / "view_world")
+            make_world(place / "view_world")
             (place / "view_world" / "made").touch()
     return place / "view_world" / "runs"
 

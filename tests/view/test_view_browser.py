@@ -147,7 +147,6 @@ def test_over_twenty_runs_are_listed_chosen_compared_and_read(world_once: Path, 
 
 
 @pytest.mark.long
-@pytest.mark.pictures
 def test_a_run_at_work_is_followed_until_it_ends(
     tmp_path: Path, tab: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +197,6 @@ def test_a_run_at_work_is_followed_until_it_ends(
 
 
 @pytest.mark.long
-@pytest.mark.pictures
 def test_written_files_are_the_same_without_a_server(
     world_once: Path, tab: Tab, tmp_path: Path
 ) -> None:

@@ -490,6 +490,7 @@ def _forest(found: _Shown, families: Sequence[str]) -> Chart:
         rows,
         axis="points",
         reference=0.0,
+        is_diverging=True,
     )
 
 
@@ -502,6 +503,7 @@ def _statuses_chart(found: _Shown) -> Chart:
         [(str(found.names[family]), found.tested(family)) for family in found.by_status_family],
         axis="share of judgments",
         reference=0.0,
+        is_diverging=True,
     )
 
 

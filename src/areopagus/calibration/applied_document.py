@@ -294,6 +294,7 @@ def _chart(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> Chart:
         low=of("low"),
         high=of("high"),
         reference=0.0,
+        is_diverging=True,
         axis="difference in points",
     )
 

@@ -18,16 +18,16 @@ from ..aggregation.decision_study import (
     smallest_designs,
 )
 from ..aggregation.design import Design, design_of, fell_out
-from ..aggregation.effective_judges import (
+from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
+from ..aggregation.jackknife import BLOCKS, cut_to_range
+from ..aggregation.judge_worth import (
     against_null,
     effective_judges,
     independent_worth,
     rating_noise,
     worth_of_components,
 )
-from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
-from ..aggregation.jackknife import BLOCKS, cut_to_range
 from ..aggregation.multiplicity import holm
 from ..records.design import add_design, stored_design
 from ..records.estimates import Estimates, estimates_by, select

@@ -392,7 +392,7 @@ class _Shown(Answer):
                                    main[["value", "low", "high"]].itertuples(index=False)]},
                     "Points above (lenient, to the right) or below (harsh) the other usual raters "
                     "on the same responses, with intervals over prompts.",
-                    axis="points from the other usual raters", reference=0.0,
+                    axis="points from the other usual raters", reference=0.0, is_diverging=True,
                 )  # fmt: skip
             shown = self.estimates.drop(index=_between(named, MOST_RATERS))
             if made := tables.RATERS.shown(shown):

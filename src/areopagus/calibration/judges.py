@@ -19,7 +19,7 @@ from ..aggregation.rater_effects import (
     own_family_preference,
     score_spread,
 )
-from ..aggregation.severity import severity_parts
+from ..aggregation.rater_severity import severity_parts
 from ..records.estimates import Estimates
 from ..records.types import STATUSES
 from .dataset import Dataset, Target

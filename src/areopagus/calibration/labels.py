@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from ..aggregation.alt_test import alt_test
+from ..aggregation.alternative_annotator import alt_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import ratio, recomputed

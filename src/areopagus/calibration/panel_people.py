@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.across_prompts import drawn_items, item_pairs
-from ..aggregation.alt_test import AltTest, alt_test
+from ..aggregation.alternative_annotator import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.severity import severity
+from ..aggregation.rater_severity import severity
 from ..records.humans import HumanTable
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.types import NOT_WANTED, OVERALL
@@ -113,7 +113,7 @@ def mean_over_judges(table: Floats) -> PanelMean:
 
     A harsh judge that is missing on some responses would lift these, and what is said of their
     order would be about the judge. There the score is that of the additive fit, response + judge
-    (`aggregation.severity`); where all judges scored, it is their mean.
+    (`aggregation.rater_severity`); where all judges scored, it is their mean.
 
     Args:
         table: shape (R, judges), nan where missing. A judge without any score is no judge here.

@@ -98,7 +98,7 @@ COMPARISON_FILE = "comparison.html"
     metavar="FILE",
     help=f"The page to write. Default: report.html in RUN; {COMPARISON_FILE} for several.",
 )
-@click.option("--no-figures", is_flag=True, help="Draw no pictures: much faster.")
+@click.option("--no-figures", is_flag=True, help="Draw no pictures.")
 @report_options
 @quiet_option
 def report(

@@ -21,8 +21,8 @@ from ..run import RespondentMean, Run
 from .run_record import RunRecord
 
 if TYPE_CHECKING:
+    from ..aggregation.rater_severity import AdditiveFit
     from ..aggregation.respondents import PromptUnitMeans
-    from ..aggregation.severity import AdditiveFit
     from ..graphs.panel_spec import PanelRecord, PanelSpec
     from ..judges.models.client import Client
 
@@ -336,7 +336,7 @@ class _Adjusting:
     def _take(self) -> AdditiveFit:
         import numpy as np
 
-        from ..aggregation.severity import AdditiveFit
+        from ..aggregation.rater_severity import AdditiveFit
 
         judges, width = len(self._judges), 1 + len(self._criteria)
         if self._fit is None:

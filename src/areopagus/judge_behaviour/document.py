@@ -254,7 +254,7 @@ class _Judges:
                     values=[[one.value] for one in effects],
                     low=[[one.low] for one in effects],
                     high=[[one.high] for one in effects],
-                    axis="points", reference=0.0,
+                    axis="points", reference=0.0, is_diverging=True,
                 )
             )  # fmt: skip
         level = next((one.level for one in self.found.values() if one.has_interval), 0.95)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..aggregation.common_judges import MOST_ABSTAINED, common_judges
-from ..aggregation.degradation import Degradation, degradation
+from ..aggregation.ctd import Degradation, degradation
 from ..aggregation.degradation_cells import DegradationCell
 from ..aggregation.estimate import Estimate
-from ..aggregation.noise_floor import NoiseFloor, noise_floor
+from ..aggregation.retest_noise import NoiseFloor, noise_floor
 from ..formats import units
 from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE

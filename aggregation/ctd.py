@@ -38,7 +38,7 @@ from .framing_contrasts import (
     framing_contrasts,
 )
 from .intervals import t_interval
-from .severity import severity
+from .rater_severity import severity
 from .vulnerability import Finding, vulnerability_findings
 
 
