@@ -26,6 +26,8 @@ from areopagus.aggregation.kendall import kendall_tau_b
 from areopagus.aggregation.one_more_person import ratings_beside_one_person
 from areopagus.calibration.panel_scores import mean_over_judges
 from areopagus.calibration.reading import Texts, panel_dataset
+from areopagus.reports.charts import draw, save
+from areopagus.reports.document import Chart
 
 SEED, DRAWS = 0, 60
 COMPONENTS = {
@@ -257,40 +259,30 @@ class Study:
 
 
 def picture(found: dict[str, tuple[int, float, float, float]], study: Study, path: Path) -> None:
-    """Agreement by the number of judges, with one more person and the ceiling."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    one, ceiling, lowest, highest = (
-        float(np.mean([
-            getattr(study.of("one person", name, criterion=criterion).iloc[0], figure)
-            for criterion in study.settled
-        ]))
-        for name, figure in (("tau_of_one", "value"), ("ceiling", "value"), ("ceiling", "low"),
-                             ("ceiling", "high"))
-    )  # fmt: skip
-    with mpl.rc_context({"svg.hashsalt": "areopagus", "font.size": 11, "svg.fonttype": "none"}):
-        figure = Figure(figsize=(7.2, 3.8), layout="constrained")
-        axes = figure.subplots()
-        axes.axvspan(lowest, highest, color="#eeeeee")
-        axes.axvline(one, color="#b45309", linestyle="--", linewidth=1)
-        labels = (one, "one more person", "#b45309"), (ceiling, "ceiling", "#444444")
-        for value, label, color in labels:
-            axes.annotate(f"{label} {plain(value)}", (value, len(found) - 0.35), ha="center",
-                          color=color, fontsize=9)  # fmt: skip
-        for place, (_, mean, low, high) in enumerate(reversed(found.values())):
-            axes.plot([low, high], [place, place], color="#9db4d6", linewidth=6,
-                      solid_capstyle="round")  # fmt: skip
-            axes.plot(mean, place, "o", color="#1d4e89")
-            axes.annotate(plain(mean), (mean, place), (0, 7), textcoords="offset points",
-                          ha="center", fontsize=9)  # fmt: skip
-        axes.set_yticks(range(len(found)), [*reversed(found)])
-        axes.set_ylim(-0.6, len(found))
-        axes.set_xlabel("agreement with a person in ranking (Somers' d; 0 is chance)")
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        figure.savefig(path, metadata={"Date": None})
+    """Agreement with a person by the judges asked, beside one more person and the ceiling."""
+    rows = {
+        name: (mean, low, high) if high > low else (mean, np.nan, np.nan)
+        for name, (_, mean, low, high) in found.items()
+    }
+    for label, measure in (("one more person", "tau_of_one"), ("ceiling", "ceiling")):
+        frame = study.of("one person", measure)
+        mine = frame[frame["criterion"].isin(study.settled)][["value", "low", "high"]].mean()
+        rows[label] = mine["value"], mine["low"], mine["high"]
+    values, low, high = (np.array([[row[k]] for row in rows.values()]) for k in range(3))
+    chart = Chart(
+        "forest",
+        "panel-worth",
+        "What a panel is worth",
+        "Agreement with a person in ranking stories, by the judges that are asked. Bars: range of "
+        "the sets of judges; 95% interval of one more person; range of the ceiling.",
+        list(rows),
+        values=values,
+        low=low,
+        high=high,
+        axis="agreement with a person in ranking (Somers' d; 0 is chance)",
+        reference=float(rows["one more person"][0]),
+    )
+    save(path, draw(chart))
 
 
 def blocks(study: Study, people: Run | None, drawing: Path | None) -> dict[str, str]:

@@ -33,7 +33,7 @@ def import_(
     full: bool,
     quiet: bool,
     **options: Any,
-) -> int:
+) -> None:
     """Make a run folder of stored judgments, on which compare, judges, calibrate and others work.
 
     JUDGMENTS is a table with a row a judge and response (response_id, prompt_id, respondent_id,
@@ -64,4 +64,3 @@ def import_(
     if Output(json_file, quiet, full).show(document, run.estimates, place=folder):
         click.echo(f"\n{printable(str(folder))}: report.html · estimates.csv")
         click.echo(f"More: areopagus report {printable(str(folder))} --full")
-    return run.exit_code
