@@ -443,7 +443,7 @@ class _ByPieces:
 
 @cache
 def _pattern(name: str, kind: str, is_joined: bool) -> re.Pattern[str] | None:
-    words: Mapping[str, tuple[str, ...]] = {**load_languages()[name].words}
+    words = {str(each): listed for each, listed in load_languages()[name].words.items()}
     if kind not in words:
         return None
     gap = "" if is_joined else rf"\W{{0,{_GAP}}}"
