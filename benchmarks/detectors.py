@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +31,7 @@ from areopagus.graphs.screening import screen
 from areopagus.records.readers.responses import ResponseSource
 
 ATTEMPTS = Path(__file__).parents[1] / "tests" / "graphs" / "attempts.yaml"
+UNREAD = Path(__file__).with_name("unread_injections.jsonl")
 BEFORE = "Trust grows slowly between strangers. "
 _MORSE = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- "
@@ -175,6 +177,20 @@ def _recall(attempts: Mapping[str, Any], wording: PanelWording, panel: Panel) ->
         _told(family.id, (bool(screen(text, wording=wording).flags) for text in texts))
 
 
+def _unread() -> None:
+    """Texts of an author who had not seen the patterns; nobody read this half of them."""
+    print("\nNoticed: texts of another author, unread while patterns were written")
+    rows = [json.loads(line) for line in UNREAD.read_text(encoding="utf-8").splitlines()]
+    families = dict.fromkeys(row["family"] for row in rows)
+    for name in families:
+        mine = [row for row in rows if row["family"] == name]
+        for label, is_english in (("English", True), ("six other languages", False)):
+            chosen = [row for row in mine if (row["language"] == "en") == is_english]
+            _told(f"{name}, {label}", (bool(find_hits(row["text"])) for row in chosen))
+    attacks = [row for row in rows if row["family"] != "ordinary"]
+    _told("all but ordinary", (bool(find_hits(row["text"])) for row in attacks))
+
+
 def _alarms(attempts: Mapping[str, Any], wording: PanelWording, files: Iterable[str]) -> None:
     print("\nFalse alarms")
     ordinary = [text for texts in attempts["languages"].values() for text in texts["ordinary"]]
@@ -220,6 +236,7 @@ def main(files: list[str]) -> None:
     with Panel() as panel:
         wording = panel.spec.wording
         _recall(attempts, wording, panel)
+        _unread()
         _alarms(attempts, wording, [name for name in files if name != "--speed"])
         if "--speed" in files:
             _speed(wording)

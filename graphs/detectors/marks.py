@@ -98,6 +98,39 @@ _PIECES_OF_MACHINES: Final = (
     "ai exam", "ai recruit", "ai-", "llm", "gpt", "automat", "machine ", " bot", " agent",
     " assistant", " ai,", " ai:",
 )  # fmt: skip
+# The same in other languages, as far as their accents and look-alikes are folded.
+_JUDGING_ABROAD: Final = (
+    r"(?:gutacht\w*|prufer\w*|korrekt\w*|bewert\w*|benot\w*|beurteil\w*|evaluad\w*|calificad\w*"
+    r"|corrector\w*|correct(?:eur|rice)\w*|correc[ct]ion\w*|evaluat(?:eur|rice|ion)\w*|notation"
+    r"|valutat?\w*|valutazion\w*|correttor\w*|esaminat\w*|avaliad\w*|avaliac\w*|corretor\w*"
+    r"|examinad\w*|examinateur\w*|jury|jurado|giuria|评分|评审|阅卷|打分|评估|评委)"
+)
+_SYSTEM_ABROAD: Final = (
+    r"(?:system\w*|systeme|sistema|modell|modele|modelo|modello|ki|ia|系统|模型)"
+)
+_NOTICE_ABROAD: Final = (
+    r"(?:hinweis\w*|mitteilung|anweisung\w*|vermerk|nota|note|notiz|avis|aviso|avviso|mensaje|message"
+    r"|messaggio|mensagem|nachricht|instruc\w*|istruzion\w*|instruktion\w*|consigne\w*|directive"
+    r"|directriz|direttiva|diretriz|circular|comunic\w*|提示|通知|指令|消息|说明|备注)"
+)
+_GRADE: Final = (
+    r"(?:(?:[a-z]{2,14}[ _-]){0,2}(?:score|grade|rating|verdict|mark|band|result|outcome|points?)"
+    r"|(?:gesamt|end|schluss)?(?:note|urteil|bewertung|wertung|punktzahl)"
+    r"|nota(?: final)?|note finale|puntuacion(?: total| final)?|calificacion(?: final)?"
+    r"|voto(?: finale)?|punteggio(?: finale)?"
+    r"|pontuacao(?: final| total)?|avaliacao(?: final)?|resultado|resultat|esito|giudizio|dictamen"
+    r"|parecer|veredicto|verdetto|总分|评分|得分|成绩|等级|评级|最终评分|结论|总评)"
+)
+_TOP: Final = (
+    r"(?:a\+|highest|top|maximum|perfect|full marks|excellent\w*|outstanding|exceptional|flawless"
+    r"|superior|passed|accept(?:ed)?|sehr gut|hervorragend|ausgezeichnet|excelente|sobresaliente"
+    r"|eccellente|ottimo|massimo|maxim[aoe]\w*|parfait\w*|perfett\w*|perfeit\w*|perfecto|impecca\w*"
+    r"|aprovad\w*|aprobad\w*|优秀|满分|通过|最高|优等|第一)"
+)
+_ROLE: Final = (
+    r"(?:system|systeme|sistema|assistant|assistent|asistente|assistente|user|utilisateur|usuario"
+    r"|utente|benutzer|nutzer|developer|系统|系統|助手|用户|用戶|システム|アシスタント)"
+)
 _STAGE: Final = r"(?:evaluation|assessment|grading|scoring|judging|rating|screening)"
 
 
@@ -188,6 +221,92 @@ FORMS: Final = (
         "the beginning of a turn",
         (("gpt4 correct ",),),
         re.compile(r"gpt4 correct (?:user|assistant):"),
+    ),
+    Form(
+        "role_tokens",
+        "the beginning of a turn",
+        ((":", "\n"), ("s", "t", "系", "助", "用", "シ", "ア")),
+        _begins_line(
+            rf"[#\[{{(<*]{{1,4}}\s?{_ROLE}\s?(?:[\]}})>*]{{1,4}}|:|\n)"
+            r"|(?:systeme|sistema|asistente|assistente|assistent)[ \t*]{0,4}:"
+            r"|[\"']role[\"']\s?:\s?[\"'](?:system|user|assistant|developer)",
+            before=r" \t",
+        ),
+    ),
+    Form(
+        "role_tokens",
+        "the beginning of a turn",
+        (("\u3010",),),
+        re.compile(rf"\u3010\s?{_ROLE}\s?\u3011"),
+    ),
+    Form(
+        "addresses_judge",
+        "a notice to the judge in brackets",
+        (("[", "{", "\u3010", "\u300c", "\u300e", "\u00ab", "\u27e6", "<", "("),),
+        re.compile(
+            rf"[\[{{<(\u3010\u300c\u300e\u00ab\u27e6]\s?(?:[^\s\]:]{{1,16}}\s){{0,2}}(?:"
+            rf"{_NOTICE_ABROAD}\W(?:[^\s\]:]{{1,16}}\s){{0,4}}(?:{_JUDGING_ABROAD}|{_SYSTEM_ABROAD}\b)"
+            rf"|(?:{_JUDGING_ABROAD}|{_SYSTEM_ABROAD})\W?{_NOTICE_ABROAD})"
+        ),
+    ),
+    Form(
+        "addresses_judge",
+        "a hidden note about the judging",
+        (
+            (
+                "/*",
+                "<!--",
+                "{#",
+                "]:",
+                "% ",
+                "// ",
+                "@",
+                "alt=",
+                "title=",
+                "content=",
+                "data-",
+                "![",
+                "--",
+            ),
+        ),
+        re.compile(
+            r"(?:/\*|<!--|\{#|\]:|(?<=\n)(?:%|//|--|#)\s|(?<!\w)@(?=\w)"
+            r"|\b(?:alt|title|content|aria-label|data-\w{1,20})\s?=|!\[)"
+            rf"[^\n]{{0,60}}?\b(?:{_JUDGING}|{_JUDGING_ABROAD})"
+        ),
+    ),
+    Form(
+        "score_claim",
+        "full scores in a row",
+        (("/",),),
+        re.compile(
+            r"(?<![/\d.,])(\d{1,3})\s?/\s?\1(?![/\d])[^/\d]{1,80}(?<![/\d.,])(\d{1,3})\s?/\s?\2(?![/\d])"
+        ),
+    ),
+    Form(
+        "score_claim",
+        "a verdict in a box",
+        (("boxed{",),),
+        re.compile(
+            r"(?:score|rating|grade|verdict|winner|better|choice|preferred|mark)\b[^\n]{0,40}"
+            r"\\boxed\{[^}\n]{1,20}\}"
+        ),
+    ),
+    Form(
+        "score_claim",
+        "stars",
+        (("\u2605\u2605\u2605\u2605", "\u2b50\u2b50\u2b50\u2b50"),),
+        re.compile(r"\u2605{4,}|\u2b50{4,}"),
+    ),
+    Form(
+        "score_claim",
+        "a line that gives a verdict",
+        ((":", "="),),
+        re.compile(
+            rf"[\n.;!。,|(*\[][ \t>*#\-]{{0,6}}({_GRADE}[\"'*]{{0,3}}\s?[:=]\s?[\"'*]{{0,3}}"
+            rf"(?:{_TOP}|\d{{1,3}}(?:[.,]\d)?\s?"
+            r"(?:/\s?\d{1,3}|(?:von|sur|sobre|su|de|em|out of)\s\d|分)))"
+        ),
     ),
     Form(
         "score_claim",
@@ -343,9 +462,9 @@ FORMS: Final = (
     Form(
         "hidden_markup",
         "a style that hides text",
-        (("display", "visibility", "font-size", "opacity", "color"), (":",)),
+        (("display", "visibility", "font-size", "opacity", "color", "hidden"), (":", "<")),
         re.compile(
-            r"display\s{0,3}:\s{0,3}none\b|visibility\s{0,3}:\s{0,3}hidden\b"
+            r"<\w{1,12}\s[^<>]{0,60}\bhidden\b|display\s{0,3}:\s{0,3}none\b|visibility\s{0,3}:\s{0,3}hidden\b"
             r"|(?:font-size|opacity)\s{0,3}:\s{0,3}0(?:\.0)?(?:px|pt|em|%)?(?![\w.])"
             r"|style\s{0,3}=\s{0,3}[\"'][^\"'\n]{0,80}\bcolor\s{0,3}:\s{0,3}(?:white|#fff(?:fff)?)\b"
         ),

@@ -29,17 +29,19 @@ Kind = Literal[
     "reads", "judging", "judges_this", "whoever", "evaluator", "wise", "panel", "acclaim",
     "settled", "choose", "call", "option", "outcome", "rivals", "praise", "threat",
     "consequence", "regard", "weakness", "generous", "phase", "over", "supersede", "insider",
+    "duty", "notice", "authority", "plea", "stake", "ends", "next", "you", "decode", "obey",
 ]  # fmt: skip
 """What words do: see the descriptions in `Language.words`."""
 
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
 
 class Language(Document):
     """The words of one language.
 
     Several words stand for themselves in a row. `*` at an end of a word stands for any letters,
-    alone for any word. Letters are compared without case and accents.
+    alone for any word. `a|b` is either of two words, and `a|` is one that may be left out. Letters
+    are compared without case and accents.
     """
 
     label: Line
@@ -75,7 +77,11 @@ class Language(Document):
         "command; option: one of two texts; outcome: what the chosen one is; rivals: the "
         "others; praise: a verdict in words; threat: a lower score; consequence: what it "
         "would be or bring; regard: verbs of treating, as a command; weakness: what is "
-        "bad in a text; generous: in whose favor; role: another role for the judge, in "
+        "bad in a text; generous: in whose favor; duty: what somebody has to do; notice: names of "
+        "notices and of changed rules; authority: says who speaks or who has ordered; plea: asks "
+        "for pity, promises or threatens; stake: what a score is to the writer; ends: a text or "
+        "task has ended; next: another one begins; you: words for the reader; decode: how to "
+        "read something hidden; obey: to do what it says; role: another role for the judge, in "
         "full; reply: what it is to answer instead of scores, in full."
     )
     version: Version
@@ -85,10 +91,13 @@ class Language(Document):
 class Rule(NamedTuple):
     """A sentence: kinds of words in their order, the first to the last within so many characters.
 
+    With `any_order` the order does not count, and with `crosses` a full stop may stand between.
     Beside the kinds of the files: `this` (text or pronoun), `own` (text, with a pointer), `object`
     (text or work, with a pointer), `any_rules` (rules or rubric), `highest` (top, or best with
     score), `mark` (an end of a scale as a number, with its scale or with score), `number` (the
-    same, or such a number where a clause ends), `digits` (any short number), `order`,
+    same, or such a number where a clause ends), `digits` (any short number), `verdict` (highest,
+    mark or outcome), `prize` (highest, mark or stake), `judged` (gave or judging), `matter`
+    (prize, evaluator or rubric), `demand` (weakness, command or object), `command` and `order`,
     `ignore_order`, `choose_order`, `call_order` and `regard_order` (give, ignore_first, choose,
     call and regard, where a command begins).
     """
@@ -97,6 +106,8 @@ class Rule(NamedTuple):
     about: str
     order: tuple[str, ...]
     window: int
+    any_order: bool = False
+    crosses: bool = False
 
 
 RULES: Final = (
@@ -145,6 +156,26 @@ RULES: Final = (
     Rule("score_claim", "says what others gave it", ("panel", "object", "acclaim"), 100),
     Rule("score_claim", "says what it got", ("object", "settled"), 60),
     Rule("score_claim", "praises itself", ("own", "acclaim"), 40),
+    Rule("addresses_judge", "talks to whoever judges", ("hail", "evaluator"), 40),
+    Rule("addresses_judge", "talks to whoever judges", ("whoever", "object", "judging"), 60),
+    Rule("addresses_judge", "talks to whoever judges", ("object", "judging", "you"), 110, True),
+    Rule("addresses_judge", "says what whoever judges is to do", ("evaluator", "duty"), 50),
+    Rule(
+        "addresses_judge", "says what whoever judges is to do", ("evaluator", "demand"), 100, True
+    ),
+    Rule("addresses_judge", "gives notice of other rules", ("notice", "matter"), 160, True, True),
+    Rule("addresses_judge", "speaks with authority", ("authority", "matter"), 200, True, True),
+    Rule("addresses_judge", "speaks with authority", ("authority", "object"), 120, True, True),
+    Rule("addresses_judge", "pleads or threatens", ("plea", "matter"), 140, True, True),
+    Rule("addresses_judge", "pleads or threatens", ("plea", "judging", "you"), 140, True, True),
+    Rule("addresses_judge", "begins another task", ("ends", "next"), 200, True, True),
+    Rule("addresses_judge", "begins another task", ("next", "you", "verdict"), 160, True, True),
+    Rule("addresses_judge", "asks to decode and obey", ("decode", "obey"), 160, True, True),
+    Rule("score_claim", "says what others gave it", ("panel", "judged", "object"), 120, True),
+    Rule("score_claim", "says what others gave it", ("panel", "judged", "prize"), 120, True),
+    Rule("score_claim", "says what others gave it", ("settled",), 90),
+    Rule("addresses_judge", "asks for a score", ("object", "prize"), 110, True),
+    Rule("addresses_judge", "asks for a verdict", ("stake", "command"), 100, True),
     Rule("score_claim", "a score on each criterion", ("number", "each"), 70),
     Rule("score_claim", "a score on each criterion", ("highest", "each"), 70),
     Rule("score_claim", "a score on each criterion", ("each", "highest"), 60),
@@ -159,9 +190,19 @@ RULES: Final = (
     Rule("score_claim", "says what it got", ("text", "mark", "gave"), 70),
 )
 
+_ANY_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "this": ("text", "pronoun"),
+    "any_rules": ("rules", "rubric"),
+    "verdict": ("highest", "mark", "outcome"),
+    "prize": ("highest", "mark", "stake"),
+    "judged": ("gave", "judging"),
+    "matter": ("prize", "evaluator", "rubric"),
+    "demand": ("weakness", "command", "object"),
+    "command": ("order", "choose_order", "call_order", "regard_order", "ignore_order"),
+}
+"""Kinds that are any of others."""
+
 _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "this": (("text",), ("pronoun",)),
-    "any_rules": (("rules",), ("rubric",)),
     "highest": (("top",), ("best", "score")),
     "own": (("pointer", "text"), ("behind", "text")),
     "object": (("pointer", "text"), ("pointer", "work"), ("behind", "text"), ("behind", "work")),
@@ -180,9 +221,15 @@ _MADE_OF: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 _BITS: Final[Mapping[str, int]] = {kind: 1 << at for at, kind in enumerate(get_args(Kind))}
 
 
+def _ways(kind: str) -> tuple[tuple[str, ...], ...]:
+    if kind in _ANY_OF:
+        return tuple(way for each in _ANY_OF[kind] for way in _ways(each))
+    return _MADE_OF.get(kind, ((kind,),))
+
+
 def _needs(rule: Rule) -> list[int]:
     """Sets of kinds, as bits, without one of which a rule finds nothing."""
-    ways = product(*(_MADE_OF.get(kind, ((kind,),)) for kind in rule.order))
+    ways = product(*(_ways(kind) for kind in rule.order))
     return [reduce(or_, (_BITS[k] for kinds in way for k in kinds), 0) for way in ways]
 
 
@@ -229,6 +276,10 @@ def find_phrases(view: View) -> Iterator[Found]:
     for name, language in load_languages().items():
         words = found.get(name)
         rules = _rules_for(words.kinds) if words is not None else ()
+        if view.is_joined:
+            # Without blanks the long lists cost too much time, and are easily met by chance.
+            long = {"evaluator", "settled", "work", "panel"}
+            rules = tuple(r for r in rules if not r.any_order and long.isdisjoint(r.order))
         if words is not None and rules:
             yield from _Sentences(view.text, language, words).found(rules)
 
@@ -253,6 +304,12 @@ def load_languages() -> Mapping[str, Language]:
 @cache
 def _signs(name: str) -> tuple[str, ...]:
     return tuple(folded(sign) for sign in load_languages()[name].signs)
+
+
+def _spelled_out(expressions: Sequence[str]) -> list[str]:
+    """The expressions without alternatives, folded, each once."""
+    chosen = (product(*(part.split("|") for part in e.split())) for e in expressions)
+    return list(dict.fromkeys(folded(" ".join(filter(None, w))) for ways in chosen for w in ways))
 
 
 class _Expression(NamedTuple):
@@ -282,7 +339,7 @@ def _lexicon() -> tuple[dict[str, list[_Expression]], dict[str, list[_Expression
     stems: dict[str, list[_Expression]] = {}
     for language in load_languages().values():
         for kind, expressions in language.words.items() if language.has_blanks else ():
-            for expression in dict.fromkeys(map(folded, expressions)):
+            for expression in _spelled_out(expressions):
                 parts = tuple(re.findall(r"[^\W_]+\*?|\*", expression))
                 # The longest word: it is the rarest.
                 at = max(range(len(parts)), key=lambda i: len(parts[i].rstrip("*")))
@@ -375,28 +432,27 @@ class _ByPieces:
     """The same where blanks do not part the words: any piece of the text may be one."""
 
     def __init__(self, language: Language, view: View) -> None:
-        self._patterns, self._text = _patterns(language.id, view.is_joined), view.text
-        self.kinds = sum(_BITS[kind] for kind in self._patterns)
+        self._language, self._is_joined, self._text = language, view.is_joined, view.text
+        self.kinds = sum(_BITS[kind] for kind in language.words)
 
     def spans(self, kind: str) -> list[Span]:
         """Where the expressions of a kind stand, in the order of the text."""
-        pattern = self._patterns.get(kind)
+        pattern = _pattern(self._language.id, kind, self._is_joined)
         return [] if pattern is None else [m.span() for m in pattern.finditer(self._text)]
 
 
 @cache
-def _patterns(name: str, is_joined: bool) -> Mapping[str, re.Pattern[str]]:
-    language = load_languages()[name]
+def _pattern(name: str, kind: str, is_joined: bool) -> re.Pattern[str] | None:
+    words = {str(each): listed for each, listed in load_languages()[name].words.items()}
+    if kind not in words:
+        return None
     gap = "" if is_joined else rf"\W{{0,{_GAP}}}"
-    made: dict[str, re.Pattern[str]] = {}
-    for kind, expressions in language.words.items():
-        kinds = sorted({folded(one) for one in expressions}, key=lambda one: (-len(one), one))
-        written = (
-            gap.join(re.escape(part).replace(r"\*", r"\w{0,12}") for part in one.split())
-            for one in kinds
-        )
-        made[kind] = re.compile("|".join(written))
-    return made
+    spelled = sorted(_spelled_out(words[kind]), key=lambda one: (-len(one), one))
+    written = (
+        gap.join(re.escape(part).replace(r"\*", r"\w{0,12}") for part in one.split())
+        for one in spelled
+    )
+    return re.compile("|".join(written))
 
 
 class _Sentences:
@@ -409,7 +465,8 @@ class _Sentences:
     def found(self, rules: Sequence[Rule]) -> Iterator[Found]:
         """What the rules find."""
         for rule in rules:
-            for start, end in self._ordered(rule):
+            find = self._together if rule.any_order else self._ordered
+            for start, end in find(rule):
                 yield Found(rule.flag, start, end, f"{self._language.label}: {rule.about}")
 
     def _ordered(self, rule: Rule) -> Iterator[Span]:
@@ -430,6 +487,28 @@ class _Sentences:
             if last - start <= rule.window and not self._is_parted(start, last):
                 yield start, last
 
+    def _together(self, rule: Rule) -> Iterator[Span]:
+        places = [self._spans(kind) for kind in rule.order]
+        if not all(places):
+            return
+        starts = [[start for start, _ in spans] for spans in places]
+        for anchor in places[0]:
+            taken = [anchor]
+            for spans, begins in zip(places[1:], starts[1:], strict=True):
+                at = bisect_left(begins, anchor[0])
+                near = [
+                    (max(start - anchor[1], anchor[0] - end), (start, end))
+                    for start, end in spans[max(0, at - 3) : at + 3]
+                    if all(end <= a or start >= b for a, b in taken)
+                ]
+                if not near:
+                    break
+                taken.append(min(near)[1])
+            else:
+                start, end = min(taken)[0], max(end for _, end in taken)
+                if end - start <= rule.window and (rule.crosses or not self._is_parted(start, end)):
+                    yield start, end
+
     def _is_parted(self, start: int, end: int) -> bool:
         at = bisect_right(self._ends, start)
         return at < len(self._ends) and self._ends[at] < end
@@ -440,15 +519,17 @@ class _Sentences:
 
     def _spans(self, kind: str) -> list[Span]:
         if kind not in self._known:
-            make = self._made.get(kind)
-            self._known[kind] = sorted(make()) if make is not None else self._words.spans(kind)
+            if kind in _ANY_OF:
+                spans = sorted(span for each in _ANY_OF[kind] for span in self._spans(each))
+            else:
+                make = self._made.get(kind)
+                spans = sorted(make()) if make is not None else self._words.spans(kind)
+            self._known[kind] = spans
         return self._known[kind]
 
     @cached_property
     def _made(self) -> Mapping[str, Callable[[], list[Span]]]:
         return {
-            "this": lambda: self._spans("text") + self._spans("pronoun"),
-            "any_rules": lambda: self._spans("rules") + self._spans("rubric"),
             "own": lambda: self._pointed(self._spans("text")),
             "object": lambda: self._pointed(sorted(self._spans("text") + self._spans("work"))),
             "highest": self._highest,
@@ -463,7 +544,8 @@ class _Sentences:
         }
 
     def _pointed(self, nouns: Spans) -> list[Span]:
-        before = self._near(self._spans("pointer"), nouns, 14)
+        gap = 14 if self._language.has_blanks else 2
+        before = self._near(self._spans("pointer"), nouns, gap)
         return before + self._near(nouns, self._spans("behind"), 1)
 
     def _highest(self) -> list[Span]:

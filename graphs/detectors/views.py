@@ -456,7 +456,9 @@ _ROT13: Final = str.maketrans(_ALPHABET, _ALPHABET[13:] + _ALPHABET[:13])
 # Telling words of each way; ordinary text has none of them, or seldom.
 _OFTEN: Final = (
     "this", "score", "marks", "ignore", "highest", "response", "answer", "rating", "grade", "full",
-    "give", "please", "rubric", "instruct", "criteri", "award", "judge",
+    "give", "please", "rubric", "instruct", "criteri", "award", "judge", "antwort", "bewert",
+    "punkt", "respuesta", "resposta", "risposta", "reponse", "calific", "evalua", "avali", "valut",
+    "punteggio", "puntuaci", "pontua", "copie", "meilleur", "mejor", "melhor", "migliore", "beste",
 )  # fmt: skip
 _ROT13_SIGNS: Final = tuple(word.translate(_ROT13) for word in _OFTEN)
 _REVERSED_SIGNS: Final = tuple(word[::-1] for word in _OFTEN)
