@@ -87,7 +87,7 @@ def panel(server: ProviderServer, tmp_path: Path) -> Path:
 
 
 def protocol(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
-    """The exit code of `run.py ARGUMENTS`, or the message that it ends with."""
+    """The exit code of `run.py ARGUMENTS`."""
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.setattr("panel_worth.DRAWS", 3)
     monkeypatch.setattr("sys.argv", ["run.py", *map(str, arguments)])
@@ -123,7 +123,7 @@ def test_the_dry_run_counts_both_parts_and_sends_nothing(
     assert counts["examples"] == ["32", "256", "256"]
     assert counts["stories"] == ["18", "144", "144"]
     assert counts["both"] == ["50", "400", "400"]
-    assert "It will stop the run early" in lines[-1]
+    assert "It will stop the run early" in lines[-2]
     assert server.counts.total == 0
     assert not out.exists()
 
@@ -156,6 +156,9 @@ def test_one_command_writes_the_page_and_a_second_one_sends_no_call(
     assert "| 2 personas of one model | 2 | " in block(page, "subsets")
     assert "| all 8 | 8 | " in block(page, "subsets")
     assert "for one more person" in block(page, "answer")
+    shares = dict(re.findall(r"^\| (.*) \| (\d+)% \|$", block(page, "components"), re.MULTILINE))
+    assert {"persona", "story x persona", "the same judge, asked again"} <= set(shares)
+    assert sum(map(int, shares.values())) == pytest.approx(100, abs=5)  # rounded
     assert "nan" not in page
     assert len((out / "people.csv").read_text().splitlines()) == 1 + 3 * 18
     assert server.counts.total == 400
@@ -205,14 +208,23 @@ def test_people_who_are_too_few_make_a_page_without_a_verdict(
 
 
 def test_a_file_that_is_not_the_annotations_is_refused(
-    panel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ProviderServer,
+    panel: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = annotations(tmp_path / "other.csv", left_out="Story ID")
-    out = tmp_path / "out"
-    message = protocol(monkeypatch, "--stories", other, "--out", out, "--panel", panel)
-    assert "has no column Story ID; its columns are Prompt, Human" in str(message)
-    message = protocol(monkeypatch, "--stories", tmp_path / "none.csv", "--out", out)
-    assert "none.csv: no such file. README.md names the command" in str(message)
+    whole, missing = annotations(tmp_path / "whole.csv"), tmp_path / "missing.csv"
+    for stories, prompts, message in (
+        (other, 1, "other.csv: has no column Story ID; it has Prompt, Human"),
+        (missing, 1, "missing.csv: is not there\nREADME.md beside run.py names the command"),
+        (whole, 0, "--prompts: must be 1 or more, got 0"),
+    ):
+        arguments = ["--stories", stories, "--out", tmp_path / "out", "--panel", panel]
+        assert protocol(monkeypatch, *arguments, "--prompts", prompts) == 2
+        assert message in capsys.readouterr().err
+    assert server.counts.total == 0
 
 
 def test_the_panel_and_the_rubric_of_the_protocol_are_in_order() -> None:

@@ -30,11 +30,13 @@ from areopagus.run import RespondentMean
 
 SEED, DRAWS = 0, 100
 COMPONENTS = {
-    "r:q": "stories of one prompt", "P": "{0}", "M": "model", "PM": "{0} x model",
-    "rP": "story x {0}", "rM": "story x model", "qP": "prompt x {0}", "qM": "prompt x model",
-    "residual": "what is left",
+    "q": "prompts", "r:q": "stories of one prompt", "P": "{0}", "M": "model", "PM": "{0} x model",
+    "qP": "prompt x {0}", "qM": "prompt x model", "rP": "story x {0}", "rM": "story x model",
+    "rPM": "story x {0} x model", "residual": "what is left",
 }  # fmt: skip
 """Parts of the variance of scores; {0} is what tells the judges of one model apart."""
+ASKED_AGAIN = "the same judge, asked again"
+"""What is left where judges were asked more than once."""
 
 BIASES = {
     "own_family": "points for responses of the judge's own family",
@@ -185,21 +187,16 @@ class Study:
             judges = list(itertools.product(personas, models))
             yield f"one judge asked {n} times", [[(p, m, k) for k in repeats] for p, m in judges]
             if n < len(personas):
-                circle = [[(*personas, *personas)[p : p + n], m] for p, m in judges]
-                yield (
-                    f"{n} {self.noun}s of one model",
-                    [[(q, m, 0) for q in qs] for qs, m in circle],
-                )
+                name = f"{n} {self.noun}s of one model"
+                yield name, [[((p + i) % len(personas), m, 0) for i in range(n)] for p, m in judges]
         if len(personas) > 1:
             name = f"{len(personas)} {self.noun}s of one model"
             calls = itertools.product(models, repeats)
             yield name, [[(p, m, k) for p in personas] for m, k in calls]
         if len(models) > 1:
+            name = f"{len(models)} models, one {self.noun}"
             calls = itertools.product(personas, repeats)
-            yield (
-                f"{len(models)} models, one {self.noun}",
-                [[(p, m, k) for m in models] for p, k in calls],
-            )
+            yield name, [[(p, m, k) for m in models] for p, k in calls]
         for n in (2, 3, 5, 10, 20):
             if n < len(everyone):
                 draws = [rng.choice(len(everyone), n, replace=False) for _ in range(DRAWS)]
@@ -226,8 +223,11 @@ class Study:
         """Shares of the variance of single scores."""
         frame = self.of("components", "variance").set_index("group")["value"].clip(lower=0)
         total = frame.sum()
-        rows = [[COMPONENTS[str(name)].format(self.noun), f"{100 * value / total:.0f}%"]
-                for name, value in frame.items() if str(name) in COMPONENTS]  # fmt: skip
+        labels = COMPONENTS | ({"residual": ASKED_AGAIN} if self.panel.shape[2] > 1 else {})
+        rows = [
+            [labels[str(name)].format(self.noun), f"{100 * value / total:.0f}%"]
+            for name, value in frame.items()
+        ]
         return table(["what differs", "share of the variance"], rows)
 
     def designs(self) -> str:

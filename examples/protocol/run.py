@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 from panel_worth import Study, blocks, mean_of, put_into, table
 
-from areopagus import AreopagusError, Panel, Run, RunInterrupted
+from areopagus import AreopagusError, InputError, InputFault, Panel, Run, RunInterrupted
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "responses.csv"
@@ -32,15 +32,19 @@ def read_stories(path: Path, n_prompts: int) -> tuple[pd.DataFrame, pd.DataFrame
     Args:
         path: HANNA's annotations: a row a rating, three for each story.
         n_prompts: prompts to take, in the order of the file.
+
+    Raises:
+        InputError: no such file, or one without HANNA's columns.
     """
+    if n_prompts < 1:
+        raise InputError(f"--prompts: must be 1 or more, got {n_prompts}")
+    hint = "README.md beside run.py names the command that downloads HANNA's annotations."
     if not path.is_file():
-        raise SystemExit(f"{path}: no such file. README.md names the command that downloads it.")
+        raise InputError([InputFault(str(path), "is not there")], hint=hint)
     frame = pd.read_csv(path, keep_default_na=False)
     if missing := [name for name in COLUMNS if name not in frame.columns]:
-        raise SystemExit(
-            f"{path}: has no column {', '.join(missing)}; its columns are "
-            f"{', '.join(frame.columns)}. HANNA's annotations are wanted: see README.md."
-        )
+        fault = f"has no column {', '.join(missing)}; it has {', '.join(frame.columns)}"
+        raise InputError([InputFault(str(path), fault)], hint=hint)
     prompts = {prompt: f"P{n:02d}" for n, prompt in enumerate(frame["Prompt"].drop_duplicates())}
     frame["prompt_id"] = frame["Prompt"].map(prompts)
     frame["response_id"] = frame["prompt_id"] + "_" + frame["Model"]
@@ -54,8 +58,12 @@ def read_stories(path: Path, n_prompts: int) -> tuple[pd.DataFrame, pd.DataFrame
     return stories, chosen[[*ids, "rater_place", *(name.lower() for name in CRITERIA)]]
 
 
-def show_dry_run(panels: dict[str, Panel], sources: dict[str, Any], options: Any) -> None:
-    """Prints the calls and the price of both parts, and of both together."""
+def show_price(panels: dict[str, Panel], sources: dict[str, Any], options: Any) -> None:
+    """Prints the calls and the price of both parts, and of both together.
+
+    Raises:
+        InputError: the responses of a part cannot be read; nothing is spent yet.
+    """
     runs = [panels[name].estimate(sources[name], limit=options.limit) for name in PARTS]
     rows = [
         (run.n_responses, sum(stage.planned for stage in run.stages), run.calls,
@@ -63,7 +71,8 @@ def show_dry_run(panels: dict[str, Panel], sources: dict[str, Any], options: Any
         for run in runs
     ]  # fmt: skip
     total = tuple(None if None in column else sum(column) for column in zip(*rows, strict=True))
-    print("Dry run: nothing is sent.\n")
+    if options.dry_run:
+        print("Dry run: nothing is sent.\n")
     print(f"{'':10}  responses  judgments   calls    likely   at most")
     for name, (n, judgments, calls, *prices) in zip((*PARTS, "both"), (*rows, total), strict=True):
         likely, most = ("unknown" if usd is None else f"${usd:,.2f}" for usd in prices)
@@ -76,6 +85,7 @@ def show_dry_run(panels: dict[str, Panel], sources: dict[str, Any], options: Any
     print(f"The cap (--max-cost) is ${options.max_cost:,.2f} for both parts and is never passed.")
     if (total[3] or 0) > options.max_cost:
         print("It will stop the run early: raise it, or take fewer prompts (--prompts).")
+    print(flush=True)
 
 
 def write_page(out: Path, runs: dict[str, Run], people: Path) -> Path:
@@ -128,8 +138,8 @@ def main() -> int:
         Panel.from_file(options.panel, rubric=HERE / "stories.yaml") as of_stories,
     ):
         panels = {"examples": of_examples, "stories": of_stories}
+        show_price(panels, sources, options)
         if options.dry_run:
-            show_dry_run(panels, sources, options)
             return 0
         options.out.mkdir(parents=True, exist_ok=True)
         sources["stories"] = options.out / "responses.csv"
@@ -156,6 +166,8 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except RunInterrupted:
-        sys.exit("Stopped. What was paid is kept; the same command goes on.")
+        print("Stopped. What was paid is kept; the same command goes on.", file=sys.stderr)
+        sys.exit(130)
     except AreopagusError as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        sys.exit(2)
