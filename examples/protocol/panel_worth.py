@@ -1,7 +1,7 @@
 """What a panel is worth: the tables and the picture of that page, for any judgments and people.
 
     python examples/protocol/panel_worth.py JUDGMENTS PEOPLE                  prints the tables
-    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE --page PAGE.md   puts them into PAGE.md
+    python examples/protocol/panel_worth.py JUDGMENTS PEOPLE --page PAGE.md   writes them into PAGE
 
 JUDGMENTS is a run folder or a table of stored judgments, PEOPLE a file of human ratings. Everything
 but the draws of judges is read from the estimates that `calibrate`, `judges` and the run hold.
@@ -13,7 +13,7 @@ import argparse
 import itertools
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,24 @@ import numpy as np
 import pandas as pd
 
 import areopagus
-from areopagus import Run
+from areopagus import InputError, Run
 from areopagus.aggregation.kendall import kendall_tau_b
 from areopagus.aggregation.one_more_person import ratings_beside_one_person
 from areopagus.calibration.panel_scores import mean_over_judges
 from areopagus.calibration.reading import Texts, panel_dataset
 from areopagus.reports.charts import draw, save
 from areopagus.reports.document import Chart
+from areopagus.run import RespondentMean
 
 SEED, DRAWS = 0, 60
 COMPONENTS = {
-    "r:q": "stories of one prompt", "P": "wording (or persona)", "M": "model",
-    "PM": "wording x model", "rP": "story x wording", "rM": "story x model",
-    "qP": "prompt x wording", "qM": "prompt x model", "residual": "what is left",
+    "q": "prompts", "r:q": "stories of one prompt", "P": "{0}", "M": "model", "PM": "{0} x model",
+    "qP": "prompt x {0}", "qM": "prompt x model", "rP": "story x {0}", "rM": "story x model",
+    "rPM": "story x {0} x model", "residual": "what is left",
 }  # fmt: skip
+"""Parts of the variance of scores; {0} is what tells the judges of one model apart."""
+ASKED_AGAIN = "the same judge, asked again"
+"""What is left where judges were asked more than once."""
 
 BIASES = {
     "own_family": "points for responses of the judge's own family",
@@ -47,32 +51,37 @@ PAIRS = {
 }
 """Kinds of pairs of responses, on which people and the panel may order alike: .5 is chance."""
 
+NOT_SHOWN = "People are not shown to agree on any criterion: no panel can be measured by them."
+
 Rows = list[list[str]]
+Member = tuple[int, int, int]
+"""A judgment: places of its persona, its model and its repeat."""
 
 
 def signed(value: float) -> str:
     """The number with its sign, two decimals."""
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{value:+.2f}".replace("-", "−") if np.isfinite(value) else "–"
 
 
 def plain(value: float) -> str:
     """The number with two decimals."""
-    return f"{value:.2f}".replace("-", "−") if np.isfinite(value) else "–"
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
 
 
-def limits(row: Any) -> str:
+def limits(row: Any, form: Callable[[float], str] = plain) -> str:
     """An estimate with its interval, where it has one."""
     if not np.isfinite(row.low):
-        return plain(row.value)
-    return f"{plain(row.value)} [{plain(row.low)}, {plain(row.high)}]"
+        return form(row.value)
+    return f"{form(row.value)} [{form(row.low)}, {form(row.high)}]"
 
 
-def mean_of(respondent: Any) -> str:
-    """A respondent's mean with its interval."""
-    if respondent.composite is None:
-        return "not scored"
-    low, high = respondent.interval or (np.nan, np.nan)
-    return f"{plain(respondent.composite)} [{plain(low)}, {plain(high)}]"
+def mean_of(respondent: RespondentMean) -> str:
+    """A respondent's mean with its interval, where it has one."""
+    mean = plain(np.nan if respondent.composite is None else respondent.composite)
+    if respondent.interval is None:
+        return mean
+    low, high = respondent.interval
+    return f"{mean} [{plain(low)}, {plain(high)}]"
 
 
 def table(head: Sequence[str], rows: Rows) -> str:
@@ -87,13 +96,14 @@ class Study:
     def __init__(self, judgments: Path, people: Path, work: Path) -> None:
         """Computes everything once; `work` takes the run folders."""
         is_run = judgments.is_dir()
+        self.noun = "persona" if is_run else "wording"
         self.run = Run(judgments) if is_run else Run.from_judgments(judgments, work / "run")
         self.calibration = areopagus.calibrate(judgments, people).estimates
         self.biases = areopagus.examine_judges(self.run, out=work / "judges").estimates
-        data, _, _ = panel_dataset(judgments, people, texts=Texts())
-        if data.panel is None:
-            raise SystemExit(f"{judgments} holds no scores")
-        self.panel, self.ratings = data.panel, data.ratings
+        self.data = panel_dataset(judgments, people, texts=Texts())[0]
+        if self.data.panel is None:
+            raise InputError(f"{judgments}: holds no scores of judges")
+        self.panel = self.data.panel
 
     def of(self, table: str, measure: str, **keys: str) -> pd.DataFrame:
         """Rows of the calibration's estimates."""
@@ -107,27 +117,42 @@ class Study:
         """The criteria on which people are compared with the panel."""
         return [str(name) for name in self.of("one person", "tau_of_one")["criterion"]]
 
-    def agreement_of(self, members: Sequence[tuple[int, int]]) -> float:
-        """Agreement of some judges' mean with each person: Somers' d, mean over criteria.
+    def agreement_of(self, members: Sequence[Member]) -> float:
+        """Agreement of some judgments' mean with each person: Somers' d, mean over criteria.
 
         Args:
-            members: persona and model of each judge.
+            members: the judgments; none is twice among them.
         """
         found = []
-        for ratings in self.ratings:
+        for ratings in self.data.ratings:
             if ratings.criterion not in self.settled:
                 continue
-            scores = self.panel.by_judge(ratings.criterion)
-            chosen = np.stack([scores[:, p, m] for p, m in members], axis=1)
+            scores = self.panel.scores[..., self.panel.criteria.index(ratings.criterion)]
+            chosen = np.stack([scores[:, *member] for member in members], axis=1)
             beside, _ = ratings_beside_one_person(ratings, mean_over_judges(chosen).score)
             found.append(beside.of_scores.value)
-        return float(np.mean(found))
+        return float(np.mean(found)) if found else float("nan")
 
     @property
     def settled(self) -> list[str]:
         """Criteria on which people are shown to agree: there the panel can be held against them."""
         frame = self.of("one person", "tau_of_one")
-        return [str(row.criterion) for row in frame.itertuples() if row.low > 0]
+        names = [str(row.criterion) for row in frame.itertuples() if row.low > 0]
+        return [name for name in names if name in self.panel.criteria]  # not the composite
+
+    def mean_of_people(self, measure: str) -> float:
+        """A figure of one more person, mean over the criteria on which people agree."""
+        frame = self.of("one person", measure)
+        return float(frame[frame["criterion"].isin(self.settled)]["value"].mean())
+
+    def answer(self, found: dict[str, tuple[int, float, float, float]]) -> str:
+        """The figures that the page is about, in a sentence."""
+        if not self.settled:
+            return NOT_SHOWN
+        means = {name: mean for name, (_, mean, _, _) in found.items() if "drawn" not in name}
+        means["one more person"] = self.mean_of_people("tau_of_one")
+        figures = "; ".join(f"{plain(mean)} for {name}" for name, mean in means.items())
+        return f"Agreement with a person (mean over {', '.join(self.settled)}): {figures}."
 
     def people(self) -> str:
         """Agreement of people with each other."""
@@ -148,25 +173,32 @@ class Study:
                 self.of("one person", measure, criterion=name).iloc[0]
                 for measure in ("tau_of_one", "tau_of_panel", "tau_difference", "ceiling")
             )
-            verdict = gap.verdict if name in self.settled else "people do not agree"
-            span = f"{signed(gap.value)} [{signed(gap.low)}, {signed(gap.high)}]"
-            rows.append([name, plain(one.value), plain(panel.value), span, plain(ceiling.value),
-                         str(verdict)])  # fmt: skip
+            verdict = gap.verdict if one.low > 0 else "undecided: people are not shown to agree"
+            values = (plain(one.value), plain(panel.value), limits(gap, signed))
+            rows.append([name, *values, plain(ceiling.value), str(verdict)])
         return table(["criterion", "one more person", "panel", "gap", "ceiling", "the panel is"],
                      rows)  # fmt: skip
 
-    def sets(self) -> Iterator[tuple[str, list[list[tuple[int, int]]]]]:
-        """Sets of judges to compare: their name, and each set as (persona, model) pairs."""
-        n_personas, n_models, _ = self.panel.shape
-        everyone = list(itertools.product(range(n_personas), range(n_models)))
+    def sets(self) -> Iterator[tuple[str, list[list[Member]]]]:
+        """Sets of judgments to compare: their name, and the sets."""
+        personas, models, repeats = (range(n) for n in self.panel.shape)
+        everyone = list(itertools.product(personas, models, repeats))
         rng = np.random.default_rng(SEED)
         yield "one judge", [[one] for one in everyone]
-        if n_personas > 1:
-            name = f"{n_personas} wordings of one model"
-            yield name, [[(p, m) for p in range(n_personas)] for m in range(n_models)]
-        if n_models > 1:
-            name = f"{n_models} models, one wording"
-            yield name, [[(p, m) for m in range(n_models)] for p in range(n_personas)]
+        if (n := len(repeats)) > 1:
+            judges = list(itertools.product(personas, models))
+            yield f"one judge asked {n} times", [[(p, m, k) for k in repeats] for p, m in judges]
+            if n < len(personas):
+                name = f"{n} {self.noun}s of one model"
+                yield name, [[((p + i) % len(personas), m, 0) for i in range(n)] for p, m in judges]
+        if len(personas) > 1:
+            name = f"{len(personas)} {self.noun}s of one model"
+            calls = itertools.product(models, repeats)
+            yield name, [[(p, m, k) for p in personas] for m, k in calls]
+        if len(models) > 1:
+            name = f"{len(models)} models, one {self.noun}"
+            calls = itertools.product(personas, repeats)
+            yield name, [[(p, m, k) for m in models] for p, k in calls]
         for n in (2, 3, 5, 10, 20):
             if n < len(everyone):
                 draws = [rng.choice(len(everyone), n, replace=False) for _ in range(DRAWS)]
@@ -175,6 +207,8 @@ class Study:
 
     def subsets(self) -> tuple[str, dict[str, tuple[int, float, float, float]]]:
         """Agreement with people by the judges that are asked."""
+        if not self.settled:
+            return NOT_SHOWN, {}
         found: dict[str, tuple[int, float, float, float]] = {}
         rows = []
         for name, sets in self.sets():
@@ -184,27 +218,37 @@ class Study:
             found[name] = len(sets[0]), float(values.mean()), float(lowest), float(highest)
             span = f"{plain(lowest)} to {plain(highest)}" if len(sets) > 1 else ""
             rows.append([name, str(len(sets[0])), plain(float(values.mean())), span])
-        head = ["judges", "judgments a response", "agreement with a person", "range of the sets"]
+        head = ["judges", "judgments a story", "agreement with a person", "range of the sets"]
         return table(head, rows), found
 
     def judges(self) -> str:
         """Agreement of each single judge with a person: a row a model, a column a persona."""
         rows = [
-            [model, *(plain(self.agreement_of([(p, m)])) for p in range(len(self.panel.personas)))]
+            [
+                model,
+                *(
+                    plain(self.agreement_of([(p, m, k) for k in range(self.panel.shape[2])]))
+                    for p in range(len(self.panel.personas))
+                ),
+            ]
             for m, model in enumerate(self.panel.models)
         ]
         return table(["judge", *self.panel.personas], rows)
 
     def components(self) -> str:
-        """Shares of the variance of single scores, and what the judges are worth."""
+        """Shares of the variance of single scores."""
         frame = self.of("components", "variance").set_index("group")["value"].clip(lower=0)
         total = frame.sum()
-        rows = [[COMPONENTS[str(name)], f"{100 * value / total:.0f}%"]
-                for name, value in frame.items() if str(name) in COMPONENTS]  # fmt: skip
+        labels = COMPONENTS | ({"residual": ASKED_AGAIN} if self.panel.shape[2] > 1 else {})
+        rows = [
+            [labels[str(name)].format(self.noun), f"{100 * value / total:.0f}%"]
+            for name, value in frame.items()
+        ]
         worth = self.run.estimates.query("table == 'worth'").iloc[0]
-        sentence = (
-            f"{worth.n:.0f} judgments of a response are worth {worth.value:.1f} independent ones."
-        )
+        sentence = "How many independent judgments these are worth is not known."
+        if np.isfinite(worth.value):
+            n = f"{worth.value:.1f}"
+            sentence = f"{worth.n:.0f} judgments of a response are worth {n} independent ones."
         return table(["what differs", "share of the variance"], rows) + f"\n\n{sentence}"
 
     def designs(self) -> str:
@@ -234,27 +278,29 @@ class Study:
         of_people = {one.respondent_id: one for one in people.respondents}
         for one in sorted(self.run.respondents, key=lambda item: -(item.composite or 0)):
             other = of_people[one.respondent_id]
-            means.append((one.composite, other.composite))
-            rows.append([one.respondent_id, *map(mean_of, (one, other))])
-        tau = kendall_tau_b(*np.array(means).T)
+            if one.composite is not None and other.composite is not None:
+                means.append((one.composite, other.composite))
+            rows.append([one.respondent_id, mean_of(one), mean_of(other)])
+        tau = kendall_tau_b(*np.array(means).T) if len(means) > 1 else np.nan
         head = ["respondent", "panel, mean of the criteria", "people, mean of the criteria"]
         return table(head, rows) + f"\n\nKendall's tau of the two orders: {plain(tau)}."
 
     def bias_rows(self) -> str:
         """Biases that stored scores show."""
-        frame = self.biases
-        rows = []
-        for row in frame[
-            (frame["table"] == "biases") & (frame["measure"] == "effect")
-        ].itertuples():
-            if np.isfinite(row.value) and row.group in BIASES:
-                span = f"{signed(row.value)} [{signed(row.low)}, {signed(row.high)}]"
-                rows.append([BIASES[row.group], span])
+        frame = self.biases[
+            (self.biases["table"] == "biases") & (self.biases["measure"] == "effect")
+        ]
+        rows = [
+            [BIASES[row.group], limits(row, signed)]
+            for row in frame.itertuples()
+            if np.isfinite(row.value) and row.group in BIASES
+        ]
         for kind, label in PAIRS.items():
-            for criterion in self.settled:
-                chosen = self.of("pair types", "accuracy", group=kind, criterion=criterion)
-                if len(chosen) and np.isfinite(chosen.iloc[0].value):
-                    rows.append([f"{label}, {criterion}", limits(chosen.iloc[0])])
+            rows += [
+                [f"{label}, {row.criterion}", limits(row)]
+                for row in self.of("pair types", "accuracy", group=kind).itertuples()
+                if np.isfinite(row.value)
+            ]
         return table(["what", "estimate"], rows)
 
 
@@ -291,6 +337,7 @@ def blocks(study: Study, people: Run | None, drawing: Path | None) -> dict[str, 
     if drawing is not None:
         picture(found, study, drawing)
     return {
+        "answer": study.answer(found),
         "people": study.people(),
         "beside": study.beside(),
         "subsets": subsets,
