@@ -206,3 +206,11 @@ def test_scorers_of_one_criterion_each_count_as_one_judge(tmp_path: Path) -> Non
     assert set(judgment_frame(run.path)["model"]) == {"one + two"}
     assert run.n_scored == 2
     assert any("count as one judge" in notice for notice in run.record["notices"])
+
+
+def test_the_prompt_of_the_papers_layout_stands_in_the_id_of_the_response(tmp_path: Path) -> None:
+    header = "response_id,respondent_id,judge_model,perspective_id,conceptual_clarity,abstained"
+    rows = ["q_01_x-1,x-1,m,historian,8,False", "q_01_y-1,y-1,m,historian,0,True"]
+    run = Run.from_judgments(table(tmp_path / "j.csv", header, *rows), tmp_path / "run")
+    assert {row["prompt_id"] for row in run.score_rows} == {"q_01"}
+    assert run.counts["abstained"] == 1

@@ -153,13 +153,16 @@ def import_judgments(
     has_texts = any(row.response_text for row in rows.values())
     if not has_texts:
         notices += (WITHOUT_TEXTS,)
+    # Prompts are known here without a run: by their texts, or from the ids of responses.
+    of_reading = [one for one in reading.reading.notices if not one.startswith("no prompt_id")]
     panel = StoredPanel(
         stored.criteria, limits, tuple(dict.fromkeys(stored.cell_of.values())),
-        stored.scores.shape[3], (*reading.reading.notices, *notices),
+        stored.scores.shape[3], (*of_reading, *notices),
     )  # fmt: skip
     outcomes = _outcomes(reading, stored)
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    identity = panel.identity() | {"responses_sha256": digest}
+    files = sorted(source.rglob("*")) if source.is_dir() else [source]
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in files if one.is_file()))
+    identity = panel.identity() | {"responses_sha256": digest.hexdigest()}
     folder = RunFolder.open(out, identity)
     try:
         with RunWriter(panel, folder.path) as writer:
@@ -200,10 +203,17 @@ def _responses_of(reading: JudgmentReading, responses: str | Path | None) -> dic
         if (row := texts.get(name)) is not None:
             samples[name] = replace(row, respondent_id=respondent or row.respondent_id, extra={})
             continue
-        is_text = prompt_id is None or prompt_id == prompt
-        own_id = (prompt_text_id(prompt) if prompt else name) if is_text else prompt_id
-        samples[name] = Sample(name, own_id, respondent or "unnamed", prompt, response)
+        if prompt_id is None or prompt_id == prompt:
+            prompt_id = prompt_text_id(prompt) if prompt else _prompt_in(name, respondent)  # noqa: PLW2901
+        samples[name] = Sample(name, prompt_id, respondent or "unnamed", prompt, response)
     return samples
+
+
+def _prompt_in(name: str, respondent: str | None) -> str:
+    """The prompt that a response's id names before its respondent, as in the paper's release."""
+    if respondent is None or not name.endswith(respondent):
+        return name
+    return name.removesuffix(respondent).rstrip("_-/: ") or name
 
 
 def _texts_of(responses: str | Path, judged: set[str]) -> dict[str, Sample]:

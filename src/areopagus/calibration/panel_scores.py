@@ -299,10 +299,12 @@ def stored_scores(
     scores = np.full((*shape, len(criteria)), np.nan)
     value = np.where(table.is_rank, -table.value, table.value)
     scores[where, persona[judge], model[judge], repeat, k] = value
-    has_score = np.isfinite(scores)
-    is_given = has_score.any(axis=(0, 3))[None, :, :, None]
+    has_score: npt.NDArray[np.bool_] = np.isfinite(scores)
+    is_given = np.any(has_score, axis=(0, 3), keepdims=True)
     is_vote = has_score if scale is None else (scores >= scale[0]) & (scores <= scale[1])
-    is_partial = has_score.any(axis=4) & ~(is_vote | ~is_given).all(axis=4)
+    is_partial: npt.NDArray[np.bool_] = np.logical_and(
+        has_score.any(axis=4), ~np.all(is_vote | ~is_given, axis=4)
+    )
     scores[is_partial] = np.nan
     cells = zip(persona_names, model_names, strict=True)
     return StoredScores(
