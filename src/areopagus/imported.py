@@ -268,7 +268,7 @@ def _require_same_criteria(source: Path, stored: StoredScores) -> None:
         ]
         raise InputError(
             [InputFault(str(source), f"its judges score different criteria ({'; '.join(parts)})")],
-            hint="Import the criteria that all of them score (`criteria`), or those of some judges.",
+            hint="Import criteria that all of them score (`criteria`), or those of some judges.",
         )
 
 
