@@ -158,7 +158,7 @@ def test_without_texts_the_run_says_what_cannot_be_shown(tmp_path: Path) -> None
     ("rows", "fault"),
     [
         (["p,a,m,clarity,4", "p,a,n,clarity,4", "p,a,n,depth,2"], "judges score different"),
-        (["p,a,m,clarity,4", "p,a,n,clarity,-1"], "on none of the usual scales"),
+        (["p,a,m,clarity,4", "p,a,n,clarity,-1"], "fit none of the usual scales"),
     ],
 )
 def test_what_cannot_be_a_run_is_refused(tmp_path: Path, rows: list[str], fault: str) -> None:

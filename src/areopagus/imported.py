@@ -1,4 +1,4 @@
-"""Stored judgments of any tool as a run folder, on which every command works that asks nobody."""
+"""Makes a run folder from judgments stored by any tool. Commands that call no model work on it."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from .records.humans import HumanColumns, JudgmentReading
 
 _SCALES: Final = ((0, 1), (1, 5), (1, 7), (1, 10), (0, 10), (0, 100))
-"""Scales that scores are taken to be on, the first that holds all of them."""
+"""Usual scales. Without a stated scale, the first that holds all scores is assumed."""
 
 WITHOUT_TEXTS: Final = (
-    "The file has no texts: the report shows none, and what needs them (flags, length) is not "
-    "computed. `--responses FILE` adds them."
+    "The file has no texts, so the report shows none, and flags and length are not computed. "
+    "`--responses FILE` adds them."
 )
 
 Outcomes = dict[tuple[str, str, str, int], tuple[Status, str | None, str | None]]
-"""Response, persona, model and repeat to status, reason and detail of a judgment without a vote."""
+"""From response, persona, model and repeat to status, reason and detail of an unscored judgment."""
 
 _ABSENT: Final[tuple[Status, str | None, str | None]] = ("not_asked", "absent", None)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPanel:
-    """The judges of a file of judgments: known by their names, and not to be asked again.
+    """The judges of a file of judgments. Only their names are known; they cannot be asked again.
 
     Attributes:
-        criteria, scale, quorum, notices: as of a panel that was asked.
-        judges: persona and model of each.
-        repeats: most judgments of one judge on one response.
+        criteria, scale, quorum, notices: as in a panel that was asked.
+        judges: persona and model of each judge.
+        repeats: the largest number of judgments of one response by one judge.
     """
 
     criteria: tuple[str, ...]
@@ -63,7 +63,7 @@ class StoredPanel:
 
     @property
     def axes(self) -> dict[str, str]:
-        """Persona to its axis, which is not known."""
+        """From persona to its axis, which is unknown."""
         return dict.fromkeys((persona for persona, _ in self.judges), "")
 
     @property
@@ -80,7 +80,7 @@ class StoredPanel:
         ]
 
     def identity(self) -> dict[str, Any]:
-        """What makes two runs runs of the same judges, as far as their names say it."""
+        """What two runs of the same judges have in common, as far as the names show."""
         return {
             "imported": True,
             "rubric": {"id": "imported"},
@@ -93,7 +93,7 @@ class StoredPanel:
         }
 
     def describe(self) -> dict[str, Any]:
-        """The panel as run.json records it beside its identity."""
+        """The panel as run.json records it, without its identity."""
         return {
             "personas": [{"id": name, "label": name, "axis": ""} for name in self.axes],
             "quorum": self.quorum,
@@ -110,24 +110,24 @@ def import_judgments(
     criteria: Sequence[str] | None = None,
     scale: tuple[float, float] | None = None,
 ) -> Run:
-    """Returns the run that stored judgments make.
+    """Returns a run made from stored judgments.
 
-    A row is one judge's judgment of one response (criteria in columns, or one in each row); see
+    Each row is one judge's judgment of one response (criteria in columns, or one in each row); see
     `records.humans.read_judgments`. A judgment that lacks a criterion which its judge scores
-    elsewhere is unreadable; one whose status says so is refused, failed or abstained; what the
-    file has no row for was not asked.
+    elsewhere is unreadable. A judgment is refused, failed or abstained if its status says so. A
+    judgment without a row was not asked.
 
     Args:
         judgments: the file.
         out: the run folder.
         responses: a file with the texts, where the judgments have none.
-        columns: a column map, or our names to theirs.
-        criteria: the only criteria wanted.
-        scale: lowest and highest score; by default the first of the usual scales that holds all.
+        columns: a column map, or a mapping from our names to theirs.
+        criteria: the criteria to import; by default all.
+        scale: lowest and highest score; by default the first usual scale that holds all scores.
 
     Raises:
-        InputError: everything wrong with the files; ranks; judges of different criteria; a folder
-            that holds another run.
+        InputError: the files have faults, hold ranks, or have judges who score different criteria;
+            or the folder holds another run.
         StoreError: the folder cannot be written.
     """
     source = Path(judgments)
@@ -136,7 +136,7 @@ def import_judgments(
     reading, notices = _of_one_judge(reading)
     table = reading.reading.table
     if not len(table) or table.is_rank.any():
-        fault = "holds ranks, and a run holds scores" if len(table) else "holds no score"
+        fault = "holds ranks, but a run needs scores" if len(table) else "holds no score"
         raise InputError([InputFault(str(source), fault)])
     rows = _responses_of(reading, responses)
     judges = dict.fromkeys((*table.rater_id.names, *(one.judge for one in reading.unscored)))
@@ -145,7 +145,7 @@ def import_judgments(
         reading.persona_of, reading.model_of, scale=scale,
     )  # fmt: skip
     if reserved := sorted({*stored.criteria} & {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS}):
-        fault = "is the name of a column of runs; give this criterion another"
+        fault = "is the name of a column in every run; give this criterion another name"
         raise InputError([InputFault(str(source), fault, name) for name in reserved])
     _require_same_criteria(source, stored)
     limits, assumed = _scale_of(source, table.value, scale)
@@ -189,7 +189,7 @@ def import_judgments(
 
 
 def _responses_of(reading: JudgmentReading, responses: str | Path | None) -> dict[str, Sample]:
-    """Response id to what is known of it, in the order of the file."""
+    """From response id to what is known of the response, in the order of the file."""
     table = reading.reading.table
     columns = (table.response_id, table.prompt_id, table.source)
     rows = dict.fromkeys(zip(*(column.texts().tolist() for column in columns), strict=True))
@@ -229,9 +229,9 @@ def _texts_of(responses: str | Path, judged: set[str]) -> dict[str, Sample]:
 
 
 def _of_one_judge(reading: JudgmentReading) -> tuple[JudgmentReading, tuple[str, ...]]:
-    """Judges that score one criterion each as one judge of all criteria; others as they are.
+    """Merges judges that score one criterion each into one judge; leaves other judges unchanged.
 
-    Evaluation tools have a scorer for each criterion: together these judge a response once.
+    Evaluation tools have one scorer for each criterion. Together they judge a response once.
     """
     table = reading.reading.table
     pairs = set(zip(table.rater_id.codes.tolist(), table.criterion.codes.tolist(), strict=True))
@@ -248,12 +248,12 @@ def _of_one_judge(reading: JudgmentReading) -> tuple[JudgmentReading, tuple[str,
         model_of={},
         unscored=tuple(row._replace(judge=name) for row in reading.unscored),
     )
-    sentence = f"Each criterion has a judge of its own: {listed_all(names)} count as one judge."
+    sentence = f"Each criterion has its own judge, so {listed_all(names)} count as one judge."
     return merged, (sentence,)
 
 
 def _require_same_criteria(source: Path, stored: StoredScores) -> None:
-    """Refuses judges of different criteria: their composites would be different quantities."""
+    """Refuses judges who score different criteria: their composites are different quantities."""
     sets: dict[tuple[str, ...], list[str]] = {}
     for judge, (persona, model) in stored.cell_of.items():
         at = stored.personas.index(persona), stored.models.index(model)
@@ -268,35 +268,35 @@ def _require_same_criteria(source: Path, stored: StoredScores) -> None:
         ]
         raise InputError(
             [InputFault(str(source), f"its judges score different criteria ({'; '.join(parts)})")],
-            hint="Import what all of them score (`criteria`), or the criteria of some.",
+            hint="Import criteria that all of them score (`criteria`), or those of some judges.",
         )
 
 
 def _scale_of(
     source: Path, values: Any, stated: tuple[float, float] | None
 ) -> tuple[tuple[float, float], tuple[str, ...]]:
-    """The scale of the scores, and what is assumed of it."""
+    """The scale of the scores, and a notice where it is assumed."""
     if stated is not None:
         return stated, ()
     lowest, highest = float(values.min()), float(values.max())
     for low, high in _SCALES:
         if low <= lowest and highest <= high:
             assumed = (
-                f"Scores run from {lowest:g} to {highest:g} and are taken to be on a scale from "
-                f"{low} to {high}; `--scale LOW:HIGH` names another."
+                f"Scores run from {lowest:g} to {highest:g}, so a scale from {low} to {high} is "
+                f"assumed. `--scale LOW:HIGH` sets another."
             )
             return (float(low), float(high)), (assumed,)
-    fault = f"holds scores from {lowest:g} to {highest:g}, which is on none of the usual scales"
+    fault = f"holds scores from {lowest:g} to {highest:g}, which fit none of the usual scales"
     raise InputError(
         [InputFault(str(source), fault)],
-        hint="Name theirs (`scale`, such as 1:5): scores off it are no votes.",
+        hint="State the scale (`scale`, such as 1:5). Judgments with scores off it do not count.",
     )
 
 
 def _judgments(
     place: int, row: Sample, panel: StoredPanel, stored: StoredScores, outcomes: Outcomes
 ) -> Iterator[Judgment]:
-    """Every judgment on a response, with what became of it."""
+    """Every planned judgment of a response, with its status and scores."""
     for repeat, (persona, model) in product(range(panel.repeats), panel.judges):
         at = place, stored.personas.index(persona), stored.models.index(model), repeat
         scores: dict[str, float] = {}
@@ -314,7 +314,7 @@ def _judgments(
 
 
 def _outcomes(reading: JudgmentReading, stored: StoredScores) -> Outcomes:
-    """What became of the judgments that hold no vote; a judge's second one is its next repeat."""
+    """Statuses of unscored judgments. A judge's second one on a response is its next repeat."""
     found: Outcomes = {}
     for one in reading.unscored:
         if one.response_id is None:

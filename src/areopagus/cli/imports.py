@@ -17,9 +17,9 @@ from .results import Output
 
 @click.command("import", cls=Command)
 @click.argument("judgments")
-@click.option("--out", metavar="DIR", help="The run folder. Default: runs/ and the file's name.")
+@click.option("--out", metavar="DIR", help="The run folder. Default: runs/NAME, after the file.")
 @click.option(
-    "--responses", metavar="FILE", help="The responses judged, where JUDGMENTS has no texts."
+    "--responses", metavar="FILE", help="The judged responses, if JUDGMENTS has no texts."
 )
 @config_options(HumansConfig, only=("columns", "column", "criteria", "missing", "scale"))
 @quiet_option
@@ -34,18 +34,19 @@ def import_(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Make a run folder of stored judgments, on which compare, judges, calibrate and others work.
+    """Make a run folder from stored judgments, for compare, judges, calibrate and others.
 
-    JUDGMENTS is a table with a row a judge and response (response_id, prompt_id, respondent_id,
-    judge or model, optional persona and status, and scores: a column a criterion, or criterion and
-    value), or a file that DeepEval, Inspect, MLflow, openevals or pydantic-evals has saved.
+    JUDGMENTS is a table with a row for each judge and response. Its columns are response_id,
+    prompt_id, respondent_id, judge or model, optionally persona and status, and the scores: a
+    column for each criterion, or criterion and value. JUDGMENTS can also be a file saved by
+    DeepEval, Inspect, MLflow, openevals or pydantic-evals.
     """
     from .humans import column_map, scale_from
 
     config = HumansConfig.checked(**chosen(options, HumansConfig.model_fields))
     scale = scale_from(config.scale)
     if not (scale is None or isinstance(scale, tuple)):
-        fault = "must be one scale for all criteria, such as 1:5: a composite is their mean"
+        fault = "must be one scale for all criteria, such as 1:5, because a composite is their mean"
         raise InputError([InputFault("--scale", fault)])
     folder = Path(out) if out is not None else Path("runs") / Path(judgments).name.split(".")[0]
     with ProgressLine(quiet=quiet) as line:
