@@ -176,8 +176,9 @@ class Differences:
         told = f"{what} should hold with {who}"
         apart = sum(one.has_interval and not one.covers(0.0) for one in known)
         if apart > holds:
-            has = "has" if apart == 1 else "have"
-            told += f"; {apart} {has} an interval there that leaves out 0, but not by Holm"
+            has = "has" if apart - holds == 1 else "have"
+            others = f"{apart - holds} more" if holds else f"{apart}"
+            told += f"; {others} {has} an interval there that leaves out 0, but not by Holm"
         yield f"{told}."
 
     def _unscored(self) -> Iterator[str]:
@@ -195,7 +196,7 @@ class Differences:
             first, last = (self.baseline, side) if self.is_lead else (side, self.baseline)
             shown = estimate(each[0], is_signed=True)
             won = _won(found[side], is_above=is_above)
-            return f"{short(first)} scores {way} than {short(last)}: {shown} points, {won}."
+            return f"{short(first)} {self._does(way)} than {short(last)}: {shown} points, {won}."
         told = [
             f"{short(side)} ({estimate(one, is_signed=True)})"
             for side, one in zip(named, each, strict=True)
@@ -203,9 +204,15 @@ class Differences:
         more = len(sides) - len(named)
         told += [f"{more} more"] if more else []
         if self.is_lead:
-            return f"{short(self.baseline)} scores higher than {listed_all(told)}."
-        verb = "scores" if len(sides) == 1 else "score"
-        return f"{listed_all(told)} {verb} {way} than {short(self.baseline)}."
+            return f"{short(self.baseline)} {self._does('higher')} than {listed_all(told)}."
+        return f"{listed_all(told)} {self._does(way, len(sides))} than {short(self.baseline)}."
+
+    def _does(self, way: str, n: int = 1) -> str:
+        """What sides do: respondents score higher or lower, judges give higher or lower scores."""
+        ending = "s" if n == 1 else ""
+        if self.by in ("model", "persona"):
+            return f"give{ending} {way} scores"
+        return f"score{ending} {way}"
 
     def _not_told_apart(self, sides: Sequence[str], found: Any) -> str:
         named = _largest(sides, found)

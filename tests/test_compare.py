@@ -288,7 +288,7 @@ def test_models_personas_and_columns_are_sides_too(tmp_path: Path) -> None:
     assert (
         by_model.document()
         .headline[0]
-        .startswith("By this panel, scripted/mild scores higher than ")
+        .startswith("By this panel, scripted/mild gives higher scores than ")
     )
     assert len(run.compare(by="persona").found.sides) == 10
     # Each prompt stands in one half: nothing can be paired.

@@ -298,7 +298,7 @@ def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
         found.add("comparison", "difference", such, factor="respondent", **keys)
     told = Differences(found.frame()).headline()
     assert told[1] == (
-        "1 of 2 differences should hold with other personas on this model; 2 have an interval "
+        "1 of 2 differences should hold with other personas on this model; 1 more has an interval "
         "there that leaves out 0, but not by Holm."
     )
 

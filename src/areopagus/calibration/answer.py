@@ -173,7 +173,7 @@ class Answer:
             yield f"Nothing can be compared: {why}."
         if refused:
             yield f"Not calibrated on {listed_all(refused)}, where people agree less than chance."
-        others, n = entries[1:], len(entries[1:]) + len(refused)
+        others, n = entries[1:], len(entries[1:])
         called = "criteria" if self.main.get("criterion") == COMPOSITE else "other criteria"
         by_verdict: dict[str, list[str]] = {}
         for _, (verdict, name) in others:

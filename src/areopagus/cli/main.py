@@ -60,7 +60,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "init": ("init", "init", "Write a panel.yaml with your models."),
     "check": ("check", "check", "Try each model once: key, address, format, price."),
     "score": ("score", "score", "Score a file of responses with the panel."),
-    "import": ("imports", "import_", "Make a run of judgments that any tool has stored."),
+    "import": ("imports", "import_", "Import the stored judgments of any tool as a run."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
     "prompts": ("prompts", "prompts", "Construct open-ended prompts from sources."),
