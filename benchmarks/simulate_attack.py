@@ -1,6 +1,6 @@
 """What an attack's tests say of judges whose every habit is known: simulated, and over HTTP.
 
-    python benchmarks/simulate_attack.py [--worlds 2000] [--only worlds|search|marks|judges]
+    python benchmarks/simulate_attack.py [--worlds 2000] [--only worlds|judges]
 
 In each world ten judges of one model score clean responses, the built-in corpus put into them, and
 harmless prose of the same length, as integers on five criteria; some end without a score. Of the
@@ -10,9 +10,6 @@ work or to be contrary (stated: at most .05), how often anything that is not the
 and how often the families that do work are found; beside it, how often a test of the raw shift
 would have named some family that does not. Then whole attacks on loopback judges: what each does,
 what the report says.
-
-Beside these: searches for texts, and how far the search's own figure and that of the prompts held
-out lie from what the text found is worth; and what is said of datamarking.
 """
 
 from __future__ import annotations
@@ -31,17 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from areopagus import Panel
-from areopagus.aggregation.effects import (
-    consistent,
-    mean_effects,
-    mean_over_prompts,
-    mean_p_value,
-)
+from areopagus.aggregation.effects import mean_p_value
 from areopagus.aggregation.multiplicity import holm
 from areopagus.attacks import AttackFamily, attack, load_families
 from areopagus.attacks.families import STATUS_OF, example_texts, texts_of
-from areopagus.attacks.outcomes import Measured, differences_over_prompts, family_tests
-from areopagus.attacks.search import Searched, Tried
+from areopagus.attacks.outcomes import Measured, family_tests
 from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw
@@ -50,7 +41,6 @@ Floats = npt.NDArray[np.float64]
 
 ALPHA = 0.05
 JUDGES = 10
-MARGIN = 0.25
 VALUES = {"high": "10", "low": "1", "reply": '{"overall": 10}', "marker": "0" * 16}
 CRITERIA = (
     "conceptual_clarity",
@@ -294,119 +284,6 @@ def _true_words(true: str) -> set[str]:
     return {true, "not shown", less.get(true, true)}
 
 
-@dataclass(frozen=True)
-class Search:
-    """A search and what its texts are worth, in points.
-
-    Attributes:
-        spread: standard deviation of what a rewording adds to the text that it was made of.
-        prompts, held_out: searched on, and held out.
-        rounds, texts: of the search.
-        own: standard deviation of what a text does on one prompt and not on others.
-        noise: the same of a judge's score from call to call.
-    """
-
-    spread: float = 0.0
-    prompts: int = 2
-    held_out: int = 6
-    rounds: int = 2
-    texts: int = 8
-    own: float = 0.4
-    noise: float = 0.6
-
-
-SEARCHES = {
-    "all texts do nothing, 2 and 6 prompts": Search(),
-    "the same, 10 rounds of 20": Search(rounds=10, texts=20),
-    "the same, 10 and 20 prompts": Search(prompts=10, held_out=20),
-    "rewordings differ by 0.3 points": Search(spread=0.3),
-    "by 0.3, 10 and 20 prompts": Search(spread=0.3, prompts=10, held_out=20),
-    "by 1 point": Search(spread=1.0),
-}
-
-
-def _effects_on(true: float, search: Search, n: int, rng: np.random.Generator) -> Floats:
-    """Attacked less control of a text, one value a prompt."""
-    noise = search.noise * math.sqrt(2 / JUDGES)
-    found: Floats = true + rng.normal(0, search.own, n) + rng.normal(0, noise, n)
-    return found
-
-
-def simulate_searches(worlds: int) -> None:
-    """Prints how far a search's own figure is off, and that of the held-out prompts."""
-    print(f"\nSearches, {worlds:,} worlds each: of the text found")
-    print(
-        f"{'texts':<40} {'true':>6} {'search − true':>15} {'held out − true':>16} {'covered':>14} "
-        f"{'gain said':>14}"
-    )
-    for seed, (name, world) in enumerate(SEARCHES.items()):
-        true, seen, fresh, covered, said = [], [], [], 0, 0
-        for at in range(worlds):
-            rng = np.random.default_rng([seed, at])
-            search, worth = Searched(), {"0": 0.0}
-            for turn in range(world.rounds + 1):
-                best = search.best(at)
-                texts = ["0"] if best is None else [f"{turn}.{n}" for n in range(world.texts)]
-                for text in texts:
-                    if best is not None:
-                        worth[text] = worth[best.text] + rng.normal(0, world.spread)
-                    effect = _effects_on(worth[text], world, world.prompts, rng).mean()
-                    search.tried.append(Tried(turn, text, float(effect)))
-            best = search.best(at)
-            assert best is not None
-            assert best.effect is not None
-            began = _effects_on(0.0, world, world.held_out, rng)
-            found = _effects_on(worth[best.text], world, world.held_out, rng)
-            mean = mean_over_prompts(found, level=0.95, what="")
-            (gain,) = differences_over_prompts(
-                [found - began], what="", family="", alpha=ALPHA, level=0.95
-            )
-            true.append(worth[best.text])
-            seen.append(best.effect)
-            fresh.append(mean.value)
-            covered += mean.covers(worth[best.text])
-            said += gain.verdict == "differs" and best.text != "0"
-        of_true = [np.asarray(one) - np.asarray(true) for one in (seen, fresh)]
-        print(
-            f"{name:<40} {np.mean(true):>6.2f} "
-            + " ".join(
-                f"{one.mean():+.3f} ±{one.std() / math.sqrt(worlds):.3f}".rjust(width)
-                for one, width in zip(of_true, (15, 16), strict=True)
-            )
-            + f" {_share(covered, worlds):>14} {_share(said, worlds):>14}"
-        )
-        sys.stdout.flush()
-
-
-def simulate_marks(worlds: int) -> None:
-    """Prints how often datamarking is said to move clean scores, and to leave them as they are."""
-    print(f"\nDatamarking, {worlds:,} worlds each; equivalence within ±{MARGIN:g}")
-    print(
-        f"{'what marks do to clean scores':<40} {'differs':>14} {'equivalent':>14} {'covered':>14}"
-    )
-    for seed, (shift, own, prompts) in enumerate(
-        (shift, own, prompts)
-        for shift in (0.0, MARGIN, 1.0)
-        for own, prompts in ((0.1, 8), (0.4, 8), (0.4, 30), (0.4, 100))
-    ):
-        differs = same = covered = 0
-        for at in range(worlds):
-            rng = np.random.default_rng([seed, at])
-            noise = rng.normal(0, 1.0 / math.sqrt(len(CRITERIA)) * math.sqrt(2 / JUDGES), prompts)
-            values = shift + rng.normal(0, own, prompts) + noise
-            (effect,) = mean_effects(values[:, None], margin=MARGIN)
-            differs += "differs" in str(consistent(effect.mean).verdict)
-            assert effect.equivalence is not None
-            same += effect.equivalence.p <= ALPHA
-            covered += effect.mean.covers(shift)
-        print(
-            f"{f'{shift:g} points, by prompt ±{own:g}, {prompts} prompts':<40} "
-            f"{_share(differs, worlds):>14} {_share(same, worlds):>14} "
-            f"{_share(covered, worlds):>14}"
-        )
-        sys.stdout.flush()
-
-
 def _share(hits: int, trials: int, worlds: int | None = None) -> str:
     share = hits / trials
     # The families of one world are not independent: the error is that of whole worlds.
@@ -544,16 +421,13 @@ def main() -> None:
     """Reads the options and runs the parts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2000)
-    parser.add_argument("--only", choices=["worlds", "search", "marks", "judges"])
+    parser.add_argument("--only", choices=["worlds", "judges"])
     options = parser.parse_args()
     began = time.monotonic()
     is_right = True
-    for part, run in (
-        ("worlds", simulate), ("search", simulate_searches), ("marks", simulate_marks),
-    ):  # fmt: skip
-        if options.only in (None, part):
-            run(options.worlds)
-            print(f"{time.monotonic() - began:.0f} s")
+    if options.only in (None, "worlds"):
+        simulate(options.worlds)
+        print(f"{time.monotonic() - began:.0f} s")
     if options.only in (None, "judges"):
         is_right = on_servers()
     print(f"{time.monotonic() - began:.0f} s in all")

@@ -35,7 +35,7 @@ _SCALES: Final = ((0, 1), (1, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 
 WITHOUT_TEXTS: Final = (
     "The file has no texts, so the report shows none, and flags and length are not computed. "
-    "`--responses FILE` adds them."
+    "`responses` adds them."
 )
 
 Outcomes = dict[tuple[str, str, str, int], tuple[Status, str | None, str | None]]

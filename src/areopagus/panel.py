@@ -94,7 +94,7 @@ class Panel:
             criterion_calls: `apart` asks each judge for one criterion a call.
             template: the wording of the judges' messages: a name, a file or an object.
             datamark: whether a mark stands before every word of a response that judges read. What
-                is stored stays as it is. `attack` measures what it does to clean responses.
+                is stored stays as it is.
             repeats: askings of each judge, as separate judgments.
             score_mode: `expected` takes the probability-weighted score where a backend gives
                 log-probabilities.

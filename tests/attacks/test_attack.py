@@ -31,7 +31,7 @@ CRITERIA = (
 )
 FAMILIES = ("authority", "naive_demand", "sabotage")
 PERSONAS = ["historian", "ethicist"]
-BREAKDOWNS = ("detail", "persona", "model", "criterion")
+BREAKDOWNS = ("detail", "model", "criterion")
 
 
 def vote(value: int) -> str:
@@ -240,7 +240,7 @@ def test_what_differs_from_harmless_prose_alone_is_said_first_and_is_no_success(
         if isinstance(part, Table) and part.label == "Harmless insertions"
     )
     names = [row[0] for row in harmless.rows]
-    assert names[:2] == ["place end", "persona historian"]
+    assert names[:2] == ["place end", "model scripted/judge"]
     assert names[-1] == "all"
 
 
@@ -420,11 +420,10 @@ def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_fo
             panel=p, families=[*texts, "authority"], texts=1, placements=("end",),
             out=tmp_path / "run",
         )  # fmt: skip
-    found = partial(figure, run.estimates, "missing")
-    nobody = {"persona": None, "model": None}
+    found = partial(figure, run.estimates, "families")
     status = {"abstention": "abstained", "refusal": "refused", "broken_form": "unreadable"}
     for name, ended in status.items():
-        keys = {"group": name, "detail": ended, **nobody}
+        keys = {"group": name, "detail": ended}
         # One of two models ends so on every attacked response, and never otherwise.
         assert found("attacked", **keys).value == 0.5
         assert (found("control", **keys).value, found("clean", **keys).value) == (0.0, 0.0)
@@ -432,16 +431,17 @@ def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_fo
         assert (beyond.value, beyond.verdict, beyond.n) == (0.5, "as demanded", 8)
         # The same on all eight prompts: sign flips 2 / 2^8; Holm over four families.
         assert beyond.p_adjusted == pytest.approx(4 * 2 / 256)
-        by_model = {**keys, "model": "openai/obeying"}
-        assert found("beyond", **by_model).value == 1.0
-        assert found("beyond", **{**keys, "model": "openai/steadfast"}).value == 0.0
     ends = partial(figure, run.estimates, "statuses", "judgments", group="refusal")
     assert ends(detail="failed").value + ends(detail="refused").value == 16
     assert ends(detail="failed").value > 0 < ends(detail="refused").value
-    # A family that asks for a score loses none, and enters the tables of scores alone.
-    lost = found("beyond", group="authority", detail="not scored", **nobody)
-    assert (lost.value, lost.verdict) == (0.0, None)
-    assert set(select(run.estimates, "families")["group"]) == {"authority"}
+    # Points and shares of judgments are apart, and no table of scores has the families of shares.
+    assert set(select(run.estimates, "families", detail=None)["group"]) == {"authority"}
+    for table in ("places", "models", "criteria"):
+        assert set(select(run.estimates, table)["group"].dropna()) == {"authority"}
+    assert set(run.estimates["table"]) == {
+        "families", "overall", "places", "models", "criteria", "harmless", "balance", "detectors",
+        "detected", "statuses", "counts", "worth",
+    }  # fmt: skip
     assert select(run.estimates, "balance", group="refusal").empty
     headline = " ".join(run.document().headline)
     assert "Of 3 families that ask for no score, 3 keep judges from scoring" in headline

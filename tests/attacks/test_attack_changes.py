@@ -119,7 +119,7 @@ def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_pat
                        out=tmp_path / name / "run")
             )  # fmt: skip
     found = areopagus.compare(*runs)
-    one = estimate_at(found.estimates, "missing", "beyond, change", detail="abstained")
+    one = estimate_at(found.estimates, "families", "beyond, change", detail="abstained")
     assert one is not None
     assert (one.value, one.n, one.verdict) == (-1.0, 8, "changed")
     assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()

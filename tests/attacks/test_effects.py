@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -42,14 +44,13 @@ class Found:
         config: AttackConfig,
         given: list[BaseResponse],
         families: list[AttackFamily],
-        personas: tuple[str, ...] = ("a", "b"),
-        models: tuple[str, ...] = (),
+        models: tuple[str, ...] = ("m", "m"),
         quorum: float = 1.0,
     ) -> None:
         made = tuple(trials(given, families, config, CONTRACT))
         values = np.asarray(scores, dtype=np.float64)
         if values.ndim < 2:
-            values = np.broadcast_to(values, (len(made), len(personas)))
+            values = np.broadcast_to(values, (len(made), len(models)))
         self.frame = estimate(
             made,
             given,
@@ -57,10 +58,9 @@ class Found:
             Scores(
                 values=values[:, :, None] if values.ndim == 2 else values,
                 responses=tuple(t.response_id for t in made),
-                personas=personas,
-                models=models or ("m",) * len(personas),
+                models=models,
                 criteria=("overall", "other")[: 1 if values.ndim == 2 else values.shape[2]],
-                counts={t.response_id: Counter(scored=len(personas)) for t in made},
+                counts={t.response_id: Counter(scored=len(models)) for t in made},
             ),
             config,
             scale=(1, 10),
@@ -77,13 +77,13 @@ def two_families() -> list[AttackFamily]:
 
 def test_shift_success_and_worst_by_hand() -> None:
     nan = math.nan
-    # Rows per base: clean, one, two. Columns: personas a, b.
+    # Rows per base: clean, one, two. Columns: models a, b.
     found = Found(
         [
             [4, 5], [6, 5], [4, 1],
             [9, 6], [10, 6], [9, nan],
         ],
-        AttackConfig(controls=False), bases(2), two_families(),
+        AttackConfig(controls=False), bases(2), two_families(), ("a", "b"),
     )  # fmt: skip
     # one: base 0 shifts 2, 0; base 1 shifts 1, 0. Prompt means 1 and 0.5; mean 0.75.
     assert found("families", "shift", group="one").value == 0.75
@@ -104,8 +104,8 @@ def test_shift_success_and_worst_by_hand() -> None:
     verdicts = found("families", "verdicts_moved", group="two")
     assert (verdicts.value, verdicts.n) == (1.0, 1)
     assert found("families", "worst", group="two").value == 2.0
-    assert found("personas", "shift", group="one", persona="a").value == 1.5
-    assert found("personas", "shift", group="one", persona="b").value == 0.0
+    assert found("models", "shift", group="one", model="a").value == 1.5
+    assert found("models", "shift", group="one", model="b").value == 0.0
 
 
 def test_each_criterion_has_its_shift_and_the_composite_is_their_mean() -> None:
@@ -125,7 +125,7 @@ def test_a_control_is_subtracted_from_the_attack_it_belongs_to() -> None:
     assert found("families", "shift", group="one").value == 4.0
     assert found("families", "beyond", group="one").value == 3.0
     assert found("families", "beyond", group="two").value == -2.0
-    harmless = found("harmless", "shift", persona="a")
+    harmless = found("harmless", "shift", model="m")
     assert harmless.value == 1.0
     assert harmless.reason is not None  # one prompt gives no interval
 
@@ -151,7 +151,7 @@ def test_a_model_that_refuses_one_family_is_no_effect_of_it() -> None:
     scores = np.clip(6 + severity + noise, 1, 10)
     scores[:, 1, 4:] = nan
     found = Found(
-        scores.reshape(40, 6), AttackConfig(), bases(8), two_families(), tuple("ababab"),
+        scores.reshape(40, 6), AttackConfig(), bases(8), two_families(),
         models=("kind", "kind", "fair", "fair", "harsh", "harsh"), quorum=2 / 3,
     )  # fmt: skip
     # Panel means of whoever scored would have said that it lifts scores by a point and a half.
@@ -183,7 +183,7 @@ def test_votes_missing_at_random_leave_prompts_and_verdicts_need_the_quorum() ->
         if trial.kind == "attack":  # three of six judges, half of those that scored the clean one
             scores[row, (trial.base + np.arange(3)) % 6] = np.nan
     found = Found(
-        scores, AttackConfig(controls=False), given, [family("one")], personas=tuple("abcdef"),
+        scores, AttackConfig(controls=False), given, [family("one")],
         models=("m", "n") * 3, quorum=2 / 3,
     )  # fmt: skip
     shift = found("families", "shift", group="one")
@@ -194,7 +194,7 @@ def test_votes_missing_at_random_leave_prompts_and_verdicts_need_the_quorum() ->
     row = next(row for row, trial in enumerate(made) if trial.kind == "attack")
     scores[row, :5] = np.nan
     found = Found(
-        scores, AttackConfig(controls=False), given, [family("one")], personas=tuple("abcdef"),
+        scores, AttackConfig(controls=False), given, [family("one")],
         models=("m", "n") * 3, quorum=2 / 3,
     )  # fmt: skip
     assert found("families", "shift", group="one").n == 7
@@ -292,19 +292,24 @@ def test_a_family_that_asks_for_no_score_is_counted_by_its_status_by_hand() -> N
     scores = Scores(
         values=np.where(statuses == "scored", 5.0, np.nan)[:, :, None],
         responses=tuple(t.response_id for t in made),
-        personas=("a", "b"),
         models=("m", "m"),
         criteria=("overall",),
         counts={t.response_id: Counter(statuses[row].tolist()) for row, t in enumerate(made)},
         statuses=statuses,
     )
-    frame = estimate(
-        made, given, {"one": "refuse"}, scores, AttackConfig(), scale=(1, 10), quorum=1.0
-    ).frame()
-    at = {"group": "one", "detail": "refused", "persona": None, "model": None}
+
+    def figures(scores: Scores) -> partial[Estimate]:
+        frame = estimate(
+            made, given, {"one": "refuse"}, scores, AttackConfig(), scale=(1, 10), quorum=1.0
+        ).frame()
+        assert select(frame, "families", detail=None).empty
+        return partial(figure, frame)
+
+    found = figures(scores)
+    at = {"group": "one", "detail": "refused"}
     # Bases 1 to 5 count: refused by all; clean: half of base 1, so a mean of .5 / 5; control: none.
     attacked, clean, control, shift, beyond = (
-        figure(frame, "missing", measure, **at)
+        found("families", measure, **at)
         for measure in ("attacked", "clean", "control", "shift", "beyond")
     )
     assert (attacked.value, attacked.n) == (1.0, 5)
@@ -312,15 +317,12 @@ def test_a_family_that_asks_for_no_score_is_counted_by_its_status_by_hand() -> N
     assert control.value == 0.0
     assert shift.value == pytest.approx(0.9)
     assert (beyond.value, beyond.verdict) == (1.0, "not tested")  # five prompts
-    assert select(frame, "families").empty
-    pairs = figure(frame, "missing", "pairs", **at)
+    pairs = found("families", "pairs", **at)
     assert (pairs.n, pairs.n_planned) == (10, 12)
-    # By persona a judge stands for itself: a has all six prompts.
-    alone = figure(frame, "missing", "beyond", **{**at, "persona": "a"})
-    assert (alone.value, alone.n) == (1.0, 6)
-    # Its clean share of 1 / 6 leaves 5 / 6, and t an end beyond 1, which no share can reach.
-    more = figure(frame, "missing", "shift", **{**at, "persona": "a"})
-    assert more.value == pytest.approx(5 / 6)
-    assert (more.high, more.low) == (1.0, pytest.approx(0.405, abs=0.001))
     # Of twelve judgments on attacked responses all that were made.
-    assert figure(frame, "counts", "as_asked").value == 11
+    assert found("counts", "as_asked").value == 11
+    # With the sixth prompt: mean 5.5 / 6, and t an end beyond 1, which no share can reach.
+    statuses[1, 1] = "refused"
+    shift = figures(replace(scores, statuses=statuses))("families", "shift", **at)
+    assert shift.value == pytest.approx(5.5 / 6)
+    assert (shift.high, shift.low) == (1.0, pytest.approx(5.5 / 6 - 2.570582 / 12))

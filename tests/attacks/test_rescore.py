@@ -141,8 +141,17 @@ def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstrati
     (tmp_path / "r.jsonl").write_text(lines, encoding="utf-8")
     rescoring = ("rescore", "r.jsonl", "--persona", "historian", "--out", "run")
     attacking = (
-        *("attack", "--responses", "r.jsonl", "--families", "authority,master_keys", "--limit"),
-        *("2", "--persona", "historian", "--placements", "end,instead", "--out", "attack"),
+        *("attack", "--responses", "r.jsonl", "--families", "authority,master_keys,refusal"),
+        *(
+            "--limit",
+            "2",
+            "--persona",
+            "historian",
+            "--placements",
+            "end,instead",
+            "--out",
+            "attack",
+        ),
     )
     for command in (rescoring, attacking):
         done = areopagus(*command, "--dry-run", folder=tmp_path)

@@ -24,17 +24,14 @@ from ..formats import (
 )
 from ..records.estimates import estimates_by, select
 from ..reports.panel_answer import judges_told
-from .datamarking import datamark_told
 from .effects import ANY
-from .scores import NOT_SCORED
-from .search_report import search_told
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Figures = dict[str, Estimate]
 """Measure to estimate, of one row."""
-NO_KEYS: Final = {"detail": None, "persona": None, "model": None, "criterion": None}
+NO_KEYS: Final = {"detail": None, "model": None, "criterion": None}
 WORKS: Final = ("as demanded", "raw shift as demanded")
 
 
@@ -51,18 +48,17 @@ class Answer:
         self.record, self.estimates = record, estimates
         self.threshold = float(record["identity"]["plan"]["threshold"])
         self.alpha = float(record["identity"]["plan"]["alpha"])
-        self.margin: float | None = record["identity"]["plan"].get("margin")
         self.overall = self._row("overall")
         self.counts = self._row("counts")
         self.by_family: dict[str, Figures] = {
             str(at["group"]): row
-            for at, row in estimates_by(select(estimates, "families"), ["group"])
+            for at, row in estimates_by(select(estimates, "families", detail=None), ["group"])
         }
-        rows = select(estimates, "missing", persona=None, model=None)
+        rows = select(estimates, "families")
         # Families that ask for no score: their figures are shares of judgments.
         self.asked_status: dict[str, str] = {}
         self.by_status_family: dict[str, Figures] = {}
-        for at, row in estimates_by(rows[rows["detail"] != NOT_SCORED], ["group", "detail"]):
+        for at, row in estimates_by(rows[rows["detail"].notna()], ["group", "detail"]):
             self.asked_status[str(at["group"])] = str(at["detail"])
             self.by_status_family[str(at["group"])] = row
         self.names: dict[str | None, str] = {
@@ -142,10 +138,6 @@ class Answer:
         every = [*self.by_family, *self.by_status_family]
         if not self.by_family or any(not math.isnan(self.tested(f).p_adjusted) for f in every):
             yield from self._statuses_told()
-        if "search" in self.record:
-            yield from search_told(self.record, self.estimates)
-        if self.margin is not None:
-            yield from datamark_told(self.estimates, self.margin)
         yield self._noticed([*demanded, *raw])
 
     def _one_of(self, controlled: Sequence[str]) -> str:
@@ -288,10 +280,7 @@ class Answer:
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
-        told = "texts are few and known: what moves nothing is not shown harmless"
-        if "search" in self.record:
-            told = "texts were searched for on these judges: whoever tries more may find stronger"
-        yield "limits", told
+        yield "limits", "texts are few and known: what moves nothing is not shown harmless"
 
     def _unbalanced(self) -> str:
         """Where judges are missing on one side, and what whoever scored would have shown."""

@@ -6,13 +6,11 @@ from typing import Any
 
 from ..async_runner import run_async
 from ..experiment.job import run_job
-from ..graphs.panel_spec import PanelSpec
 from ..panel import Panel, opened
 from ..progress import OnProgress
 from .config import AttackConfig, RescoreConfig
 from .job import AttackJob, RescoreJob
 from .run import AttackRun, RescoreRun
-from .search import SearchJob
 
 
 def attack(
@@ -33,8 +31,7 @@ def attack(
         panel: who judges; the embedded baseline when left out.
         on_progress: as of `Panel.score_many`.
         options: as in `AttackConfig`: families, corpus, strings, placements, texts, threshold,
-            controls, neutralise, search, search_model, try_datamark, margin, level, alpha, columns,
-            limit, out, resume, max_cost, and others.
+            controls, neutralise, level, alpha, columns, limit, out, resume, max_cost, and others.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -44,7 +41,7 @@ def attack(
     """
     with opened(panel) as spec:
         config = AttackConfig.checked(**options)
-        return run_job(attack_job(spec, responses, config, on_progress=on_progress))
+        return run_job(AttackJob(spec, responses, config, on_progress=on_progress))
 
 
 async def aattack(
@@ -52,20 +49,8 @@ async def aattack(
 ) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
     config = AttackConfig.checked(**options)
-    job = attack_job(panel.spec, responses, config, on_progress=on_progress)
+    job = AttackJob(panel.spec, responses, config, on_progress=on_progress)
     return await run_async(job.run())
-
-
-def attack_job(
-    panel: PanelSpec, responses: Any, config: AttackConfig, *, on_progress: OnProgress = None
-) -> AttackJob:
-    """The job that the options describe: with a search for texts before it, or without.
-
-    Raises:
-        InputError: everything wrong with the input, before anything is spent.
-    """
-    kind = SearchJob if config.search else AttackJob
-    return kind(panel, responses, config, on_progress=on_progress)
 
 
 def rescore(

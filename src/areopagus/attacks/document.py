@@ -29,10 +29,7 @@ from ..reports.panel_responses import MOST_ROWS
 from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_table
 from .answer import NO_KEYS, Answer
-from .datamarking import datamark_section
 from .effects import ANY
-from .scores import NOT_SCORED
-from .search_report import search_section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +70,6 @@ _MOST_RAW: Final = (
 )
 _BREAKDOWNS: Final = (
     ("places", "detail", "place"),
-    ("personas", "persona", "persona"),
     ("models", "model", "model"),
     ("criteria", "criterion", "criterion"),
 )
@@ -99,9 +95,7 @@ def attack_document(
         sections=[
             Section("families", "What moves the panel most", found.most(), "summary"),
             Section("effects", "By family of attacks", found.families()),
-            Section("cells", "By place, persona, model and criterion", found.breakdowns()),
-            *found.searching(),
-            *found.datamarking(),
+            Section("cells", "By place, model and criterion", found.breakdowns()),
             Section("detectors", "Detectors", found.detectors()),
             Section("balance", "Judges on both sides", found.balance()),
             Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
@@ -206,7 +200,7 @@ class _Shown(Answer):
             [[f, asked, about.get(f, "")] for f, asked in asks.items()],
         )
         points = Points([("", sentence) for sentence in self.readings()])
-        parts = [table, self._statuses_table(level), points, told, self._missing_table()]
+        parts = [table, self._statuses_table(level), points, told]
         return [part for part in parts if part is not None]
 
     def _few_statuses(self) -> Table | None:
@@ -216,9 +210,7 @@ class _Shown(Answer):
         measure = "beyond" if self._has_status_controls else "shift"
         more = [self.by_status_family[family][measure] for family in chosen]
         return estimates_table(
-            rows[rows["detail"] != NOT_SCORED], "missing",
-            keys={"group": "family", "detail": "asks for"},
-            where={"persona": None, "model": None},
+            rows, "families", keys={"group": "family", "detail": "asks for"},
             measures=[
                 Measure("attacked", "attacked", "value"),
                 Measure("control", "harmless prose", "value"),
@@ -241,10 +233,9 @@ class _Shown(Answer):
         shares = [
             row[name] for row in self.by_status_family.values() for name in ("attacked", "beyond")
         ]
-        rows = self.estimates[self.estimates["detail"] != NOT_SCORED]
+        rows = self.estimates[self.estimates["detail"].notna()]
         return estimates_table(
-            rows, "missing", keys={"group": "family", "detail": "asks for"},
-            where={"persona": None, "model": None},
+            rows, "families", keys={"group": "family", "detail": "asks for"},
             measures=[
                 Measure("attacked", "attacked"),
                 Measure("control", "harmless prose", "value"),
@@ -262,24 +253,6 @@ class _Shown(Answer):
             "judgment counts where the same judge replied on both sides, scored or not; a "
             "provider's filter is a refusal. Tested and corrected with all families.",
             label="Families that ask for no score",
-        )  # fmt: skip
-
-    def _missing_table(self) -> Table | None:
-        """Judgments without a score under families that ask for a score."""
-        rows = self.estimates[self.estimates["detail"] == NOT_SCORED]
-        rows = rows[rows["group"].isin(list(self.by_family))]
-        return estimates_table(
-            rows, "missing", keys={"group": "family"}, where={"persona": None, "model": None},
-            measures=[
-                Measure("attacked", "attacked"),
-                Measure("control", "harmless prose", "value"),
-                Measure("clean", "clean", "value"),
-                Measure("beyond", "beyond harmless", is_signed=True),
-            ],
-            caption="Families that ask for a score: share of judgments that abstain, refuse or "
-            "cannot be read, as above; not tested. Where it differs, the shift in points speaks of "
-            "the judges that scored both.",
-            label="Judgments without a score", is_short=True,
         )  # fmt: skip
 
     def readings(self) -> Iterator[str]:
@@ -323,7 +296,7 @@ class _Shown(Answer):
         )
 
     def breakdowns(self) -> list[Part]:
-        """All attacks by place, persona, model and criterion; each family likewise."""
+        """All attacks by place, model and criterion; each family likewise."""
         parts: list[Part | None] = []
         for table, key, head in _BREAKDOWNS:
             parts.append(
@@ -370,10 +343,10 @@ class _Shown(Answer):
             return None
         return Records(
             name="family-cells",
-            caption="Each family by place, persona, model and criterion: shift in points with its "
+            caption="Each family by place, model and criterion: shift in points with its "
             "interval, the same beyond harmless prose (attacked minus control), and shares of "
             "judgments and of verdicts moved.",
-            label="Family by place, persona, model and criterion",
+            label="Family by place, model and criterion",
             columns=[
                 Column("family", "id"), Column("by"), Column("which", "id"),
                 *(Column(name, "number", is_signed=True) for name in _LIMITS),
@@ -385,14 +358,6 @@ class _Shown(Answer):
             left_out=max(0, len(rows) - MOST_ROWS),
             file="estimates.csv",
         )  # fmt: skip
-
-    def searching(self) -> list[Section]:
-        """What a search found, where there was one."""
-        return [search_section(self.record, self.estimates)] if "search" in self.record else []
-
-    def datamarking(self) -> list[Section]:
-        """What datamarking did, where it was tried."""
-        return [] if self.margin is None else [datamark_section(self.estimates, self.margin)]
 
     def detectors(self) -> list[Part]:
         """What the detectors find, and their false alarms."""

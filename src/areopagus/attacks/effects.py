@@ -28,7 +28,7 @@ from ..records.estimates import Estimates
 from .config import AttackConfig
 from .families import STATUS_OF, example_texts
 from .outcomes import FamilyTest, Measured, family_tests
-from .scores import NOT_SCORED, Floats, Mask, Rows, Scores
+from .scores import Floats, Mask, Rows, Scores
 from .trials import BaseResponse, Trial, newly_flagged
 
 ANY = "any"
@@ -132,11 +132,6 @@ class Design:
         """Mean over prompts of a difference of shares, with its interval within [−1, 1]."""
         return cut_to_range(self.mean(rows, values, what), (-1.0, 1.0))
 
-    def within_reach(self, found: Estimate, aim: str) -> Estimate:
-        """A difference of a family, in points or, of one that asks for no score, of shares."""
-        reach = 1.0 if aim in STATUS_OF else float(self.scale[1] - self.scale[0])
-        return cut_to_range(found, (-reach, reach))
-
     def share(self, rows: Rows, values: Floats, what: str) -> Estimate:
         """Share as mean over prompts; of judgments, of those that there are."""
         shares = values if values.ndim == 1 else mean_of_known(values, axis=1)
@@ -210,12 +205,12 @@ def estimate(
 ) -> Estimates:
     """The figures of an attack.
 
-    Tables: `families` (group: the family), `overall` (all of them), `places`, `personas`, `models`,
-    `criteria` (each alone, and by family as group), `harmless` (what the controls did), `balance`
-    (which judgments the pairs of a family rest on; detail: against what), `detectors` and
-    `detected` (group: the flag; detail: the family), `statuses`, `counts`, `worth`; and `missing`
-    (group: the family; detail: the status that it asks for, else `not scored`), in all, by persona
-    and by model. Families that ask for no score stand in `missing` and in no table of scores.
+    Tables: `families` (group: the family; detail: the status that it asks for, of families that ask
+    for no score), `overall` (all families that ask for a score), `places`, `models`, `criteria`
+    (each alone, and by family as group), `harmless` (what the controls did), `balance` (which
+    judgments the pairs of a family rest on; detail: against what), `detectors` and `detected`
+    (group: the flag; detail: the family), `statuses`, `counts`, `worth`. Families that ask for no
+    score stand in `families`, as shares of judgments, and in no other table of scores.
 
     Args:
         trials: in the order of the scores' rows.
@@ -228,9 +223,9 @@ def estimate(
         worth: how many independent judges the panel's are worth, where that is known.
     """
     design = Design.of(trials, dataset, asks, config, scale, quorum)
-    composites = scores.composites
     found = Estimates()
-    pairs = Pairs.of(design, composites, scores.models)
+    outcomes = _outcomes(design, scores)
+    composites, pairs = outcomes[""]
     clean = design.rows("clean")
     alone = panel_means(composites[clean][:, None, :, None], quorum)[:, 0]
     found.add("overall", "clean", design.mean(clean, alone, "mean clean score"))
@@ -240,8 +235,7 @@ def estimate(
     ):
         found.add("overall", measure, one)
     found.add("overall", "flagged", _flagged(design, attacked))
-    missing = Missing.of(design, scores)
-    _add_families(found, design, asks, scores, composites, pairs, missing)
+    _add_families(found, design, asks, scores, outcomes)
     for_scores = [family for family, aim in asks.items() if aim not in STATUS_OF]
     for table, key, label, select, values, mine in _breakdowns(design, scores, composites, pairs):
         for family in (None, *for_scores):
@@ -329,23 +323,35 @@ def effects_by_prompt(
         trials, dataset, asks, scores, config, scale, quorum: as in `estimate`.
     """
     design = Design.of(trials, dataset, asks, config, scale, quorum)
-    composites = scores.composites
-    pairs, missing = Pairs.of(design, composites, scores.models), Missing.of(design, scores)
+    outcomes = _outcomes(design, scores)
     found = {}
     for family in ("", *asks):
-        status = STATUS_OF.get(asks.get(family, ""))
-        values, mine = composites, pairs
-        if status is not None:
-            values, mine = missing.share_of[status], missing.pairs
+        status = STATUS_OF.get(asks.get(family, ""), "")
+        values, pairs = outcomes[status]
         rows = design.rows("attack", family=family or None, after_scores=not family)
-        shifts, paired = mine.shifts(design, rows, values), design.paired(rows)
+        shifts, paired = pairs.shifts(design, rows, values), design.paired(rows)
         found[family, "shift"] = design.by_prompt(rows, shifts)
-        found[family, "beyond"] = design.by_prompt(paired, mine.beyond(design, paired, values))
-        if status is None:
+        found[family, "beyond"] = design.by_prompt(paired, pairs.beyond(design, paired, values))
+        if not status:
             signed = shifts * design.direction[rows, None]
             moved = _moved(design, rows, signed, values[rows], values[design.clean[rows]])
             found[family, "moved"] = design.by_prompt(rows, mean_of_known(moved, axis=1))
     return found
+
+
+def _outcomes(design: Design, scores: Scores) -> dict[str, tuple[Floats, Pairs]]:
+    """What families ask for to each judgment's value, and which judges are paired by it.
+
+    "": the composite. A status that some families ask for: `Scores.share_of` it; a judge counts
+    where it answered on both sides, scored or not.
+    """
+    values = {
+        status: scores.share_of(status) if status else scores.composites
+        for status in dict.fromkeys(["", *design.statuses.tolist()])
+    }
+    return {
+        status: (each, Pairs.of(design, each, scores.models)) for status, each in values.items()
+    }
 
 
 class _Select:
@@ -368,15 +374,11 @@ def _breakdowns(
     everywhere = _Select(design)
     for place in dict.fromkeys(design.places[design.rows("attack")].tolist()):
         yield "places", "detail", place, _Select(design, place), composites, pairs
-    for table, key, names in (
-        ("personas", "persona", scores.personas),
-        ("models", "model", scores.models),
-    ):
-        for name in dict.fromkeys(names):
-            mine = np.asarray(names) == name
-            models = [model for model, is_mine in zip(scores.models, mine, strict=True) if is_mine]
-            values = composites[:, mine]
-            yield table, key, name, everywhere, values, Pairs.of(design, values, models)
+    for name in dict.fromkeys(scores.models):
+        mine = np.asarray(scores.models) == name
+        values = composites[:, mine]
+        of_model = Pairs.of(design, values, [name] * int(mine.sum()))
+        yield "models", "model", name, everywhere, values, of_model
     if len(scores.criteria) > 1:
         for k, name in enumerate(scores.criteria):
             yield "criteria", "criterion", name, everywhere, scores.values[:, :, k], pairs
@@ -446,23 +448,18 @@ def _add_families(
     design: Design,
     asks: Mapping[str, str],
     scores: Scores,
-    composites: Floats,
-    pairs: Pairs,
-    missing: Missing,
+    outcomes: Mapping[str, tuple[Floats, Pairs]],
 ) -> None:
     """Every family's figures and its test; the tests of all families are corrected together."""
     rows_of = {family: design.rows("attack", family=family) for family in asks}
     measured = []
     for family, rows in rows_of.items():
         paired = design.paired(rows)
-        status = STATUS_OF.get(asks[family])
-        values, mine = composites, pairs
-        if status is not None:
-            values, mine = missing.share_of[status], missing.pairs
-        beyond = design.by_prompt(paired, mine.beyond(design, paired, values))
+        values, pairs = outcomes[STATUS_OF.get(asks[family], "")]
+        beyond = design.by_prompt(paired, pairs.beyond(design, paired, values))
         measured.append(
             Measured(
-                shift=design.by_prompt(rows, mine.shifts(design, rows, values)),
+                shift=design.by_prompt(rows, pairs.shifts(design, rows, values)),
                 beyond=beyond if paired.size else None,
                 direction=-1.0 if asks[family] == "lowest" else 1.0,
             )
@@ -472,135 +469,56 @@ def _add_families(
         trials = [design.trials[row] for row in rows]
         screened = sum(trial.seen.gate is not None for trial in trials)
         statuses = sum((scores.counts[t.response_id] for t in trials), Counter[str]())
-        status = STATUS_OF.get(asks[family])
-        _add_missing(found, design, missing, family, rows, status or NOT_SCORED, test)
         for name, number in statuses.items():
             found.add("statuses", "judgments", number, group=family, detail=name)
-        if status is not None:
-            keys = {"group": family, "detail": status}
-            found.add("missing", "flagged", _flagged(design, rows), **keys)
-            found.add("missing", "screened", _counted(screened, len(trials), "response"), **keys)
-            found.add("missing", "responses", len(trials), **keys)
+        status = STATUS_OF.get(asks[family], "")
+        keys = {"group": family, "detail": status} if status else {"group": family}
+        values, pairs = outcomes[status]
+        effects = (
+            _share_effects(design, pairs, rows, values, status)
+            if status
+            else _effects(design, pairs, rows, values)
+        )
+        for measure, one in effects:
+            found.add("families", measure, _tested(measure, one, test), **keys)
+        found.add("families", "flagged", _flagged(design, rows), **keys)
+        found.add("families", "responses", len(trials), **keys)
+        found.add("families", "screened", _counted(screened, len(trials), "response"), **keys)
+        if status:
             continue
         copies = design.rows("neutralised", family=family)
         what = "mean neutralised − clean"
         neutralised = undefined(_NOT_NEUTRALISED, method=what)
         if copies.size:
-            neutralised = design.mean(copies, pairs.shifts(design, copies, composites), what)
-        for measure, one in _effects(design, pairs, rows, composites):
-            found.add("families", measure, _tested(measure, one, test), group=family)
-        for measure, figure in (
-            ("p_both_adjusted", test.p_both_holm),
-            ("flagged", _flagged(design, rows)),
-            ("neutralised_shift", neutralised),
-            ("direction", 1 if asks[family] == "highest" else -1),
-            ("responses", len(trials)),
-            ("screened", _counted(screened, len(trials), "response")),
-        ):
-            found.add("families", measure, figure, group=family)
+            neutralised = design.mean(copies, pairs.shifts(design, copies, values), what)
+        found.add("families", "neutralised_shift", neutralised, **keys)
+        found.add("families", "p_both_adjusted", test.p_both_holm, **keys)
+        found.add("families", "direction", 1 if asks[family] == "highest" else -1, **keys)
 
 
-def family_effects(design: Design, family: str, aim: str, scores: Scores) -> tuple[Rows, Floats]:
-    """(rows, effects by judge) of a family's attacks, by its demand: positive is as demanded.
+def _share_effects(
+    design: Design, pairs: Pairs, rows: Rows, values: Floats, status: str
+) -> Iterator[tuple[str, Estimate]]:
+    """How often judgments under a family's texts end in the status it asks for, and without them.
 
-    Beyond harmless prose where there is a control, else against the clean response; in points, of a
-    family that asks for no score as share of judgments. nan where a judge is missing on one side.
-    """
-    status = STATUS_OF.get(aim)
-    values = scores.composites if status is None else scores.share_of(status)
-    answered = values if status is None else scores.share_of(NOT_SCORED)
-    pairs = Pairs.of(design, answered, scores.models)
-    rows = design.rows("attack", family=family)
-    paired = design.paired(rows)
-    found = (
-        pairs.beyond(design, paired, values) if paired.size else pairs.shifts(design, rows, values)
-    )
-    return (paired if paired.size else rows), found * (-1.0 if aim == "lowest" else 1.0)
-
-
-def by_same_judges(sides: Sequence[Floats], models: Sequence[str]) -> tuple[Floats, ...]:
-    """Two arms or more of the same responses, each by the judges that there are in all of them.
-
-    Where these are too few, nothing is left (`common_judges`).
-
-    Args:
-        sides: each of shape (responses, judges); nan is missing.
-        models: of the judges.
-    """
-    arms = np.stack(sides)
-    judges = common_judges(arms[:, :, None, :, None], models).judges
-    return tuple(np.where(judges, arms, np.nan))
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Which judgments ended without a score, as shares that are compared as scores are.
-
-    Attributes:
-        share_of: status, or `NOT_SCORED`, to `Scores.share_of` it.
-        pairs: judges that were asked and answered on both sides, scored or not.
-        by_name: (key column, its value, which judges, who is paired among them).
-    """
-
-    share_of: Mapping[str, Floats]
-    pairs: Pairs
-    by_name: Sequence[tuple[str, str, Mask, Pairs]]
-
-    @classmethod
-    def of(cls, design: Design, scores: Scores) -> Missing:
-        """The judgments of the panel."""
-        names = (*STATUS_OF.values(), NOT_SCORED)
-        shares = {name: scores.share_of(name) for name in names}
-        answered = shares[NOT_SCORED]
-        by_name = []
-        for key, of_judge in (("persona", scores.personas), ("model", scores.models)):
-            for name in dict.fromkeys(of_judge):
-                mine = np.asarray(of_judge) == name
-                models = [m for m, is_mine in zip(scores.models, mine, strict=True) if is_mine]
-                by_name.append((key, name, mine, Pairs.of(design, answered[:, mine], models)))
-        return cls(shares, Pairs.of(design, answered, scores.models), by_name)
-
-
-def _add_missing(
-    found: Estimates,
-    design: Design,
-    missing: Missing,
-    family: str,
-    rows: Rows,
-    status: str,
-    test: FamilyTest,
-) -> None:
-    """`missing`: how often judgments under a family's texts end in a status, and without them.
-
-    attacked, clean, control: shares of judgments; shift and beyond: their differences; pairs:
-    judgments that were answered with the attack and without.
+    shift and beyond: differences of shares, attacked minus clean and attacked minus control.
+    attacked, clean, control: the shares. pairs: judgments that were answered with the attack and
+    without.
     """
     paired = design.paired(rows)
-    values = missing.share_of[status]
-    for keys, mine, pairs in (
-        ({}, values, missing.pairs),
-        *(({key: name}, values[:, mask], pairs) for key, name, mask, pairs in missing.by_name),
-    ):
-        at: dict[str, str] = {"group": family, "detail": status, **keys}
-        shifts = pairs.shifts(design, rows, mine)
-        what = f"share {status}, attacked − clean"
-        shift: Estimate | float | None = design.difference_of_shares(rows, shifts, what)
-        what = f"share {status}, attacked − control"
-        beyond: Estimate | float | None = undefined(_NO_CONTROLS, method=what)
-        if paired.size:
-            beyond = design.difference_of_shares(paired, pairs.beyond(design, paired, mine), what)
-        if status != NOT_SCORED and not keys:
-            shift, beyond = _tested("shift", shift, test), _tested("beyond", beyond, test)
-        found.add("missing", "shift", shift, **at)
-        found.add("missing", "beyond", beyond, **at)
-        sides = [("attacked", rows, rows), ("clean", rows, design.clean[rows])]
-        sides += [("control", paired, design.control[paired])] if paired.size else []
-        for name, of, other in sides:
-            mask = pairs.control[of] if name == "control" else pairs.clean[of]
-            share = design.share(of, np.where(mask, mine[other], np.nan), f"share {status}")
-            found.add("missing", name, share, **at)
-        n = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
-        found.add("missing", "pairs", n, **at)
+    shifts = pairs.shifts(design, rows, values)
+    yield "shift", design.difference_of_shares(rows, shifts, f"share {status}, attacked − clean")
+    what = f"share {status}, attacked − control"
+    beyond = undefined(_NO_CONTROLS, method=what)
+    if paired.size:
+        beyond = design.difference_of_shares(paired, pairs.beyond(design, paired, values), what)
+    yield "beyond", beyond
+    sides = [("attacked", rows, rows), ("clean", rows, design.clean[rows])]
+    sides += [("control", paired, design.control[paired])] if paired.size else []
+    for name, of, other in sides:
+        mask = pairs.control[of] if name == "control" else pairs.clean[of]
+        yield name, design.share(of, np.where(mask, values[other], np.nan), f"share {status}")
+    yield "pairs", _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
 
 
 def _tested(

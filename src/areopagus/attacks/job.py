@@ -7,7 +7,6 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +29,6 @@ from ..reports.panel_answer import panel_worth
 from ..run import JobRun
 from . import effects, rescoring
 from .config import AttackConfig, RescoreConfig
-from .datamarking import MARKED_FOLDER, MARKED_STAGE, add_datamarking
 from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
@@ -116,10 +114,6 @@ class AttackJob(PanelStage[AttackRun]):
             InputError: everything wrong with the input, before anything is spent.
         """
         self.attack_config = config = config or AttackConfig()
-        if config.try_datamark:
-            if panel.judge_prompt.datamark:
-                raise InputError("`try_datamark`: leave `datamark` off, both ways are scored")
-            self.stages = (*self.stages, MARKED_STAGE)
         notices: list[str] = []
         families = config.load_families()
         if ABSTAINED not in panel.judge_prompt.schema.keys:
@@ -136,7 +130,6 @@ class AttackJob(PanelStage[AttackRun]):
         if not tried:
             raise InputError("no family has a text for the placements chosen")
         self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
-        self.tested_families = self.families
         left_out = [family.id for family in families if family.id not in tried]
         notices += self.dataset.notices
         if left_out:
@@ -150,50 +143,14 @@ class AttackJob(PanelStage[AttackRun]):
                 "responses_sha256": fingerprint(self.dataset.rows),
                 "families": {family.id: family.sha256 for family in families},
                 "plan": config.plan,
-                **self.more_identity(),
             },
             name=name,
             on_progress=on_progress,
         )
 
-    def more_identity(self) -> dict[str, Any]:
-        """What else makes the run this run."""
-        return {}
-
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""
         return response_rows(self.trials, self.dataset.rows)
-
-    async def dry_run(self) -> DryRun:
-        """Calls, tokens and cost of judging the responses, with datamarking too where it is tried.
-
-        The marks need tokens of their own.
-        """
-        plain = await super().dry_run()
-        if not self.attack_config.try_datamark:
-            return plain
-        marked = estimate_scoring(self._marked_panel, ResponseSource(self.response_rows()))
-        stages = tuple(replace(one, stage=MARKED_STAGE) for one in marked.stages)
-        return plain.followed_by(replace(marked, stages=stages, assumptions=(), notices=()))
-
-    async def run_stages(self, client: Client) -> Estimates:
-        """As of every such job, and the same responses once more with datamarking."""
-        if self.attack_config.try_datamark:
-            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
-            marked = self._marked_panel, self.response_rows(), MARKED_FOLDER
-            await score_within(self, MARKED_STAGE, *marked)
-            doing(ESTIMATING)
-            return self.estimate_scores(self.path / PANEL_FOLDER)
-        return await super().run_stages(client)
-
-    @property
-    def _marked_panel(self) -> PanelSpec:
-        """The panel, with a mark before every word of a response."""
-        wording = replace(self.panel.judge_prompt, datamark=True)
-        judges = self.panel.judges.items()
-        return replace(
-            self.panel, judges={name: replace(one, judge_prompt=wording) for name, one in judges}
-        )
 
     def estimate_scores(self, folder: Path | None) -> Estimates:
         """The figures of the attack."""
@@ -201,21 +158,12 @@ class AttackJob(PanelStage[AttackRun]):
         schema = panel.judge_prompt.schema
         ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
-        asks = {family.id: family.asks for family in self.tested_families}
+        asks = {family.id: family.asks for family in self.families}
         scores = read_panel_scores(folder, ids, panel.criteria)
-        found = effects.estimate(
+        return effects.estimate(
             self.trials, self.dataset.rows, asks, scores, self.attack_config,
             scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
         )  # fmt: skip
-        if self.attack_config.try_datamark:
-            marked = read_panel_scores(
-                self.path / MARKED_FOLDER, ids, panel.criteria, scores.judges
-            )
-            add_datamarking(
-                found, self.trials, self.dataset.rows, asks, scores, marked, self.attack_config,
-                scale=(schema.low, schema.high), quorum=panel.quorum,
-            )  # fmt: skip
-        return found
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an attack."""
@@ -224,7 +172,7 @@ class AttackJob(PanelStage[AttackRun]):
             "source": self.dataset.name,
             "notices": list(self.notices),
             "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
-            "families": {family.id: family.label for family in self.tested_families},
+            "families": {family.id: family.label for family in self.families},
             "provenance": {
                 family.id: family.provenance for family in self.families if family.verbatim
             },

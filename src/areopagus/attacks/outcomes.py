@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import (
-    adjusted_by_holm,
-    effect_verdict,
-    mean_over_prompts,
-    mean_p_value,
-)
-from ..aggregation.estimate import Estimate
+from ..aggregation.effects import mean_p_value
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 
@@ -114,29 +108,6 @@ def family_tests(found: Sequence[Measured], *, alpha: float) -> tuple[FamilyTest
             found, main, corrected, corrected_both, strict=True
         )
     )
-
-
-def differences_over_prompts(
-    columns: Sequence[Floats], *, what: str, family: str, alpha: float, level: float
-) -> list[Estimate]:
-    """Means over prompts of several differences, tested as families of attacks are.
-
-    Args:
-        columns: of each difference one value a prompt; nan is missing.
-        what: the figure, for its method.
-        family: what the tests are corrected over by Holm, in words.
-        alpha: of the tests together.
-        level: of the intervals.
-    """
-    found = []
-    for values in columns:
-        p, how = _p(values)
-        mean = mean_over_prompts(values, level=level, what=what)
-        found.append(replace(mean, p=p, p_method=f"{how}, over prompts"))
-    return [
-        replace(one, verdict=effect_verdict(one, alpha=alpha))
-        for one in adjusted_by_holm(found, [f"{family}, Holm"] * len(found))
-    ]
 
 
 def _outcome(one: Measured, p_holm: float, p_both: float, alpha: float) -> Outcome:

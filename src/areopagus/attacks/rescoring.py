@@ -225,21 +225,6 @@ def read_passages(folder: Path) -> list[dict[str, str]]:
     return [{str(name): str(value) for name, value in row.items()} for row in rows]
 
 
-def stored_rescored(folder: Path) -> list[Rescored]:
-    """The flagged responses as `write_passages` left them, the first version's as well."""
-    return [
-        Rescored(
-            row["response_id"], row["prompt_id"], row["respondent_id"],
-            tuple(row["flags"].split()), tuple(json.loads(row["removed"])),
-            float(row["original"]) if row["original"] else None,
-            float(row["neutralised"]) if row["neutralised"] else None,
-            int(row["n_scored"]), int(row["n_planned"]), row["reason"] or None,
-            tuple(row.get("found", "").split("; ")) if row.get("found") else (),
-        )
-        for row in read_passages(folder)
-    ]  # fmt: skip
-
-
 def document(
     record: Mapping[str, Any], estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]
 ) -> Document:

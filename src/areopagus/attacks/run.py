@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ..records.estimates import ESTIMATES_FILE, estimates_by, select
+from ..records.estimates import estimates_by, select
 from ..records.readings import MachineReading, Rate, Readings, in_drawn_order
 from ..records.run_folder import SCORES_FILE
 from ..run import JobRun, Run
@@ -62,10 +62,7 @@ class AttackRun(_AuditRun):
         from ..calibrated import people_told
         from ..reports.weak_models import with_caution
         from .document import attack_document
-        from .search_report import unfinished_search
 
-        if "search" in self.record and not (self.path / ESTIMATES_FILE).is_file():
-            return unfinished_search(self.record)
         panel = self.path / PANEL_FOLDER
         shown = attack_document(self.record, self.estimates, people=people_told(panel))
         shown = with_caution(shown, panel, len(self.record["panel"]["models"]))

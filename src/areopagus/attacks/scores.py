@@ -17,8 +17,6 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 COMPOSITE = "composite"
-NOT_SCORED = "not scored"
-"""Abstained, refused and unreadable together."""
 FILTERED = "content_policy"
 """The class of fault of a call that the provider's filter stopped."""
 
@@ -31,7 +29,7 @@ class Scores:
         values: shape (responses, judges, criteria); nan where there is no vote, and of a response
             that declined (`MOST_ABSTAINED`).
         responses: ids, in the order of the rows.
-        personas, models: one entry a judge; a judge that is asked repeatedly has several columns.
+        models: one entry a judge; a judge that is asked repeatedly has several columns.
         criteria: of the rubric.
         counts: response id to the number of judgments by status.
         statuses: shape (responses, judges), the status of each judgment; "" where nobody was asked
@@ -42,7 +40,6 @@ class Scores:
 
     values: Floats
     responses: tuple[str, ...]
-    personas: tuple[str, ...]
     models: tuple[str, ...]
     criteria: tuple[str, ...]
     counts: Mapping[str, Counter[str]]
@@ -53,13 +50,12 @@ class Scores:
         """Shape (responses, judges): 1 where the judgment has the status, 0 where another.
 
         Args:
-            status: of a judgment, or `NOT_SCORED`; nan is where nobody was asked, see `statuses`.
+            status: of a judgment; nan is where nobody was asked, see `statuses`.
         """
         given = self.statuses
         if given is None:
             given = np.where(np.isnan(self.composites), "", "scored")
-        is_so = given != "scored" if status == NOT_SCORED else given == status
-        return np.where(given == "", np.nan, is_so.astype(np.float64))
+        return np.where(given == "", np.nan, (given == status).astype(np.float64))
 
     @property
     def composites(self) -> Floats:
@@ -116,7 +112,6 @@ def read_panel_scores(
     return Scores(
         values=values,
         responses=tuple(responses),
-        personas=tuple(persona for persona, _, _ in columns),
         models=tuple(model for _, model, _ in columns),
         criteria=tuple(criteria),
         counts=counts,

@@ -63,7 +63,7 @@ class _Attack:
             for family, value in zip(aims["group"], aims["value"], strict=True)
         }
         # Of families that ask for no score: what they are after.
-        aims = rows[(rows["table"] == "missing") & (rows["measure"] == "responses")]
+        aims = rows[(rows["table"] == "families") & (rows["measure"] == "attacked")]
         of_status = {status: aim for aim, status in STATUS_OF.items()}
         for family, status in zip(aims["group"], aims["detail"], strict=True):
             self.asks[str(family)] = of_status[str(status)]
@@ -304,7 +304,7 @@ def _figures(
         ]  # fmt: skip
         of_points = not is_share and status is None
         width = float(scale[1]) - float(scale[0]) if of_points else 1.0
-        table = "overall" if not family else "families" if status is None else "missing"
+        table = "families" if family else "overall"
         keys = {"group": family} if family else {}
         if status is not None:
             keys["detail"] = status

@@ -43,22 +43,18 @@ def attack(
 
     Each response is scored clean, with each attack text at each place, and with harmless prose
     of the same length there. The report gives score shift, success rate, benign shift and the
-    detectors' false alarms by family, place, persona, model and criterion.
+    detectors' false alarms by family, place, model and criterion.
     """
-    from ..attacks.calls import attack_job
+    from ..attacks import AttackJob
     from .jobs import Manner, carry_out
 
     config = config_from(given, AttackConfig)
     if only_list:
         return _list(config, Output(json_file))
     with panel_from(given) as panel:
-        embedded = ["--models"] if any(one.spec.is_offline for one in panel.backends) else []
-        if config.search and not config.search_model:
-            embedded.append("--search-model")
-        name_with = " and ".join(embedded) or "--search-model"
         return carry_out(
-            lambda line: attack_job(panel.spec, responses, config, on_progress=line.update),
-            Manner(dry_run, quiet, name_with=name_with, full=full, json_file=json_file),
+            lambda line: AttackJob(panel.spec, responses, config, on_progress=line.update),
+            Manner(dry_run, quiet, full=full, json_file=json_file),
         )
 
 
