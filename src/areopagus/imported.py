@@ -283,7 +283,7 @@ def _scale_of(
         if low <= lowest and highest <= high:
             assumed = (
                 f"Scores run from {lowest:g} to {highest:g}, so a scale from {low} to {high} is "
-                f"assumed. `--scale LOW:HIGH` sets another."
+                f"assumed. `scale` sets another."
             )
             return (float(low), float(high)), (assumed,)
     fault = f"holds scores from {lowest:g} to {highest:g}, which fit none of the usual scales"
