@@ -66,7 +66,10 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
         p[cell] = exact_p(table[known[:, cell], cell])
     many = n > EXACT_PROMPTS
     if many.any():
-        p[many] = sampled_p(np.nan_to_num(table[:, many]), flips, np.random.default_rng(seed))
+        drawn_for = np.nan_to_num(table[:, many])
+        # Zeros reach their sum under any signs, which need not be drawn.
+        is_varied = drawn_for.any()
+        p[many] = sampled_p(drawn_for, flips, np.random.default_rng(seed)) if is_varied else 1.0
     return _tested(p, n, EXACT_PROMPTS, flips)
 
 

@@ -130,6 +130,7 @@ print(json.dumps({"changed": changed, "status": status}))
 """
 
 
+@pytest.mark.long
 def test_the_host_finds_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -164,6 +165,7 @@ def load_people(
     return Chosen(tuple(found), people.cities, people.groups, tuple(notices))
 
 
+@cache
 def plain_name(name: str) -> str:
     """The name in small letters without accents: "Raúl" and "Raul" are one name."""
     parts = unicodedata.normalize("NFKD", name.casefold())

@@ -440,7 +440,7 @@ def test_another_audit_in_the_folder_is_not_overwritten(tmp_path: Path) -> None:
         assert audit(TOY, options={"coins": 2}, out=tmp_path / "b", ledger=ledger).exit_code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
     tmp_path: Path,
 ) -> None:

@@ -150,6 +150,7 @@ def test_samaritan_finds_the_group_whose_bias_is_gone_and_no_other(tmp_path: Pat
     assert "nearer to the control after: Non-binary by 1" in told(*paths)
 
 
+@pytest.mark.long
 def test_professions_find_that_men_are_taken_for_well_paid_no_more(tmp_path: Path) -> None:
     cells = {("male", race, city): 0.9 for race in RACES for city in ("high", "low")}
     before = SilverSpoonWorld({"target": 0.0}, high_income=0.4, cells=cells, seed=1)

@@ -141,6 +141,7 @@ def test_of_several_models_without_a_preference_hardly_any_world_shows_one() -> 
     assert len(shown(found, "outcomes", "favours_higher")) == 3
 
 
+@pytest.mark.long
 def test_professions_without_a_difference_are_quiet_and_a_planted_one_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

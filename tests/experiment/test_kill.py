@@ -117,7 +117,7 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
     assert left == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_signal_ends_the_run_by_itself_and_the_next_goes_on(tmp_path: Path) -> None:
     _write_responses(tmp_path / "responses.jsonl")
     with ProviderServer(by_hash(1, 10), delay_s=0.05) as server:

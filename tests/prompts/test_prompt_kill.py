@@ -27,7 +27,7 @@ WORLD = PromptWorld(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     WORLD.write_scenarios(tmp_path / "own.jsonl")
     with ProviderServer(WORLD, delay_s=0.01) as server:

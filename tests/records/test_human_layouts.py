@@ -142,18 +142,12 @@ def calibrated(
 Calibrated = dict[str, tuple[Calibration, Agreement]]
 
 
-@pytest.mark.parametrize(
-    ("family", "writer"),
-    [
-        pytest.param(family, writer, id=f"{family}-{writer.__name__}")
-        for family, writers in FAMILIES.items()
-        for writer in writers[1:]
-    ],
-)
-def test_every_layout_of_the_same_judgments_has_the_same_figures(
-    family: str, writer: Writer, judges: Path, calibrated: Calibrated, tmp_path: Path
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_layout_of_the_same_judgments_has_the_same_figures(
+    family: str, judges: Path, calibrated: Calibrated, tmp_path: Path
 ) -> None:
-    path, given = writer(STUDY, tmp_path)
+    """What is read of each layout is compared above; the figures follow from that."""
+    path, given = FAMILIES[family][-1](STUDY, tmp_path)
     reading = read_humans(path, **given)
     first, people_alone = calibrated[family]
     found = calibrate(judges, reading, scale=SCALE)

@@ -41,7 +41,7 @@ def whole(folder: Path, base: str) -> StressRun:
         )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     calm, killed = tmp_path / "calm", tmp_path / "killed"
     calm.mkdir()
