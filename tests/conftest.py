@@ -171,10 +171,27 @@ def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(BLANK_PICTURES, "1")
 
 
+@pytest.fixture(autouse=True)
+def _no_report_unread(request: pytest.FixtureRequest) -> None:
+    """Jobs write their report only for tests that read it: it takes as long as a small job."""
+    parts = request.path.relative_to(Path(__file__).parent).parts
+    if "report" not in request.keywords and parts[0] not in _READ_REPORTS:
+        request.getfixturevalue("no_report")
+
+
+_READ_REPORTS = (
+    *("reports", "view", "integrations"),
+    *("test_docs.py", "test_figures.py", "test_imported.py", "test_soak.py"),
+)
+"""Folders and modules of tests that read reports; other tests that do are marked `report`."""
+
+
 @pytest.fixture
 def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs end without their report, which takes longer than all the rest."""
-    monkeypatch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
+    monkeypatch.setattr(
+        "areopagus.run.JobRun.write_report", lambda run, *_, **__: run.path / "report.html"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ import contextlib
 import importlib
 import importlib.util
 import io
-import json
 import re
 import shlex
 import shutil

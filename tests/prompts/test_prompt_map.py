@@ -84,6 +84,7 @@ def areas(frame: pd.DataFrame) -> dict[str | None, dict[str, Estimate]]:
 
 
 @pytest.mark.pictures
+@pytest.mark.report
 def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_path: Path) -> None:
     world = PromptWorld(n=2)
     with ProviderServer(world) as server:
