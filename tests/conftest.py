@@ -51,9 +51,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four processes on two cores: much of the suite waits for processes that it starts."""
+    """Three processes on two cores: while one waits for what it starts, the others work.
+
+    Each more reads all tests and loads the libraries once more: a quarter of a minute.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) * 2)
+    return (cores or 1) + 1
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then
@@ -180,7 +183,7 @@ def _no_report_unread(request: pytest.FixtureRequest) -> None:
 
 
 _READ_REPORTS = (
-    *("reports", "view", "integrations"),
+    *("hostile", "integrations", "reports", "view"),
     *("test_docs.py", "test_figures.py", "test_imported.py", "test_soak.py"),
 )
 """Folders and modules of tests that read reports; other tests that do are marked `report`."""
