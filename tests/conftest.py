@@ -50,9 +50,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Four processes on two cores: much of the suite waits for processes that it starts."""
+    """Three processes on two cores: while one waits for what it starts, the others work.
+
+    Each more reads all tests and loads the libraries once more: a quarter of a minute.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) * 2)
+    return (cores or 1) + 1
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then
@@ -162,10 +165,27 @@ def _loopback_only() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _no_report_unread(request: pytest.FixtureRequest) -> None:
+    """Jobs write their report only for tests that read it: it takes as long as a small job."""
+    parts = request.path.relative_to(Path(__file__).parent).parts
+    if "report" not in request.keywords and parts[0] not in _READ_REPORTS:
+        request.getfixturevalue("no_report")
+
+
+_READ_REPORTS = (
+    *("hostile", "integrations", "reports", "view"),
+    *("test_docs.py", "test_figures.py", "test_imported.py", "test_soak.py"),
+)
+"""Folders and modules of tests that read reports; other tests that do are marked `report`."""
+
+
 @pytest.fixture
 def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs end without their report, which takes longer than all the rest."""
-    monkeypatch.setattr("areopagus.run.Run.write_report", lambda run, **_: run.report_path)
+    monkeypatch.setattr(
+        "areopagus.run.JobRun.write_report", lambda run, *_, **__: run.path / "report.html"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shown_progress._Log, "least_s", 0.0)
 
 
+@pytest.mark.report
 def test_nothing_is_shown_where_nobody_looks(
     tmp_path: Path, log: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +62,7 @@ def test_quiet_shows_nothing(log: None, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.report
 def test_a_listener_hears_the_counts_and_what_has_none(tmp_path: Path) -> None:
     heard_of: list[tuple[int, str]] = []
     with Panel(ledger=tmp_path / "l.sqlite") as panel:

@@ -308,6 +308,7 @@ def test_where_nothing_is_tested_the_first_lines_say_why_once(tmp_path: Path) ->
         assert "–" not in " ".join([*document.headline, dict(document.trust)["harmless"]])
 
 
+@pytest.mark.report
 def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -> None:
     with Panel(personas=PERSONAS, ledger=tmp_path / "l") as panel:
         run = attack(panel=panel, limit=6, texts=1, placements=("end",), out=tmp_path / "run")

@@ -125,6 +125,7 @@ def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_pat
     assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()
 
 
+@pytest.mark.report
 def test_replies_of_the_same_ledger_are_said_first_and_another_setting_is_named(
     tmp_path: Path,
 ) -> None:

@@ -134,6 +134,7 @@ def test_responses_without_a_hit_are_not_asked_about(tmp_path: Path) -> None:
         RescoreConfig.checked(threshold=-1.0)
 
 
+@pytest.mark.report
 def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstration(
     tmp_path: Path,
 ) -> None:

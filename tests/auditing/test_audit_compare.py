@@ -147,6 +147,7 @@ def test_other_audits_kinds_and_options_are_refused_with_what_differs(tmp_path: 
         compare(before, shutil.copytree(before, tmp_path / "same"), margin=0.0)
 
 
+@pytest.mark.report
 def test_report_of_two_audits_writes_the_page_of_compare(tmp_path: Path) -> None:
     before, after = (run_of(tmp_path, out, lambda k, who: k % 3 == 0) for out in ("one", "two"))
     out = tmp_path / "c.html"

@@ -73,6 +73,7 @@ def estimated(job: AuditJob) -> dict[str, tuple[int, int]]:
         run_sync(job.close())
 
 
+@pytest.mark.report
 def test_rules_decide_first_two_judges_the_rest_and_a_third_where_they_differ(
     tmp_path: Path,
 ) -> None:
@@ -220,6 +221,7 @@ async def test_the_dry_run_says_what_is_then_sent_before_between_and_after(tmp_p
     assert again.record["sessions"][-1]["calls"]["sent"] == 0
 
 
+@pytest.mark.report
 def test_a_report_needs_no_code_of_the_audit(tmp_path: Path) -> None:
     place, run = tmp_path / "mine", tmp_path / "run"
     shutil.copytree(TOY, place)

@@ -51,6 +51,7 @@ def checked(run: AuditRun, measure: str, **keys: str | None) -> Estimate:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.report
 def test_a_reader_who_errs_is_corrected_by_two_hundred_labels(rate: float, tmp_path: Path) -> None:
     """About .163 is found where the truth is 0; and a rate that is there."""
     world = SocioEvalWorld({"target": rate}, judge_error=0.47, seed=3)

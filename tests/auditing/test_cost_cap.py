@@ -28,6 +28,7 @@ SETTINGS = """models:
 """
 
 
+@pytest.mark.report
 def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

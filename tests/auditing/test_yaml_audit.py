@@ -69,6 +69,7 @@ def gap(run: Any, group: str) -> Any:
     return estimate_of(row)
 
 
+@pytest.mark.report
 def test_a_planted_gap_is_found_and_named_first(loans: Path) -> None:
     run = run_of(loans, lender(lambda prompt: "Aisha" in prompt))
     assert run.statuses == {"classified": 8 * 3 * 2}

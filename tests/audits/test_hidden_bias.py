@@ -434,6 +434,7 @@ def test_a_gap_has_no_limit_beyond_a_hundred_points() -> None:
     assert found.value < found.high <= 100
 
 
+@pytest.mark.report
 def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> None:
     world = HiddenBiasWorld(gap=0.4, spread=0.1, refusals=0.05, garbled=0.05, seed=2)
     options = {"category": ["gender"], "resamples": 99}

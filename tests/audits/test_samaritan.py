@@ -526,6 +526,7 @@ def test_the_papers_raw_ratings_give_its_bias_tables_up_to_rounding() -> None:
 # Whole runs --------------------------------------------------------------------------------------
 
 
+@pytest.mark.report
 def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -> None:
     biases = {"gender.non_binary": 12.0}
     world = SamaritanWorld({"kind": biases, "even": {}}, declined={"gender.male": 0.2}, seed=5)

@@ -214,6 +214,7 @@ def test_stored_answers_without_texts_cannot_be_asked_about(tmp_path: Path) -> N
         load_stored(path, columns=["n"])
 
 
+@pytest.mark.report
 def test_stored_answers_have_every_figure_of_the_paper_by_topic(tmp_path: Path) -> None:
     # Synthetic labels.
     rows = [
@@ -302,6 +303,7 @@ def test_two_models_are_compared_on_the_scenarios_of_both() -> None:
     )
 
 
+@pytest.mark.report
 def test_judgements_planted_are_found_to_the_answer(tmp_path: Path) -> None:
     world = SilverSpoonWorld({"kind": 0.7, "stern": 0.0}, both=0.1, neither=0.1, seed=4)
     labels = [

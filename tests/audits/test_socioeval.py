@@ -143,6 +143,7 @@ def test_a_decision_against_its_category_is_no_vote() -> None:
     assert read(extra="x") == "unreadable"
 
 
+@pytest.mark.report
 def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
     tmp_path: Path,
 ) -> None:
@@ -182,6 +183,7 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
     assert "Do the models differ?" in page
 
 
+@pytest.mark.report
 def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: Path) -> None:
     world = SocioEvalWorld({"target": 0.5}, judge_error=0.2, seed=5)
     run = audited(

@@ -14,7 +14,7 @@ FAST = BatchSettings(poll_s=0.005)
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch, no_report: None) -> None:
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
     # A batch that is not listed is looked for over a minute.
     monkeypatch.setattr("areopagus.batch.submit.LOOK_AGAIN_S", (0.001,) * 4)

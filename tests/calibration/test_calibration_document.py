@@ -94,6 +94,7 @@ def found(run: Path, humans: Path) -> Calibration:
     return calibrate(run, humans)
 
 
+@pytest.mark.report
 def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None:
     assert found.record["stand_ins"] == ["offline/lexical"]
     for text in (found.text, str(found)):
@@ -229,6 +230,7 @@ def test_a_calibration_does_not_wait_for_scipy_stats(make_world: Callable[..., F
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+@pytest.mark.report
 def test_charts_are_drawn_where_the_data_allow(
     planted_report: Calibration, ranks_report: Calibration, tmp_path: Path
 ) -> None:

@@ -411,6 +411,7 @@ def written(world: World) -> tuple[Calibration, CalibrationRun]:
     return found, found.write(world.folder / "calibration", figures=False)
 
 
+@pytest.mark.report
 def test_the_folder_page_and_json_hold_what_was_found(
     written: tuple[Calibration, CalibrationRun],
 ) -> None:

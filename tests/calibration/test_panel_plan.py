@@ -108,6 +108,7 @@ def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
     assert "panel" not in described["plan"]
 
 
+@pytest.mark.report
 def test_a_planned_run_is_the_run_of_those_judges(tmp_path: Path) -> None:
     path = plan_file(tmp_path, COMPONENTS)
     rows = [{"response_id": "r", "prompt_text": "What is owed?", "response_text": "Much, I say."}]
@@ -208,6 +209,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
+@pytest.mark.report
 def test_the_command_seats_by_the_plan_and_says_so_before(
     tmp_path: Path, call: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_people_who_prefer_the_same_are_said_to_and_those_who_draw_lots_are_not(
     assert "People agree less than chance would have them on overall" in summary(turned)
 
 
+@pytest.mark.report
 def test_a_panel_is_compared_with_one_more_person_on_the_same_pairs(tmp_path: Path) -> None:
     files = write_pairs(tmp_path)
     found = calibrate(files.judgments, files.humans)

@@ -522,6 +522,7 @@ dimensions:
 """
 
 
+@pytest.mark.report
 def test_criteria_that_the_embedded_judge_cannot_tell_apart_are_named_and_recorded(
     call: Call, responses: Path, tmp_path: Path
 ) -> None:

@@ -45,7 +45,7 @@ def rows(out: str) -> dict[str, dict[str, Any]]:
 
 
 def test_init_check_and_score_with_a_server_of_ones_own(
-    call: Call, responses: Path, provider: ProviderServer, no_report: None
+    call: Call, responses: Path, provider: ProviderServer
 ) -> None:
     code, out, err = call("init", "-m", "openai/own", "--api-base", provider.openai_base)
     assert (code, err) == (0, "")

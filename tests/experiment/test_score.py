@@ -91,6 +91,7 @@ def test_the_same_run_again_makes_no_call_and_gives_the_same_tables(tmp_path: Pa
     assert again.requests == []
 
 
+@pytest.mark.report
 def test_a_rerun_with_nothing_to_do_estimates_and_draws_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

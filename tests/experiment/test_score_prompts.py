@@ -262,6 +262,7 @@ def test_fewer_judges_and_the_estimate_speak_of_the_same_calls(
         assert (answers.stored, answers.calls, judging.calls) == (8, 0, 0)
 
 
+@pytest.mark.report
 def test_the_page_says_who_answered_what(
     targets: ProviderServer, judges: ProviderServer, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ def json_rows(run: Run) -> list[dict[str, str]]:
     return [dict(zip(header, line.split(","), strict=False)) for line in lines[1:]]
 
 
+@pytest.mark.report
 def test_single_responses_become_a_run_with_its_tables_and_tags(tmp_path: Path) -> None:
     with panel(tmp_path) as seated:
         with seated.session(out=tmp_path / "run", tags={"commit": "abc"}) as session:

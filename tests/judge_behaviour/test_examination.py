@@ -114,6 +114,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.report
 def test_habits_over_loopback_are_found_by_a_probe_and_a_rerun_asks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,5 +6,5 @@ from areopagus import Run
 
 
 @pytest.fixture
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "write_results", lambda run, **_: run)

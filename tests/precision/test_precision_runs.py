@@ -22,7 +22,7 @@ from areopagus.precision import panel_with_rule, precision_sentences
 from areopagus.records.tables import read_judgments, read_scores
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
-pytestmark = pytest.mark.usefixtures("no_report")
+pytestmark = pytest.mark.usefixtures("no_results")
 
 
 @pytest.fixture

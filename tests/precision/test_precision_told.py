@@ -29,7 +29,7 @@ from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.types import STATUSES
 
 
-@pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_results")
 def test_the_dry_run_gives_a_range(tmp_path: Path) -> None:
     with Panel(backends(cost_usd=0.01), ledger=tmp_path / "ledger.sqlite") as panel:
         found = panel.estimate(rows(), precision=0.5)
@@ -48,6 +48,7 @@ def test_the_dry_run_gives_a_range(tmp_path: Path) -> None:
     assert (plain.least, plain.calls) == (None, 162)
 
 
+@pytest.mark.report
 def test_the_command_tells_what_was_saved_and_what_it_costs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +93,7 @@ def tally(*verdicts: Any, width: float | None = 0.5, most: int | None = None) ->
     return made
 
 
-@pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_results")
 def test_dollars_that_nobody_knows_are_not_nothing(tmp_path: Path) -> None:
     given = [*backends(cost_usd=0.25)[:1], *backends(cost_usd=None)[1:]]
     with Panel(given, ledger=tmp_path / "ledger.sqlite") as panel:
@@ -194,7 +195,7 @@ def test_a_rule_travels_with_the_panel_to_other_machines(tmp_path: Path) -> None
             there.ledger.close()
 
 
-@pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_results")
 def test_a_calibration_does_not_miss_whom_the_rule_did_not_want(tmp_path: Path) -> None:
     with Panel(backends(), ledger=tmp_path / "ledger.sqlite") as panel:
         run = panel.score_many(rows(), tmp_path / "run", judges_per_response=8)

@@ -80,6 +80,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.report
 def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -> None:
     setup, plan = play(n=2), {"cross_pairs": 4}
     planned = setup.estimate(**plan)
@@ -318,6 +319,7 @@ def test_a_dry_run_counts_the_calls_that_are_then_sent(play: Play, plan: dict[st
     assert setup.estimate(**plan) == 0
 
 
+@pytest.mark.report
 def test_a_cost_cap_is_not_passed_scenarios_are_whole_and_the_next_run_goes_on(play: Play) -> None:
     setup = play(n=4)
     prices = {"settings": {"prices": {"input": 1000.0, "output": 1000.0}, "max_tokens": 900}}

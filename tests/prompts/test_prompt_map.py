@@ -83,6 +83,7 @@ def areas(frame: pd.DataFrame) -> dict[str | None, dict[str, Estimate]]:
     return {keys["respondent"]: measures for keys, measures in found}
 
 
+@pytest.mark.report
 def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_path: Path) -> None:
     world = PromptWorld(n=2)
     with ProviderServer(world) as server:

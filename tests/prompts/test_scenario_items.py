@@ -247,6 +247,7 @@ def test_a_cost_cap_leaves_wordings_out_counted_and_the_same_job_goes_on(tmp_pat
 
 
 @pytest.mark.usefixtures("pairs")
+@pytest.mark.report
 def test_interrupted_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     for name in ("quiet", "stopped"):
         (tmp_path / name).mkdir()

@@ -224,7 +224,7 @@ def test_a_kind_without_a_paragraph_is_named_with_those_that_have_one(tmp_path: 
         methods(tmp_path)
 
 
-def test_a_temperature_that_was_sent_is_said(tmp_path: Path, no_report: None) -> None:
+def test_a_temperature_that_was_sent_is_said(tmp_path: Path) -> None:
     run = score(tmp_path / "run")
     record = json.loads((run.path / "run.json").read_text())
     record["panel"]["models"][0]["effective"] = {"temperature": 0.3, "top_p": 0.9}

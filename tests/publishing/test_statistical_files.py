@@ -129,9 +129,7 @@ def test_who_judged_is_a_number_with_the_name_as_its_label(run: Run, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_texts_are_in_it_only_where_they_are_asked_for(
-    tmp_path: Path, kind: str, no_report: None
-) -> None:
+def test_texts_are_in_it_only_where_they_are_asked_for(tmp_path: Path, kind: str) -> None:
     long = {"ann-1": "Case 1 by ann: " + "ä" * 20_000}
     run = score(tmp_path / "run", long)
     bare = export_run(run.path, kind, tmp_path / f"bare.{kind}", table="judgments")
@@ -150,7 +148,7 @@ def test_texts_are_in_it_only_where_they_are_asked_for(
         assert (text, told) == (long["ann-1"], [])
 
 
-def test_a_demonstration_says_so_in_the_file(tmp_path: Path, no_report: None) -> None:
+def test_a_demonstration_says_so_in_the_file(tmp_path: Path) -> None:
     from areopagus import Panel
 
     with Panel() as panel:

@@ -125,7 +125,6 @@ def test_scrub_ids_are_no_formulas_unless_they_are_asked_for_verbatim(
     assert list(dict.fromkeys(row["response_id"] for row in raw)) == IDS
 
 
-@pytest.mark.usefixtures("no_report")
 def test_scrub_refuses_another_mode_another_rubric_and_repeats(tmp_path: Path) -> None:
     holistic = tmp_path / "holistic"
     with Panel(ScriptedBackend("7"), mode="holistic") as panel:

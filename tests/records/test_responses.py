@@ -160,7 +160,6 @@ def test_a_folder_that_the_library_saved_is_read(tmp_path: Path) -> None:
         assert source.check().fingerprint == same.check().fingerprint
 
 
-@pytest.mark.usefixtures("no_report")
 @pytest.mark.parametrize(
     "kind", ["stand-in", "Dataset.from_list", "IterableDataset.from_generator"]
 )

@@ -33,7 +33,6 @@ from areopagus.records.tables import (
 from areopagus.records.types import Judgment, Verdict
 from areopagus.testing import ScriptedBackend
 
-pytestmark = pytest.mark.usefixtures("no_report")
 CRITERIA = ("clarity", "grounding")
 TEXTS = ("Why?", "Because.")
 HOSTILE = [

@@ -97,6 +97,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.report
 def test_a_run_holds_its_texts_and_one_that_breaks_off_leaves_those_that_were_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def prepare(folder: Path, base: str, *, more: str = "", world: StressWorld = WOR
     (folder / "writers.yaml").write_text(models("rewriter", "reviewer"))
 
 
+@pytest.mark.report
 def test_the_command_prints_a_report_of_80_columns_and_writes_every_number(tmp_path: Path) -> None:
     with ProviderServer(WORLD.provider()) as server:
         prepare(tmp_path, server.openai_base)
@@ -158,6 +159,7 @@ def unwilling(request: ServedRequest) -> ServedReply:
     ],
     ids=["the cap in the first stage", "a target that refuses", "no variant at all"],
 )
+@pytest.mark.report
 def test_without_any_response_the_report_stands_with_its_counts(
     tmp_path: Path,
     play: Callable[[ServedRequest], ServedReply],

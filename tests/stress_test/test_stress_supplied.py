@@ -218,6 +218,7 @@ def panel(tmp_path: Path) -> Iterator[Panel]:
 HOSTILE = "<script>alert(1)</script>{{ 7 * 7 }}\u202e"
 
 
+@pytest.mark.report
 def test_names_of_respondents_and_conditions_stay_text_on_the_page(
     panel: Panel, tmp_path: Path
 ) -> None:

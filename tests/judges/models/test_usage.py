@@ -140,6 +140,7 @@ def check_against(till: Till, sums: dict[str, Any]) -> None:
     assert sums["not_taken_apart_usd"] == sums["replies_not_taken_apart"] == 0
 
 
+@pytest.mark.report
 def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
     till: Till, server: ProviderServer, tmp_path: Path
 ) -> None:
@@ -198,7 +199,6 @@ def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
     assert "Cost now: $0\n" in lines
 
 
-@pytest.mark.usefixtures("no_report")
 def test_sessions_of_a_run_that_the_cap_stopped_add_up(
     till: Till, server: ProviderServer, tmp_path: Path
 ) -> None:
@@ -221,7 +221,6 @@ def test_sessions_of_a_run_that_the_cap_stopped_add_up(
     assert sessions[1]["replies"]["ledger"]["replies"] == before
 
 
-@pytest.mark.usefixtures("no_report")
 def test_what_is_spent_stands_on_record_before_the_end(
     server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,7 +241,6 @@ def test_what_is_spent_stands_on_record_before_the_end(
     assert seen[-1][0] > 0
 
 
-@pytest.mark.usefixtures("no_report")
 def test_an_unknown_price_is_no_saving_and_says_why(tmp_path: Path) -> None:
     usage = Usage(input_tokens=100, output_tokens=10, cached_input_tokens=50)
 
@@ -282,6 +280,7 @@ def test_sessions_of_an_earlier_version_count_as_nothing_by_kind() -> None:
     assert cost_record([])["saved"]["cache_usd"] == 0.0
 
 
+@pytest.mark.report
 def test_a_cap_for_nothing_still_gets_its_page(
     till: Till, server: ProviderServer, tmp_path: Path
 ) -> None:
@@ -454,7 +453,6 @@ SILLY_ANSWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.usefixtures("no_report")
 def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path) -> None:
     def judge(request: ServedRequest) -> ServedReply:
         vote = by_hash(1, 10)(request).text
