@@ -325,7 +325,9 @@ def _connector_class() -> Any:
                 self._loop.call_later(pause, self._watch, key, protocol, uses, pause, looks - 1)
                 return
             if not self._has_surplus(key, protocol, uses) and not looks:
-                self._allowed[key] = min(2 * self._allowed.get(key, 1), MOST_USES)
+                # Twice what this connection bore: many that were used once show no more than one.
+                allowed = self._allowed.get(key, 1)
+                self._allowed[key] = min(max(allowed, 2 * uses), MOST_USES) if allowed else 0
             self._n_watched -= 1
             protocol.abort()  # a farewell by TLS may outlast the loop
             super()._release(key, protocol, should_close=True)
@@ -350,7 +352,7 @@ def _connector_class() -> Any:
             # Some servers say 408 before they close a connection that nobody uses.
             waiting = getattr(protocol, "_buffer", ())
             if not waiting or any(message.code != 408 for (message, _), _ in waiting):
-                self._allowed[key] = 0  # twice of which is 0
+                self._allowed[key] = 0
                 if uses > 1:
                     self._mixed_up.setdefault((key.host, key.port), uses)
             return True
