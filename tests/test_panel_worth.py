@@ -72,3 +72,12 @@ def test_the_figures_of_the_readme_stand_in_the_tables_of_the_page() -> None:
 
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_every_decimal_of_the_text_stands_in_a_table() -> None:
+    page = PAGE.read_text("utf-8")
+    tables = "".join(re.findall(r"<!-- [\w: ]+ -->\n.*?<!-- end -->", page, re.DOTALL))
+    text = re.sub(r"<!-- [\w: ]+ -->\n.*?<!-- end -->|```.*?```", "", page, flags=re.DOTALL)
+    decimals = re.findall(r"\d+\.\d+", text)
+    assert decimals
+    assert [one for one in decimals if one not in tables] == []
