@@ -30,8 +30,11 @@ class Estimate(Shown):
         p: of the test that belongs to it; nan where there is none.
         p_adjusted: the same adjusted for `family`; nan where nothing was adjusted.
         p_method: the test, such as "sign flip, exact".
-        family: the tests that were adjusted together.
+        family: the comparisons that were decided together.
         verdict: what was decided, one word; None where nothing is.
+        low_family, high_family: limits that hold for the whole family at once, and decide; nan
+            where nothing is decided by limits.
+        needed: units that would decide an open comparison; None where there is no such number.
     """
 
     value: float
@@ -50,6 +53,9 @@ class Estimate(Shown):
     p_method: str | None = None
     family: str | None = None
     verdict: str | None = None
+    low_family: float = math.nan
+    high_family: float = math.nan
+    needed: int | None = None
 
     @property
     def is_defined(self) -> bool:

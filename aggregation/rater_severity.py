@@ -85,8 +85,7 @@ class AdditiveFit:
 
         Args:
             totals, counts: everything that was added, each response with a score.
-            weights: shape (responses,), of each in the mean; their sum is 1. None: the same for
-                all.
+            weights: shape (responses,), of each in the mean, none 0; None: the same for all.
 
         Source: the infinitesimal jackknife, Jaeckel (1972); Efron (1982), ch. 6.
         """
@@ -96,7 +95,7 @@ class AdditiveFit:
         adjusted: Floats = plain + self.moved(counts)
         of_all = np.full(len(size), 1 / max(len(size), 1)) if weights is None else weights
         seen: Floats = (self._n > 0).astype(np.float64)
-        off = of_all @ share - seen / max(1.0, float(seen.sum()))
+        off = of_all @ share - of_all.sum() * seen / max(1.0, float(seen.sum()))
         if np.abs(off).max(initial=0.0) <= 1e-12:
             return adjusted
         pull = np.linalg.lstsq(self._system + np.diag(self._n), off, rcond=1e-10)[0]

@@ -42,12 +42,13 @@ KEYS: Final = (
     "factor",  # by what rows are grouped: "theme", "category", …
     "group",  # which of the groups
     "item",
+    "when",  # of two runs: "before", "after", or "change"
     "detail",  # what else tells two rows apart
 )
 """Key columns, in the order in which they stand."""
 
 _FIGURES: Final = tuple(field.name for field in fields(Estimate))
-_WHOLE: Final = ("n", "n_planned")
+_WHOLE: Final = ("n", "n_planned", "needed")
 _TEXTS: Final = ("unit", "method", "reason", "universe", "p_method", "family", "verdict")
 
 COLUMNS: Final = ("table", *KEYS, "measure", *_FIGURES)
