@@ -62,6 +62,9 @@ PROVENANCE_COLUMNS = (
 """Columns of judgments.parquet after the criteria. HTTP attempts, and whether a reply came from the
 ledger, belong to a session and not to the vote: a rerun must give the same table."""
 
+LENGTH_COLUMN: Final = "response_length"
+"""Column of scores.csv in an imported run: lengths that the imported file states, in its unit."""
+
 SCORE_COLUMNS = (
     "response_id",
     "prompt_id",

@@ -7,10 +7,13 @@ import importlib
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from test_figures import NUMBER_WORDS, numerals_outside
 
 from areopagus.aggregation.estimate import Estimate, undefined
-from areopagus.aggregation.telling_apart import LIKE_CHANCE, PERSONAS
+from areopagus.aggregation.intervals import MIN_UNITS
+from areopagus.aggregation.telling_apart import ALPHA, LIKE_CHANCE, PERSONAS
 from areopagus.records.estimates import Estimates
 from areopagus.reports.weak_models import weak_models, weak_models_line, with_weak_models
 
@@ -41,13 +44,34 @@ def test_the_page_about_weak_judges_shows_what_was_measured(
     results = json.loads(weak_judge.RESULTS.read_text(encoding="utf-8"))
     page = weak_judge.PAGE.read_text(encoding="utf-8")
     assert weak_judge.with_results(page, results) == page
-    assert f"It scored {results['responses']} of the" in page
     weak, *others = results["judges"].values()
     assert (weak["is_named"], weak["tau_baseline"], weak["tau_people"]) == ("yes", 0, 0)
     assert "undecided" in weak["calibrated"][0]
     for judge in others:
         assert (judge["is_named"], judge["tau_baseline"], judge["tau_people"]) == ("no", 1, 1)
         assert "at least half as good as one more person" in judge["calibrated"][0]
+    pairs, n_named = weak["pairs"], len(weak_judge.PERSONAS)
+    assert (pairs * 2, pairs) == (weak["planned"], results["responses"] * n_named)
+    examples = pd.read_csv("examples/responses.csv")
+    raters = pd.read_csv("examples/humans/ratings.csv")["rater_id"].nunique()
+    (name, *_), n_prompts = results["judges"], examples["prompt_id"].nunique()
+    assert results["responses"] == examples["respondent_id"].isin(["alder", "cedar"]).sum()
+    phrases = (
+        f"{name} is a language model with {name.split('-')[1].rstrip('M')} million parameters",
+        f"It scored {results['responses']} of the example responses",
+        f"as {NUMBER_WORDS[n_named]} personas and twice each",
+        f"`cedar`, the worst, to {NUMBER_WORDS[n_prompts]} prompts.",
+        f"in {weak['same_status']} of {pairs} pairs, which is chance",
+        f"the {NUMBER_WORDS[raters]} invented raters of `examples/humans/ratings.csv`",
+        f"fewer than {NUMBER_WORDS[MIN_UNITS]} responses",
+        f"a {ALPHA:.0%} level: about one in {NUMBER_WORDS[round(1 / ALPHA)]} models",
+        f"runs the {NUMBER_WORDS[len(results['judges'])]} judges",
+        f"(tau {weak['tau_baseline']:.0f})", f"(tau {others[0]['tau_baseline']:.0f})",
+        "F near 1 means", "1 is full agreement and 0 is chance",
+        "*at least half as good as one more person*", "Of two responses to a prompt",
+        "Score with at least two personas, twice each.",
+    )  # fmt: skip
+    assert numerals_outside(page, phrases, r"<!-- weak_judge.py: .*?<!-- end of \w+ -->") == []
     # What is printed is what today's code makes of the figures.
     ratio = Estimate(weak["f"], method=PERSONAS, p=weak["p"], verdict=LIKE_CHANCE)
     estimates = Estimates()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,29 @@ _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _FRACTION = re.compile(r"(?<![\w.])[01]?\.\d{2,}")
 _NUMBER = re.compile(r"[01]?\.\d+")
 QUOTING = [page for page in PAGES if _QUOTE.search(page.read_text(encoding="utf-8"))]
+
+
+_UP_TO_TEN = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBER_WORDS = dict(enumerate(_UP_TO_TEN, 2)) | {20: "twenty"}
+_OTHERS = r"eleven|twelve|\w+teen|(?:thir|for|fif|six|seven|eigh|nine)ty|hundred|third|half|twice"
+_WORDS = "|".join((*NUMBER_WORDS.values(), _OTHERS))
+_NUMERAL = re.compile(rf"(?<![\w.-])\d[\w.,%]*|\b(?:{_WORDS})\b", re.IGNORECASE)
+
+
+def numerals_outside(page: str, phrases: Sequence[str], blocks: str) -> list[str]:
+    """Numbers in digits and words in a page's prose, outside phrases that were made of the data.
+
+    Args:
+        page: the page.
+        phrases: texts that the prose must hold, whatever its line breaks.
+        blocks: pattern of the parts that are generated.
+    """
+    prose = re.sub(rf"{blocks}|```.*?```|<!--.*?-->|^\d\. ", "", page, flags=re.S | re.M)
+    prose = " ".join(prose.split())
+    for phrase in phrases:
+        assert phrase in prose
+        prose = prose.replace(phrase, "")
+    return _NUMERAL.findall(prose)
 
 
 def lines_that_are_not_stored(name: str, block: str) -> Iterator[str]:

@@ -154,6 +154,55 @@ def test_without_texts_the_run_says_what_cannot_be_shown(tmp_path: Path) -> None
     assert any("scale from 1 to 5" in notice for notice in run.record["notices"])
 
 
+def test_stated_lengths_stand_in_for_those_of_missing_texts(tmp_path: Path) -> None:
+    # 12 prompts, two responses each: y is twice as long as x on even prompts, half on odd ones.
+    # A doubling adds 1 point, so the slope on doublings is 1; who wrote the response adds nothing.
+    rows = [
+        f"p{p},p{p}-{who},{who},m,{3 + (p % 3 == 0) + is_long},{100 * 2**is_long}"
+        for p in range(12)
+        for who in "xy"
+        for is_long in [int((who == "y") == (p % 2 == 0))]
+    ]
+    header = "prompt_id,response_id,system,judge,score"
+    file = table(tmp_path / "with.csv", f"{header},n_words", *rows)
+    run = Run.from_judgments(file, tmp_path / "with")
+    notices = " ".join(run.record["notices"])
+    assert "Column n_words holds the lengths of 24 of 24 responses." in notices
+    assert "flags and formatting are not computed" in notices
+    assert {row["response_length"] for row in run.score_rows} == {"100.0", "200.0"}
+    biases = examine_judges(run, out=tmp_path / "judges").estimates.query("table == 'biases'")
+    by_name = biases.query("measure == 'effect'").set_index("group")
+    assert by_name.loc["length", "value"] == pytest.approx(1)
+    assert by_name.loc["formatting", "reason"] == "the run keeps no texts"
+
+    bare = table(tmp_path / "bare.csv", header, *(row.rpartition(",")[0] for row in rows))
+    run = Run.from_judgments(bare, tmp_path / "bare")
+    assert "flags, length and formatting are not computed" in " ".join(run.record["notices"])
+    biases = examine_judges(run, out=tmp_path / "bare-judges").estimates.query("table == 'biases'")
+    assert biases.set_index("group").loc["length", "reason"] == "the run keeps no texts"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "got"),
+    [
+        (("-3", "-4", "9"), "got '-3', in rows 2, 3"),
+        (("long", "9", "9"), "got 'long'"),
+        (("8", "8", "9"), "got 9 after 8"),
+    ],
+)
+def test_wrong_lengths_are_one_fault(tmp_path: Path, lengths: tuple[str, ...], got: str) -> None:
+    rows = [f"p,{name},m{k},4,{n}" for k, (name, n) in enumerate(zip("abb", lengths, strict=True))]
+    header = "prompt_id,response_id,judge,score,response_words"
+    file = table(tmp_path / "j.csv", header, *rows)
+    allowed = "must be a length of at least 0, the same in all rows of a response"
+    with pytest.raises(InputError) as error:
+        Run.from_judgments(file, tmp_path / "run")
+    assert [f"{one.field}: {one.message}" for one in error.value.faults] == [
+        f"response_words: {allowed}, {got}"
+    ]
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("rows", "fault"),
     [

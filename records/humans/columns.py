@@ -116,10 +116,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "persona": ("persona", "perspective_id", "persona_id"),
     "status": ("status",),
     "abstained": ("abstained",),
+    "response_length": ("response_length", "response_words", "n_words", "word_count",
+                        "text_length"),
 }  # fmt: skip
 """Our column to names as `plain_name` has them, the likeliest first."""
 
-JUDGES_ONLY = ("persona", "status", "abstained")
+JUDGES_ONLY = ("persona", "status", "abstained", "response_length")
 """Columns that belong to stored judgments, not to human ones."""
 
 _RATER_COLUMN = re.compile(

@@ -23,7 +23,8 @@ _CELLS_KNOWN = 2_000
 _NO_RATING = re.compile(
     r"(unnamed: ?\d+|index|row|row[ _]?(id|no|nr|number)|id|#|no\.?|nr\.?|seed|age|age[ _]years"
     r"|(year[ _]of[ _]birth|birth[ _]?year)|latitude|longitude|zip([ _]?code)?|post[ _]?code"
-    r"|(n|number)[ _](of[ _])?(words|chars|characters|tokens)|word[ _]count|text[ _]length)",
+    r"|(n|number)[ _](of[ _])?(words|chars|characters|tokens)|word[ _]count"
+    r"|(text|response)[ _]length|response[ _]words)",
     re.IGNORECASE,
 )
 """Columns of numbers whose name says that they are about a row, a person or a text."""

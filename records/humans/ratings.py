@@ -11,6 +11,7 @@ from ..readers.cells import is_missing, read_id, read_number
 from ..readers.column_names import SYNONYMS as TEXT_SYNONYMS
 from ..readers.column_names import plain_name as spelling
 from ..readers.rows import Excluded, Row
+from ..tables import LENGTH_COLUMN
 from ..types import OVERALL
 from .answers import read_label, read_order, read_winner
 from .columns import HumanColumns
@@ -79,6 +80,7 @@ class RatingReader:
         attributes: judge to its persona and model, for stored judgments.
         unscored: rows of stored judgments that hold no vote.
         texts: response to the texts of its prompt and of itself, in files of stored judgments.
+        lengths: response to its length, where a file of stored judgments states it.
     """
 
     def __init__(
@@ -114,6 +116,8 @@ class RatingReader:
         self.attributes: dict[str, dict[str, str]] = {}
         self.unscored: list[Unscored] = []
         self.texts: dict[str, tuple[str, str]] = {}
+        self.lengths: dict[str, float] = {}
+        self._wrong_length = ""
         self._path = path
         self._plan = plan
         described = (*TEXT_COLUMNS, *(name for name in PAIR if name != "winner"))
@@ -273,7 +277,7 @@ class RatingReader:
                 self.labels.add({**texts, "label": value}, line=line)
             return
         if self._plan.for_judges:
-            self._keep_texts(row.values, texts)
+            self._keep_texts(line, row.values, texts)
         builder = self.table if is_standard else self.calibration
         if row.pool is not None:
             texts["rater_id"] = within_pool(row.pool, texts["rater_id"] or "")
@@ -434,13 +438,19 @@ class RatingReader:
         if judge is not None and self._n_told == before:
             names = (texts.get(name) for name in ("response_id", "prompt_id", "source"))
             self.unscored.append(Unscored(judge, status, *names))
-            self._keep_texts(values, texts)
+            self._keep_texts(line, values, texts)
         return True
 
-    def _keep_texts(self, values: Mapping[str, Any], texts: Mapping[str, str | None]) -> None:
-        """Keeps the texts of a response that stand beside its judgments."""
+    def _keep_texts(
+        self, line: int, values: Mapping[str, Any], texts: Mapping[str, str | None]
+    ) -> None:
+        """Keeps the texts and the length of a response that stand beside its judgments."""
         name = texts.get("response_id")
-        if name is None or name in self.texts:
+        if name is None:
+            return
+        if (column := self._plan.columns.get(LENGTH_COLUMN)) is not None:
+            self._keep_length(line, column, values.get(column), name)
+        if name in self.texts:
             return
         columns = {spelling(column): column for column in values}
         found = [
@@ -450,6 +460,25 @@ class RatingReader:
         if not found[0] and len((texts.get("prompt_id") or "").split()) > 1:
             found[0] = texts["prompt_id"] or ""
         self.texts[name] = (found[0], found[1])
+
+    def _keep_length(self, line: int, column: str, cell: Any, response_id: str) -> None:
+        """Keeps the length of a response; all wrong cells of the column are one fault."""
+        if self._codes.code_of(cell) is not None:
+            return
+        try:
+            length = read_number(cell)
+        except ValueError:
+            length = None
+        got = repr(cell)[:40]
+        if length is not None and length >= 0:
+            stated = self.lengths.setdefault(response_id, length)
+            if length == stated:
+                return
+            got = f"{length:g} after {stated:g}"
+        if not self._wrong_length:
+            allowed = "must be a length of at least 0, the same in all rows of a response"
+            self._wrong_length = f"{allowed}, got {got}"
+        self._fault(line, self._wrong_length, column)
 
     def _is_wanted(self, line: int, criterion: str | None) -> bool:
         """Whether a row's criterion is among those asked for, where any were."""

@@ -168,6 +168,7 @@ class JudgmentReading:
         persona_of, model_of: judge to persona and to model, where the file says.
         unscored: the rows that hold no vote.
         texts: response to the texts of its prompt and of itself, "" where the file has none.
+        lengths: response to its length, where the file states it.
     """
 
     reading: HumanReading
@@ -175,6 +176,7 @@ class JudgmentReading:
     model_of: Mapping[str, str]
     unscored: tuple[Unscored, ...] = ()
     texts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    lengths: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_humans(
@@ -245,7 +247,7 @@ def read_judgments(
     """Returns stored judgments: those of a table, or as another tool saved them.
 
     A table has prompt_id, response_id, judge, and dimensions or a score. Optional columns:
-    persona, model, status, abstained. Where no column names the judge, it is
+    persona, model, status, abstained, response_length. Where no column names the judge, it is
     "persona x model". The columns of the paper's released scores (judge_model, perspective_id) and
     the long form (criterion, value) are understood too. The tools are those of
     `layouts.judge_tools`; a column map that says `layout: rows` has their files read as tables.
@@ -265,6 +267,7 @@ def read_judgments(
         model_of={judge: one["model"] for judge, one in known.items() if "model" in one},
         unscored=tuple(rows.unscored),
         texts=rows.texts,
+        lengths=rows.lengths,
     )
 
 

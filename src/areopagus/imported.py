@@ -22,7 +22,7 @@ from .records.humans import Coded, read_judgments
 from .records.prompt_units import prompt_text_id
 from .records.readers.responses import ResponseSource
 from .records.run_folder import RUN_FORMAT, RunFolder
-from .records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
+from .records.tables import JUDGMENT_COLUMNS, LENGTH_COLUMN, PROVENANCE_COLUMNS
 from .records.types import STATUSES, Judgment, Sample, Status
 from .run import Run
 
@@ -34,7 +34,7 @@ _SCALES: Final = ((0, 1), (1, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 """Usual scales. Without a stated scale, the first that holds all scores is assumed."""
 
 WITHOUT_TEXTS: Final = (
-    "The file has no texts, so the report shows none, and flags and length are not computed. "
+    "The file has no texts, so the report shows none, and {lacking} are not computed. "
     "`responses` adds them."
 )
 
@@ -144,15 +144,24 @@ def import_judgments(
         table, {name: place for place, name in enumerate(rows)}, list(judges),
         reading.persona_of, reading.model_of, scale=scale,
     )  # fmt: skip
-    if reserved := sorted({*stored.criteria} & {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS}):
+    if reserved := sorted(
+        {*stored.criteria} & {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS, LENGTH_COLUMN}
+    ):
         fault = "is the name of a column in every run; give this criterion another name"
         raise InputError([InputFault(str(source), fault, name) for name in reserved])
     _require_same_criteria(source, stored)
     limits, assumed = _scale_of(source, table.value, scale)
     notices += assumed
     has_texts = any(row.response_text for row in rows.values())
+    lengths = reading.lengths
     if not has_texts:
-        notices += (WITHOUT_TEXTS,)
+        lacking = "flags and formatting" if lengths else "flags, length and formatting"
+        notices += (WITHOUT_TEXTS.format(lacking=lacking),)
+    if lengths:
+        column = dict(reading.reading.columns_used)[LENGTH_COLUMN]
+        notices += (
+            f"Column {column} holds the lengths of {len(lengths):,} of {len(rows):,} responses.",
+        )
     # Prompts are known here without a run: by their texts, or from the ids of responses.
     of_reading = [one for one in reading.reading.notices if not one.startswith("no prompt_id")]
     panel = StoredPanel(
@@ -165,11 +174,13 @@ def import_judgments(
     identity = panel.identity() | {"responses_sha256": digest.hexdigest()}
     folder = RunFolder.open(out, identity)
     try:
-        with RunWriter(panel, folder.path) as writer:
+        carried = (LENGTH_COLUMN,) if lengths else ()
+        with RunWriter(panel, folder.path, carried=carried) as writer:
             for place, row in enumerate(rows.values()):
                 judged = tuple(_judgments(place, row, panel, stored, outcomes))
                 verdict = aggregate(judged, panel=panel, sample=row)
-                writer.add(verdict, row.prompt_text, row.response_text)
+                length = {LENGTH_COLUMN: lengths.get(row.response_id)}
+                writer.add(verdict, row.prompt_text, row.response_text, length)
         described = describe_run(panel, source.name, writer.summary, is_demonstration=False)
         folder.write_run_file(
             {

@@ -248,7 +248,7 @@ class _Judges:
             parts.append(
                 Chart(
                     "forest", "biases", "Shift of scores",
-                    "Points that scores shift by, with intervals over prompts. Own family, words "
+                    "Points that scores shift by, with intervals over prompts. Own family, length "
                     "and headings are associations.",
                     [bias.label for bias in drawn],
                     values=[[one.value] for one in effects],

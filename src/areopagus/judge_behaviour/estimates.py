@@ -124,7 +124,7 @@ BIASES: Final = (
         is_association=True,
     ),
     Bias(
-        "length", "stored", "twice the words", "for twice the words",
+        "length", "stored", "twice the length", "for twice the length",
         "least squares within prompts, respondent held fixed", is_association=True,
     ),
     Bias(
@@ -201,6 +201,7 @@ def estimate(
     forms: Sequence[Form] | None,
     config: JudgesConfig,
     *,
+    lengths: Floats | None = None,
     probed: Probed | None = None,
     earlier: Earlier | None = None,
 ) -> Estimates:
@@ -210,12 +211,13 @@ def estimate(
         stored: of the run.
         forms: of its responses, in their order; None where their texts are not kept.
         config: what was chosen.
+        lengths: of its responses, where their texts are not kept but their lengths are known.
         probed: what was asked anew, if anything.
         earlier: of the earlier run, if there is one.
     """
     found = _Figures(config)
     _own_family(found, stored)
-    _forms(found, stored, forms)
+    _forms(found, stored, forms, lengths)
     _halo(found, stored)
     _probes(found, probed)
     _consistency(found, stored, probed)
@@ -371,33 +373,41 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
         found.add_model("own_family", name, effect)
 
 
-def _forms(found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None) -> None:
-    names = ("length", "formatting")
+def _forms(
+    found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None, lengths: Floats | None
+) -> None:
+    if forms is not None:
+        lengths = np.array([form.words for form in forms], dtype=np.float64)
+    columns: dict[str, Floats] = {}
+    if lengths is None:
+        found.none("length", "the run keeps no texts")
+    else:
+        columns["length"] = np.log2(np.where(lengths > 0, lengths, np.nan))
     if forms is None:
-        for name in names:
-            found.none(name, "the run keeps no texts")
+        found.none("formatting", "the run keeps no texts")
+    else:
+        columns["formatting"] = np.array([form.is_formatted for form in forms], dtype=np.float64)
+    if not columns:
         return
-    words = np.array([form.words for form in forms], dtype=np.float64)
-    is_set = np.array([form.is_formatted for form in forms], dtype=np.float64)
-    doublings = np.log2(np.where(words > 0, words, np.nan))
     _, who = np.unique(np.array(stored.respondents, dtype=str), return_inverse=True)
     who = who.reshape(-1).astype(np.int64)
     of = "slopes on doublings of words and on headings, lists or bold"
 
     def slopes(score: Floats) -> dict[str, Estimate]:
         level = found.config.level
-        both = form_slopes(
-            score, np.stack([doublings, is_set], axis=1), stored.prompt, who, level=level, of=of
-        )
-        if both[0].is_defined:
-            return dict(zip(names, both, strict=True))
+        if len(columns) > 1:
+            both = form_slopes(
+                score, np.stack([*columns.values()], axis=1), stored.prompt, who, level=level, of=of
+            )
+            if both[0].is_defined:
+                return dict(zip(columns, both, strict=True))
         # One of them does not vary: the other is estimated without it.
         return {
             name: form_slopes(
                 score, column[:, None], stored.prompt, who, level=level,
                 of=f"slope on {OF_ID[name].label}",
             )[0]
-            for name, column in zip(names, (doublings, is_set), strict=True)
+            for name, column in columns.items()
         }  # fmt: skip
 
     by_judge = stored.by_judge

@@ -34,7 +34,7 @@ from .config import JudgesConfig
 from .earlier import earlier_of, told_of
 from .estimates import Earlier, Probed, estimate
 from .run import PROBE_FOLDER, JudgesRun
-from .scores import JudgeScores, read_judge_scores, texts_of
+from .scores import JudgeScores, read_judge_scores, stated_lengths, texts_of
 from .texts import form_of
 
 
@@ -250,10 +250,12 @@ class JudgesJob(Job[JudgesRun]):
         found = None if self.probe is None else await self._asked(self.probe)
         doing(ESTIMATING)
         forms = [form_of(self._texts[name][1]) for name in self.scores.ids if name in self._texts]
+        has_texts = len(forms) == len(self.scores.ids)
         return estimate(
             self.scores,
-            forms if len(forms) == len(self.scores.ids) else None,
+            forms if has_texts else None,
             self.judges_config,
+            lengths=None if has_texts else stated_lengths(self.judged, self.scores.ids),
             probed=found,
             earlier=self.earlier,
         )

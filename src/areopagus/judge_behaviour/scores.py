@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..aggregation.common_judges import mean_of_known
 from ..records.judgments import read_judgment_table
 from ..records.prompt_units import units_of_runs
-from ..records.tables import read_scores, read_texts
+from ..records.tables import LENGTH_COLUMN, read_scores, read_texts
 from ..run import Run
 
 Floats = npt.NDArray[np.float64]
@@ -167,3 +167,13 @@ def aligned(arm: JudgeScores, like: JudgeScores) -> Floats:
 def texts_of(run: Run, ids: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """Response id to prompt and response, of those that the folder keeps."""
     return read_texts(run.path, ids)
+
+
+def stated_lengths(run: Run, ids: Sequence[str]) -> Floats | None:
+    """Lengths that the file of an imported run states, nan where it does not; None without any."""
+    if "imported" not in run.record["identity"]:
+        return None
+    lengths = {row["response_id"]: row.get(LENGTH_COLUMN) for row in read_scores(run.path)}
+    if not any(lengths.values()):
+        return None
+    return np.array([float(lengths[name] or "nan") for name in ids])
