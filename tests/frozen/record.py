@@ -1,7 +1,8 @@
 """Holds the runs of this checkout against the frozen figures, or records these anew.
 
-    python tests/frozen/record.py --compare ['stress*' …]    what is equal, gone, changed, by run
-    python tests/frozen/record.py ['stress*' …]              record these runs anew; others stay
+    cd tests
+    python -m frozen.record --compare ['stress*' …]    what is equal, gone, changed, by run
+    python -m frozen.record ['stress*' …]              record these runs anew; others stay
 
 Record anew only what has been declared in differences.yaml and reviewed, or a run that is new.
 """
@@ -21,7 +22,8 @@ from unittest import mock
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pandas as pd
-from figures import (
+
+from .figures import (
     FIGURES_FILE,
     chosen,
     compare,
@@ -30,7 +32,7 @@ from figures import (
     read_frozen,
     write_frozen,
 )
-from runs import RUNS, Workbench
+from .runs import RUNS, Workbench
 
 
 def main() -> int:

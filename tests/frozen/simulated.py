@@ -11,15 +11,18 @@ import csv
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
 Version = Literal["before", "after"]
+PeopleGive = Literal["scores", "labels", "ranks", "preferences"]
 
 BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]+)>>>\n(.*?)\n<<<END \1 \2>>>", re.DOTALL)
 """A marked text in a message. Its marker has a nonce, which every ledger has another of."""
@@ -279,19 +282,53 @@ def write_judgments(
     return path
 
 
-def write_people(path: Path, judgments: Path, *, raters: int = 3, seed: int) -> Path:
-    """Writes people's ratings of the responses of a table of judgments, and returns the path."""
+def write_people(
+    path: Path, judgments: Path, *, kind: PeopleGive = "scores", raters: int = 3, seed: int
+) -> Path:
+    """Writes what people say of the responses of a table of judgments, and returns the path.
+
+    Args:
+        path: of the file.
+        judgments: the table; people follow the means of its judges.
+        kind: scores on each criterion, labels on each, one rank of the responses to a prompt, or
+            a preference between each two.
+        raters: how many people.
+        seed: of their noise.
+    """
     import pandas as pd
 
     rng = np.random.default_rng(seed)
     table = pd.read_csv(judgments)
     means = table.groupby(["prompt_id", "response_id"], sort=True)[list(CRITERIA)].mean()
+    named = {"scores": CRITERIA, "labels": CRITERIA, "ranks": ("rank",), "preferences": ("winner",)}
+    responses = ("response_a", "response_b") if kind == "preferences" else ("response_id",)
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(["rater_id", "prompt_id", "response_id", *CRITERIA, "comment"])
-        for (prompt, response), values in means.iterrows():
+        rows.writerow(["rater_id", "prompt_id", *responses, *named[kind], "comment"])
+        for prompt, of_prompt in means.groupby(level="prompt_id", sort=True):
+            names = of_prompt.index.get_level_values("response_id").tolist()
             for rater in range(raters):
-                noise = 0.7 * rng.standard_normal(len(CRITERIA))
-                scores = np.clip(np.round(values.to_numpy() + noise), 1, 5).astype(int).tolist()
-                rows.writerow([f"h{rater}", prompt, response, *scores, f"said by h{rater}"])
+                who = f"h{rater}"
+                noise = 0.7 * rng.standard_normal((len(names), len(CRITERIA)))
+                seen = of_prompt.to_numpy() + noise
+                if kind == "preferences":
+                    totals = seen.sum(axis=1)
+                    for i, j in combinations(range(len(names)), 2):
+                        gap = totals[i] - totals[j]
+                        won = "tie" if abs(gap) < 0.4 else "A" if gap > 0 else "B"
+                        rows.writerow([who, prompt, names[i], names[j], won, f"said by {who}"])
+                    continue
+                for name, values, rank in zip(names, seen, _ranks(seen), strict=True):
+                    if kind == "scores":
+                        given = np.clip(np.round(values), 1, 5).astype(int).tolist()
+                    elif kind == "labels":
+                        given = ["yes" if value > 3 else "no" for value in values]
+                    else:
+                        given = [rank]
+                    rows.writerow([who, prompt, name, *given, f"said by {who}"])
     return path
+
+
+def _ranks(seen: npt.NDArray[np.float64]) -> list[int]:
+    totals = seen.sum(axis=1)
+    return [1 + int((totals > total).sum()) for total in totals]

@@ -3,9 +3,9 @@
 Code that makes figures may be moved, merged and replaced as long as this passes. A figure that
 changes on purpose is declared in differences.yaml, with its reason.
 
-    pytest tests/frozen -m long -n 0 -k stress -s          one slice, with its counts
-    python tests/frozen/record.py --compare 'stress*'      the same, without pytest
-    python tests/frozen/record.py 'new-run'                records a run that is new
+    pytest tests/frozen -m long -n 0 -k stress -s                  one slice, with its counts
+    (cd tests && python -m frozen.record --compare 'stress*')      the same, without pytest
+    (cd tests && python -m frozen.record 'new-run')                records a run that is new
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from figures import (
+
+from areopagus import Run
+
+from .figures import (
     Declared,
     chosen,
     compare,
@@ -23,10 +26,8 @@ from figures import (
     read_declared,
     read_frozen,
 )
-from runs import RUNS, Workbench
-from simulated import write_judgments
-
-from areopagus import Run
+from .runs import RUNS, Workbench
+from .simulated import write_judgments
 
 MOST_LISTED = 40
 
