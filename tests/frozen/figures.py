@@ -67,7 +67,8 @@ def read_frozen() -> pd.DataFrame:
 
     frame = pd.read_parquet(FIGURES_FILE)
     for name in ("run", *KEYS, "verdict"):
-        frame[name] = frame[name].astype(str).astype(object)
+        # A key that came later plays no part in what was frozen before.
+        frame[name] = frame[name].astype(str).astype(object) if name in frame else ""
     return frame
 
 
