@@ -249,7 +249,7 @@ def clustered_rate(
     Clopper-Pearson limit of the share of scenarios that depart from that end, each counted as
     departing wholly: wide, and safe.
 
-    Measured coverage: benchmarks/simulate_prompt_statistics.py, and the page on prompts.
+    Measured coverage: benchmarks/simulate.py prompt-statistics, and the page on prompts.
 
     Args:
         successes: y, one a scenario.

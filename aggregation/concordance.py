@@ -166,7 +166,7 @@ def concordance(
     (with one other rater W is then 1/2 and r̄ 0, whatever that one says), so it is left out,
     counted, and with fewer than two raters who vary every figure is undefined.
     Measured coverage of the 95% intervals with five raters at 9, 26, 100 prompts of six
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): W and r̄
+    (benchmarks/simulate.py calibration, 2,000 worlds, Monte Carlo error .004 to .006): W and r̄
     .946, .962, .947; ICC(3,1) .938, .947, .945; ICC(2,1) .935, .949, .948; same first choice .917,
     .945, .941. At 9 prompts the ICC and the same first choice fall short of .95.
     """
@@ -432,7 +432,7 @@ def icc_across(
 
     Of raters who rated all responses, one two-way table: differences between prompts are what they
     agree on. Jackknife over prompts. Measured coverage with five raters whose ICC(3,1) is .5
-    (benchmarks/simulate_worlds.py; 2,000 worlds, Monte Carlo error .005) at 9, 30, 100
+    (benchmarks/simulate.py one-response, 2,000 worlds, Monte Carlo error .005) at 9, 30, 100
     prompts: ICC(3,1) .914, .933, .946; ICC(2,1), these raters' severities given, .905, .931, .944.
 
     Source: Shrout & Fleiss (1979), two-way ANOVA.

@@ -71,7 +71,7 @@ def crossed_mean(
     Source: Cameron, Gelbach & Miller (2011), Journal of Business & Economic Statistics 29,
     238–249, for several ways; Aronow, Samii & Assenova (2015), Political Analysis 23, 564–577, for
     a way of two columns. The correction by L and the degrees of freedom are ours; measured in
-    benchmarks/simulate_markers.py.
+    benchmarks/simulate.py markers.
     """
     found = _spread(values, ways, unit)
     plain = Estimate(found.value, n=found.clusters, unit=unit, method=METHOD, level=level)

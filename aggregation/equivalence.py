@@ -21,7 +21,7 @@ def tost(values: npt.ArrayLike, margin: float, *, level: float = 0.95) -> Estima
     the smallest detectable change. "Robust in all cells" needs no correction (every cell at this
     level); "robust in these cells" does.
 
-    Measured size at a true difference on the margin (benchmarks/simulate_agreement.py, 10 prompts,
+    Measured size at a true difference on the margin (benchmarks/simulate.py test-sizes, 10 prompts,
     5,000 worlds): .051 ± .003 at nominal .05.
 
     Args:

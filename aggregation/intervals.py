@@ -71,7 +71,7 @@ def variance_degrees(values: npt.ArrayLike) -> float:
 def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt") -> Estimate:
     """Returns the mean of per-prompt statistics with its t interval, df = prompts − 1.
 
-    Measured coverage at level .95 (benchmarks/simulate_agreement.py, 5,000 worlds, Monte Carlo
+    Measured coverage at level .95 (benchmarks/simulate.py t-intervals, 5,000 worlds, Monte Carlo
     error .003 to .004): normal values .950, .953, .954 at 6, 10, 26 prompts; exponential values
     .889, .896, .931.
 

@@ -302,8 +302,8 @@ def independent_worth(
     0 count as 0.
 
     Measured at 9 and 26 prompts of six responses, four personas and three models, 15% missing
-    (benchmarks/simulate_panel_size.py, 100 panels of independent judges): .030 of them below the
-    lower limit, nominal .025 (Monte Carlo error .017).
+    (benchmarks/simulate.py effective-judges, 100 panels of independent judges): .030 of them below
+    the lower limit, nominal .025 (Monte Carlo error .017).
 
     Args:
         scores: shape (R, P, M) or (R, P, M, repeats), nan where missing.
@@ -367,13 +367,13 @@ def worth_of_components(study: GStudy, layout: Layout, n_prompts: int, level: fl
     There is none where the severity of judges who differ from response to response makes more than
     `MOST_SEVERITY` of the error, as it does of plain means in a rotation.
 
-    Measured coverage of the 95% interval (benchmarks/simulate_panel_size.py, four personas and
-    three models, 15% missing, means of the additive fit, worth 5.6 of 12): .975, .953, .968 at 9,
-    26, 100 prompts (400 worlds, Monte Carlo error .008 to .011); of independent judges .940, .970
-    at 9, 26 prompts (100 worlds, .024). By benchmarks/simulate_designs.py: one response a prompt
-    .950 (60 worlds, .028); six of thirty judges a response .975, the same with one response .950
-    (200 worlds, .015). Where one of three models fell out after a third it is too short: .880
-    (.023).
+    Measured coverage of the 95% interval (benchmarks/simulate.py effective-judges, four personas
+    and three models, 15% missing, means of the additive fit, worth 5.6 of 12): .975, .953, .968 at
+    9, 26, 100 prompts (400 worlds, Monte Carlo error .008 to .011); of independent judges .940,
+    .970 at 9, 26 prompts (100 worlds, .024). By benchmarks/simulate.py judges-by-design: one
+    response a prompt .950 (60 worlds, .028); six of thirty judges a response .975, the same with
+    one response .950 (200 worlds, .015). Where one of three models fell out after a third it is too
+    short: .880 (.023).
 
     Args:
         study: of `panel_g_study`.

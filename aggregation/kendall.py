@@ -204,7 +204,7 @@ def pairwise_tau(ratings: Ratings, *, level: float = 0.95) -> PairwiseTau:
     raters meet, all pairs of raters are pooled in one ratio instead, and the method says so.
     Prompts are left out one by one for the interval.
     Measured coverage of the 95% interval with five raters at 9, 26, 100 prompts: .950, .964, .949
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .005).
+    (benchmarks/simulate.py calibration, 2,000 worlds, Monte Carlo error .004 to .005).
 
     Where every prompt has one response, pairs of responses to different prompts are counted
     (`across_prompts`), and the method says so.
@@ -419,9 +419,9 @@ def bootstrap_stratified_tau(
     compared with each other. The errors of bootstrap-t are the infinitesimal jackknife:
     Σ w_g (∇τ · c_g)² G / (G − 1). Percentile and BCa are too short below some twenty prompts.
 
-    Measured coverage at level .95 (benchmarks/simulate_agreement.py, prompts of 6 responses whose
-    correlations vary in [.3, .9], 5,000 worlds, Monte Carlo error .003 to .004), at 11, 26, 50
-    prompts: bootstrap-t .951, .953, .948; BCa .905, .934, .940; percentile .904, .929, .937.
+    Measured coverage at level .95 (benchmarks/simulate.py stratified-tau, prompts of 6 responses
+    whose correlations vary in [.3, .9], 5,000 worlds, Monte Carlo error .003 to .004), at 11, 26,
+    50 prompts: bootstrap-t .951, .953, .948; BCa .905, .934, .940; percentile .904, .929, .937.
 
     Args:
         x: shape (items,); nan is missing.

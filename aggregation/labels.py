@@ -167,8 +167,9 @@ def label_agreement(
     Raises:
         ValueError: shapes that do not fit, or fewer than two categories.
 
-    Measured coverage of 95% at 9, 26, 100 prompts of five (see `corrected_rate`): accuracy .942,
-    .947, .943; kappa .936, .945, .948; AC1 .923, .943, .942; recall .952, .951, .949.
+    Measured coverage of 95% at 9, 26, 100 prompts of five (benchmarks/simulate.py label-intervals):
+    accuracy .942, .947, .943; kappa .936, .945, .948; AC1 .923, .943, .942; recall .952, .951,
+    .949.
 
     Source: Cohen (1960), Educational and Psychological Measurement 20, 37–46; Gwet (2008), British
     Journal of Mathematical and Statistical Psychology 61, 29–48.
@@ -285,10 +286,10 @@ def against_one_person(
                          of `one_more_person.verdict_on`
     accuracy_of_one, accuracy_of_machine, accuracy_difference    shares that say the same
 
-    Only items with two people or more count. Measured (see `corrected_rate`) with three people who
-    err on .15, prompts of five, at 9, 26, 100 prompts: the difference covers .923, .946, .941; a
-    machine that errs as they do is at least half as good or better in .430, .809, .985, worse in
-    .008, .011, .015, one that draws lots at least half as good in .001, .000, .000.
+    Only items with two people or more count. Measured (benchmarks/simulate.py label-verdicts) with
+    three people who err on .15, prompts of five, at 9, 26, 100 prompts: the difference covers .923,
+    .946, .941; a machine that errs as they do is at least half as good or better in .430, .809,
+    .985, worse in .008, .011, .015, one that draws lots at least half as good in .001, .000, .000.
 
     Args:
         machine, votes, groups, level, unit: as in `label_agreement`.
@@ -379,13 +380,13 @@ def corrected_rate(
         texts: shape (items,), equal for items that share a text and so a label, which may be of
             several groups.
 
-    Measured coverage of 95% (benchmarks/simulate_labels.py, 2,000 worlds, Monte Carlo error .005),
+    Measured coverage of 95% (benchmarks/simulate.py labels, 2,000 worlds, Monte Carlo error .005),
     true shares .02 to .90: .945 to .954 with 200 labels of 1,000 items, .938 to .968 with prompts
     of 5, .962 to .974 with 13 of 26 prompts of 6; where the machine finds .163 and the truth is 0,
     1.000. The raw rate plus the mean of people less machine covers .941 to .957, .938 to .958, .906
     to .970, with mean widths of .093, .098, .191 at a share of .10 against .075, .082, .187; Rogan
     and Gladen's ratio .980 to .989, .963 to .986, .953 to .985, about twice as wide, and undefined
-    where the truth is 0. Shares among some, and weighted ones: simulate_checked_readings.py, in
+    where the truth is 0. Shares among some, and weighted ones: simulate.py checked-readings, in
     docs/how-it-works/simulations.md.
 
     Returns:

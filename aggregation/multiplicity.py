@@ -34,8 +34,8 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     """Returns Holm's adjusted p-values, in the given order: family-wise error, any dependence.
 
     p~_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j)). nan stays nan and does not count towards m.
-    Measured (benchmarks/simulate_agreement.py, t tests of 20 cells sharing a baseline, 10 prompts,
-    5,000 worlds): family-wise error .049 ± .003 at nominal .05.
+    Measured (benchmarks/simulate.py twenty-cells, t tests of 20 cells sharing a baseline, 10
+    prompts, 5,000 worlds): family-wise error .049 ± .003 at nominal .05.
 
     Raises:
         ValueError: a p-value outside [0, 1].
@@ -89,7 +89,7 @@ def max_t(
     step-down maximum of |t| over the cells not yet passed is compared with each cell's |t|
     (Westfall & Young, 1993). Exact up to 12 units, else (1 + k) / (B + 1).
 
-    Measured (benchmarks/simulate_agreement.py, 20 cells sharing a baseline, 10 prompts, 5,000
+    Measured (benchmarks/simulate.py twenty-cells, 20 cells sharing a baseline, 10 prompts, 5,000
     worlds): family-wise error .052 ± .003 at nominal .05, where raw t tests have .591.
 
     Args:

@@ -205,7 +205,7 @@ def facet_intervals(
     [min(personas, models) - 1, cells - 1]; with two levels of a facet on mean squares rebuilt
     from the non-negative components. Of five formulas tried this covered best.
 
-    Measured coverage of the 95% interval (benchmarks/simulate_panel_interval.py, 20,000 worlds
+    Measured coverage of the 95% interval (benchmarks/simulate.py panel-interval, 20,000 worlds
     a figure, Monte Carlo error at most .002; variances given as s2_P, s2_M, s2_e):
 
         design   .06/.30/.25   1/1/1   .2/.2/1   0/1/1   0/0/1

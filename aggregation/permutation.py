@@ -173,7 +173,7 @@ def permutation_test(
     groups' nulls, or, when one group is too large for that, sampled with p = (1 + k) / (B + 1)
     (Phipson & Smyth, 2010). Two-sided: P(|C − D| ≥ |observed|).
 
-    Measured size at .05 under a shared prompt effect (benchmarks/simulate_agreement.py, 11 prompts
+    Measured size at .05 under a shared prompt effect (benchmarks/simulate.py test-sizes, 11 prompts
     of 4, 5,000 worlds): .032 ± .002 untied (the lattice allows .031 or .051), .043 ± .003 tied.
 
     Args:

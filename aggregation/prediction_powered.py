@@ -146,7 +146,7 @@ def ppi_over_prompts(
     right, nor on people's scale: what it misses on the rated prompts is put right, and where it
     knows nothing its weight goes to 0. It holds where the rated prompts are a random sample.
 
-    Measured: benchmarks/simulate_corrected_differences.py, see docs/how-it-works/measurement.md.
+    Measured: benchmarks/simulate.py corrected-differences, see docs/how-it-works/measurement.md.
 
     Args:
         people: shape (prompts,), people's mean or difference; nan where nobody rated.

@@ -61,7 +61,7 @@ def rater_severities(ratings: Ratings, *, level: float = 0.95) -> RaterSeveritie
     lenient in any mean of all, so raters who stand out from the median rater are left out of what
     all are measured against, prompt by prompt (two usual raters at least). A rater who gives one
     value throughout says nothing of the responses and takes no part; two who vary are needed.
-    Measured (benchmarks/simulate_worlds.py, five raters, one harsh by 1.5, 2,000 worlds, Monte
+    Measured (benchmarks/simulate.py calibration, five raters, one harsh by 1.5, 2,000 worlds, Monte
     Carlo error .005) at 9, 26, 100 prompts: coverage of the harsh rater's interval .942, .951,
     .956; the harsh rater named in all worlds, another one in .045, .035, .000 of them.
     """

@@ -270,7 +270,7 @@ def severity_parts(
     them apart, as long as common responses, personas and models connect them.
 
     Measured coverage of the 95% jackknife intervals made of `persona_left_out` and
-    `model_left_out` (benchmarks/simulate_panel_size.py, four personas and three models, 15%
+    `model_left_out` (benchmarks/simulate.py effective-judges, four personas and three models, 15%
     missing) at 9, 26, 100 prompts: a persona .952, .949, .949; a model .951, .943, .947 (Monte
     Carlo error .005).
 

@@ -157,9 +157,9 @@ def ranked_among_all(ratings: Ratings) -> Ratings:
     three). Prompts whose rankings are complete keep their ranks as given.
 
     Agreement with the true order of six responses, of which raters see two to six
-    (benchmarks/simulate_rankings.py, 1,000 worlds of ten prompts, Monte Carlo error .003): raw
-    ranks .589 and .691 with 5 and 10 raters, these .613 and .711, Plackett-Luce a prompt (these
-    ranks where it has no maximum) .606 and .706.
+    (benchmarks/simulate.py incomplete-rankings, 1,000 worlds of ten prompts, Monte Carlo error
+    .003): raw ranks .589 and .691 with 5 and 10 raters, these .613 and .711, Plackett-Luce a prompt
+    (these ranks where it has no maximum) .606 and .706.
     """
     if ratings.kind != "rank" or not len(ratings):
         return ratings

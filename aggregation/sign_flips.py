@@ -353,7 +353,7 @@ def sign_flip_test(
     how, and tests many cells at once), else sampled with p = (1 + k) / (B + 1). Zeros stay in.
     The smallest two-sided p is 2 / 2^n: 5 prompts cannot reach .05.
 
-    Measured size at .05 (benchmarks/simulate_agreement.py, 10 prompts, 5,000 worlds): .048 ± .003
+    Measured size at .05 (benchmarks/simulate.py test-sizes, 10 prompts, 5,000 worlds): .048 ± .003
     for normal values; .088 ± .004 for exponential values of mean 0, which are not symmetric.
 
     Args:

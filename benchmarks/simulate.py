@@ -1,6 +1,6 @@
-"""Runs a declared simulation and prints its table (see simulation.py).
+"""Runs declared simulations and prints their tables (see simulation.py).
 
-    python benchmarks/simulate.py NAME [--worlds N] [--seed 0]
+    python benchmarks/simulate.py NAME … [--worlds N] [--seed 0]
 
 The simulations are the functions declared in benchmarks/simulations/.
 """
@@ -22,16 +22,17 @@ for path in sorted((Path(__file__).parent / "simulations").glob("*.py")):
 
 
 def main() -> None:
-    """Prints one table."""
+    """Prints a table for each name."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("name", choices=sorted(SIMULATIONS))
+    parser.add_argument("names", nargs="+", choices=sorted(SIMULATIONS), metavar="NAME")
     parser.add_argument("--worlds", type=int)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    chosen = SIMULATIONS[options.name]
-    print(inspect.cleandoc(chosen.world.__doc__ or ""))
-    print(f"{options.worlds or chosen.worlds} worlds a row\n")
-    print(table(list(chosen.run(options.worlds, options.seed))))
+    for place, name in enumerate(options.names):
+        chosen = SIMULATIONS[name]
+        print("\n" * bool(place) + f"{name}: {inspect.cleandoc(chosen.world.__doc__ or '')}")
+        print(f"{options.worlds or chosen.worlds} worlds each\n")
+        print(table(list(chosen.run(options.worlds, options.seed))))
 
 
 if __name__ == "__main__":

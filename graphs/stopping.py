@@ -28,7 +28,7 @@ LEVEL = 0.95
 
 STATED_COVERAGE = 0.94
 """Share of responses in which the interval, looked at again and again, holds the whole panel's
-mean: no panel of `benchmarks/precision_rule.py` falls below it."""
+mean: no panel of `benchmarks/simulate.py precision` falls below it."""
 
 _SLACK = 1e-12
 _Facets = tuple[str, str, str]

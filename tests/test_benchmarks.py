@@ -40,11 +40,46 @@ def test_what_a_benchmark_imports_of_the_package_is_there(script: Path) -> None:
 def test_every_declared_simulation_gives_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS)
     simulations = importlib.import_module("simulate").SIMULATIONS
-    for name, one in simulations.items():
-        cell = next(one.cells)
-        outcomes = one.world(np.random.default_rng(0), **cell)
+    for name, simulation in simulations.items():
+        outcomes = simulation.world(np.random.default_rng(0), **next(simulation.cells))
         assert outcomes, name
-        assert all(isinstance(value, float) for value in outcomes.values()), name
+        kinds = float if simulation.truth is None else (float, Estimate)
+        assert all(isinstance(value, kinds) for value in outcomes.values()), name
+
+
+def test_a_simulation_reports_coverage_of_the_truth_and_monte_carlo_errors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    framework = importlib.import_module("simulation")
+    worlds = iter([0.0, 1.0, 2.0, 3.0] * 2)
+
+    def world(rng: np.random.Generator, reach: float, kind: str) -> dict[str, float | Estimate]:
+        value = next(worlds)
+        limits = (value - reach, value + reach) if value else (np.nan, np.nan)
+        return {"coverage": Estimate(value, *limits), kind: value}
+
+    declared = framework.Simulation(
+        world, {"reach": {"near": 0.5, "far": 1.5}, "kind": ("a", "b")}, 4,
+        skip=lambda reach, kind: (reach < 1) == (kind == "b"), truth=lambda: {"coverage": 1.0},
+    )  # fmt: skip
+    # Of 1, 2 and 3 (0 has no interval) one is within .5 of 1, two within 1.5. The errors are
+    # sqrt(1/3 2/3 / 3) = .272, and the SD of 0, 1, 2 and 3 by sqrt(4): 1.118 / 2 = .559.
+    assert framework.table(list(declared.run())).splitlines() == [
+        "reach  kind  coverage      a      b",
+        "near      a      .333  1.500",
+        "far       b      .667         1.500",
+        "±                .272   .559   .559",
+    ]
+
+
+def test_a_table_that_is_too_wide_is_turned_on_its_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    framework = importlib.import_module("simulation")
+    outcomes = {f"outcome {number}": framework.Mean(0.95, 0.01) for number in range(20)}
+    lines = framework.table([{"prompts": "9"} | outcomes]).splitlines()
+    assert lines[:2] == ["prompts        9     ±", "outcome 0   .950  .010"]
+    assert len(lines) == 21
 
 
 def test_the_page_about_weak_judges_shows_what_was_measured(

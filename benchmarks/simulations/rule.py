@@ -39,17 +39,19 @@ def rule(rng: np.random.Generator, cells: int, kind: str, units: int) -> Mapping
     changed = max(cells // 4, 1)
     moved[:, :changed] += SHIFT
     low = simultaneous(moved).low[:changed]
-    found = {
+    outcomes = {
         "covered": float(((family.low <= 0) & (family.high >= 0)).all()),
         "false": float(((family.low > 0) | (family.high < 0)).any()),
         "power": float((low > 0).mean()),
     }
     if np.isnan(family.low).any():  # a cell of whole points without spread has no limits
-        found["covered"] = float("nan")
+        outcomes["covered"] = float("nan")
     for name, p in (("Holm t", _t), ("Holm flips", _flips)):
-        found[f"{name} false"] = float(multipletests(p(values), method="holm")[0].any())
-        found[f"{name} power"] = float(multipletests(p(moved), method="holm")[0][:changed].mean())
-    return found
+        outcomes[f"{name} false"] = float(multipletests(p(values), method="holm")[0].any())
+        outcomes[f"{name} power"] = float(
+            multipletests(p(moved), method="holm")[0][:changed].mean()
+        )
+    return outcomes
 
 
 def _t(values: np.ndarray) -> np.ndarray:

@@ -155,7 +155,7 @@ def test_thirty_judges_of_one_response_a_prompt_are_worth_five() -> None:
 
 
 def test_the_standard_error_of_500_prompts_and_30_judges_is_the_true_one() -> None:
-    """Proof 3 of the issue, in eight worlds; 400 stand in benchmarks/simulate_designs.py."""
+    """Proof 3 of the issue, in eight worlds; 400 stand in benchmarks/simulate.py designs."""
     said, true, plans = [], [], []
     for seed in range(8):
         scores, measured, q = panel(seed, 500, 1, 10, 3)

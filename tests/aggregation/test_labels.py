@@ -210,7 +210,7 @@ def test_a_rate_found_where_there_is_none_is_corrected_to_none() -> None:
 
 
 def test_the_corrected_interval_holds_the_truth_as_often_as_it_says() -> None:
-    # 300 worlds: the Monte Carlo error of .95 is .013. All sizes: benchmarks/simulate_labels.py.
+    # 300 worlds: the Monte Carlo error of .95 is .013. All sizes: benchmarks/simulate.py labels.
     raw = covered = 0
     for seed in range(300):
         machine, votes, prompt, _ = planted(seed, share=0.1, size=5)

@@ -204,7 +204,7 @@ def test_prompts_that_nothing_tells_apart_are_no_pairs() -> None:
 
 
 def test_intervals_are_over_templates_and_markers_and_kinds_are_compared_on_the_same() -> None:
-    """A short run of benchmarks/simulate_markers.py."""
+    """A short run of benchmarks/simulate.py markers."""
     prompts = prompts_of("fixed", KINDS)
     world = MarkersWorld({"class": 0.1, "occupation": 0.35, "neighbourhood": 0.1}, 0.4, 0.2, 0.5)
     outcome = AUDIT.definition.outcomes["bias_rate"]

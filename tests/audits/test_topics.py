@@ -99,7 +99,7 @@ def test_a_story_without_any_of_the_words_is_in_no_share_and_halves_go_by_names(
 
 
 def test_without_a_difference_few_worlds_show_one() -> None:
-    """A short run of benchmarks/simulate_markers.py: 2,000 worlds are reported in the docs."""
+    """Three worlds whose groups are alike."""
     world = TopicsWorld(races=TWO)
     shown = 0
     for number in range(3):

@@ -1,8 +1,8 @@
-"""The stopping rule on simulated panels: a small form of `benchmarks/precision_rule.py`."""
+"""The stopping rule on simulated panels: a small form of `benchmarks/simulate.py precision`."""
 
 from __future__ import annotations
 
-import sys
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +13,28 @@ from areopagus.graphs.stopping import STATED_COVERAGE
 
 
 @pytest.fixture
-def rule(monkeypatch: pytest.MonkeyPatch) -> Any:
+def stopping(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
-    import precision_rule
-
-    yield precision_rule
-    sys.modules.pop("precision_rule")
+    return importlib.import_module("simulations.stopping")
 
 
-def test_the_stated_coverage_is_kept_where_judges_are_asked_in_balance(rule: Any) -> None:
-    found = rule.simulate(rule.SHAPES["usual, 10 x 3"], 0.5, 8, 1, rule.balanced)
+def means(stopping: Any, order: str) -> dict[str, float]:
+    """The means of the outcomes over eight worlds of the usual panel, half width .5."""
+    rng = np.random.default_rng(1)
+    worlds = [stopping.precision(rng, order, stopping.USUAL, 0.5) for _ in range(8)]
+    return {name: float(np.nanmean([world[name] for world in worlds])) for name in worlds[0]}
+
+
+def test_the_stated_coverage_is_kept_where_judges_are_asked_in_balance(stopping: Any) -> None:
+    outcomes = means(stopping, "balanced")
     # 320 responses at .978: a share below .95 is five errors away
-    assert np.mean(found.holds) >= STATED_COVERAGE
-    assert np.mean(found.within) >= 0.97
-    assert 9 < np.mean(found.asked) < 12
+    assert outcomes["holds"] >= STATED_COVERAGE
+    assert outcomes["within"] >= 0.97
+    assert 9 < outcomes["asked"] < 12
     # What a run says of reliability is near what it is, and rather too little than too much.
-    stated, true = np.mean(found.stated, axis=0), np.mean(found.true, axis=0)
-    assert stated[1] < stated[0]
-    assert true[1] == pytest.approx(stated[1], abs=0.1)
+    assert outcomes["stated part"] < outcomes["stated"]
+    assert outcomes["true part"] == pytest.approx(outcomes["stated part"], abs=0.1)
 
 
-def test_models_asked_one_after_the_other_would_break_it(rule: Any) -> None:
-    found = rule.simulate(rule.SHAPES["usual, 10 x 3"], 0.5, 8, 1, rule.by_model)
-    assert np.mean(found.holds) < 0.75
+def test_models_asked_one_after_the_other_would_break_it(stopping: Any) -> None:
+    assert means(stopping, "by model")["holds"] < 0.75

@@ -224,7 +224,7 @@ def test_near_the_ceiling_an_unseen_scenario_makes_the_interval_wider() -> None:
 def test_intervals_hold_the_truth_where_logit_limits_did_not(
     draw: tuple[float, float], n: int
 ) -> None:
-    # A small form of benchmarks/simulate_prompt_statistics.py.
+    # A small form of benchmarks/simulate.py prompt-statistics.
     rng = np.random.default_rng(8)
     truth = 1 - draw[0] / sum(draw)
     hits = 0

@@ -87,11 +87,12 @@ def add_judges(
     both have.
 
     It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): a judge at random
-    named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of the
-    ten "not shown above chance" in .332, .000, .000, "source only" in .099, .018, .000. Coverage of
-    the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it .983, .948,
-    .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to .006).
+    (benchmarks/simulate.py calibration, 2,000 worlds, Monte Carlo error at most .011): a judge at
+    random named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any
+    of the ten "not shown above chance" in .332, .000, .000, "source only" in .099, .018, .000.
+    Coverage of the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it
+    .983, .948, .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to
+    .006).
 
     Args:
         out: takes the figures.

@@ -120,10 +120,10 @@ def add_agreement(
     only_score  the score that the panel gives every response; no row where its scores differ
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
-    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): tau .942,
-    .952, .945; mean of prompt taus and accuracy .925, .945, .940; ceiling .950, .964, .949; less
-    the source-only judge .946, .950, .946; within source .933, .946, .941. Size of the exact p at
-    .05 where nothing is there: .047, .044 at 9, 26 prompts (error .005).
+    (benchmarks/simulate.py calibration blind-panel, 2,000 worlds, Monte Carlo error .004 to .006):
+    tau .942, .952, .945; mean of prompt taus and accuracy .925, .945, .940; ceiling .950, .964,
+    .949; less the source-only judge .946, .950, .946; within source .933, .946, .941. Size of the
+    exact p at .05 where nothing is there: .047, .044 at 9, 26 prompts (error .005).
     """
     keys, both = keys_of(target.ratings), target.both
     prompt = dataset.responses.prompt

@@ -49,11 +49,11 @@ def add_paper(
     shared first place counting by the models' share (paper: .808); and tau-b of scores that the
     panel inferred from raters' written justifications with people's mean (paper: .308).
 
-    Measured coverage of the 95% intervals at 9, 26, 100 prompts (benchmarks/simulate_worlds.py,
-    2,000 worlds, Monte Carlo error .005): pairs won .952, .948, .951; model first .950, .949,
-    .944. By benchmarks/simulate_study_cells.py (400 worlds, error .01): mean rank by source .953,
-    .963, .953, by model .935 to .960; by domain, at 26 and 100 prompts, W .940 to .955, tau .940
-    to .960, means .930 to .978.
+    Measured coverage of the 95% intervals at 9, 26, 100 prompts (benchmarks/simulate.py
+    calibration, 2,000 worlds, Monte Carlo error .005): pairs won .952, .948, .951; model first
+    .950, .949, .944. By benchmarks/simulate.py study-cells (400 worlds, error .01): mean rank by
+    source .953, .963, .953, by model .935 to .960; by domain, at 26 and 100 prompts, W .940 to
+    .955, tau .940 to .960, means .930 to .978.
 
     Args:
         out: takes the figures.

@@ -60,7 +60,7 @@ def reliability_kept(
     """The reliability of the whole panel and of the part of it that was asked.
 
     Components of judgments that are missing because a rule had enough are estimated as if they
-    were missing at random; `benchmarks/precision_rule.py` shows how near they come.
+    were missing at random; `benchmarks/simulate.py precision` shows how near they come.
 
     Args:
         scores: shape (responses, personas, models, repeats), composites; nan where not scored.
