@@ -138,7 +138,7 @@ def large_world() -> Dataset:
 
 
 def _values(outcomes: Mapping[str, float | Estimate]) -> dict[str, float]:
-    return {name: one.value for name, one in outcomes.items() if isinstance(one, Estimate)}
+    return {name: each.value for name, each in outcomes.items() if isinstance(each, Estimate)}
 
 
 @simulation(worlds=60, prompts=(9, 26, 100), truth=lambda: _values(outcomes_of(large_world())))
