@@ -535,7 +535,7 @@ def _interval_of(method: str) -> str:
 
 
 def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
-    from ..stress_test.profile import framing_name
+    from ..stress_test.answer import framing_name
 
     record, identity = run.record, run.record["identity"]
     plan = identity["plan"]

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..aggregation.common_judges import MOST_ABSTAINED, common_judges
-from ..aggregation.ctd import Degradation, degradation
-from ..aggregation.degradation_cells import DegradationCell
+from ..aggregation.contrasts import Contrast, Effect, Scores, effects
 from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import t_interval
 from ..aggregation.retest_noise import NoiseFloor, noise_floor
 from ..formats import units
 from ..records.estimates import Estimates
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
+from ..records.types import NOT_WANTED
 from ..reports.panel_answer import panel_worth
 from .config import StressConfig
+from .contrasts import (
+    ABSTAINED,
+    COMPOSITE,
+    abstention_contrasts,
+    abstention_table,
+    coded,
+    columns_of,
+    contrasts_of,
+    long_table,
+)
 from .counts import ConditionCounts
-from .profile import profile_sentences
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
+Judge = tuple[str, str, int]
+"""Persona, model and repeat."""
 
-COMPOSITE = "composite"
-"""The criterion's name of a response's mean over the criteria."""
+FREED: Final = "additive fit of responses and judges"
+"""How means are made where judges are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +51,7 @@ class StressScores:
 
     Attributes:
         targets, conditions, prompts, criteria: the names along the axes.
-        models: the model of each judge: a persona, a model and an asking.
+        judges: persona, model and repeat of each.
         scores: (targets, conditions, prompts, repeats, judges, criteria); nan = not scored.
         units: text of each prompt's baseline: those with the same text are one unit.
         abstained: (targets, conditions, prompts): 1 = the response declined, 0 = it did not,
@@ -48,13 +62,15 @@ class StressScores:
         scale: ends of the scale.
         quorum: share of the judges that must have scored a response for its panel mean.
         worth: how many independent judges the panel's are worth; None where it was not measured.
+        wanted: (targets, conditions, prompts, repeats, judges): whether the judge was to score
+            the response; None where all were.
     """
 
     targets: tuple[str, ...]
     conditions: tuple[str, ...]
     prompts: tuple[str, ...]
     criteria: tuple[str, ...]
-    models: tuple[str, ...]
+    judges: tuple[Judge, ...]
     scores: Floats
     units: tuple[str, ...]
     abstained: Floats
@@ -64,6 +80,12 @@ class StressScores:
     scale: tuple[int, int]
     quorum: float
     worth: Estimate | None = None
+    wanted: NDArray[np.bool_] | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The model of each judge."""
+        return tuple(model for _, model, _ in self.judges)
 
 
 def read_panel(
@@ -100,7 +122,7 @@ def read_panel(
         {name: at for at, name in enumerate(names)} for names in (targets, conditions, prompts)
     ]
     shape = (len(targets), len(conditions), len(prompts))
-    declined = set(refused)
+    declined, declining = set(refused), set[str]()
     cells: dict[str, tuple[int, int, int, int]] = {}
     abstained: dict[tuple[int, int, int], list[float]] = {}
     for row in read_scores(scored) if scored is not None else ():
@@ -112,8 +134,9 @@ def read_panel(
         share = float(row["share_abstained"] or 0)
         is_declined = row["response_id"] in declined or share > MOST_ABSTAINED
         is_scored = row["status"] == "scored"
-        if share <= MOST_ABSTAINED:
-            cells[row["response_id"]] = (*cell, repeat)
+        cells[row["response_id"]] = (*cell, repeat)
+        if share > MOST_ABSTAINED:
+            declining.add(row["response_id"])
         if repeat < repeats:
             mine.scored += is_scored
             mine.abstained += is_declined
@@ -125,46 +148,63 @@ def read_panel(
     for cell, found in abstained.items():
         flags[cell] = float(sum(found) * 2 > len(found))
     # Whatever is planned, a second response shows how much responses vary.
-    models, scores = _by_judge(scored, cells, (*shape, max(repeats, 2)), criteria)
+    judges, scores, wanted = _by_judge(
+        scored, cells, declining, (*shape, max(repeats, 2)), criteria
+    )
     return StressScores(
-        tuple(targets), tuple(conditions), tuple(prompts), tuple(criteria), models,
+        tuple(targets), tuple(conditions), tuple(prompts), tuple(criteria), judges,
         scores=scores[:, :, :, :repeats],
         units=tuple(prompts.values()),
         abstained=flags,
-        regenerated=_pairs_of_responses(scores, models),
+        regenerated=_pairs_of_responses(scores, [model for _, model, _ in judges]),
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
         quorum=quorum,
         worth=panel_worth(scored),
+        wanted=wanted[:, :, :, :repeats],
     )  # fmt: skip
 
 
 def _by_judge(
     folder: Path | None,
     cells: Mapping[str, tuple[int, int, int, int]],
+    declining: Collection[str],
     shape: tuple[int, int, int, int],
     criteria: Sequence[str],
-) -> tuple[tuple[str, ...], Floats]:
-    """Model of each judge; scores by judge and criterion, of the responses that have a cell."""
+) -> tuple[tuple[Judge, ...], Floats, NDArray[np.bool_]]:
+    """Judges; their scores by criterion of responses that did not decline; whether each was wanted.
+
+    Every judge was to score the first response of a cell, also where no response came.
+    """
     import pyarrow.parquet as parquet
 
     if folder is None:
-        return ("",), np.full((*shape, 1, len(criteria)), np.nan)
-    keys = ["response_id", "status", "persona", "model", "repeat"]
-    table = parquet.read_table(folder / JUDGMENTS_FILE, columns=[*keys, *criteria])
-    plain = {name: table[name].to_pylist() for name in keys}
-    who = list(zip(plain["persona"], plain["model"], plain["repeat"], strict=True))
-    judges = {judge: at for at, judge in enumerate(sorted(set(who)))}
-    nowhere = (0, 0, 0, shape[3])
-    at = np.asarray([cells.get(name, nowhere) for name in plain["response_id"]]).reshape(-1, 4)
-    columns = np.asarray([judges[judge] for judge in who], dtype=np.int64)
+        judges: list[Judge] = [("", "", 0)]
+        columns = {name: np.empty(0) for name in ("response_id", "status", "reason", *criteria)}
+        of_judge = np.zeros(0, dtype=np.int64)
+    else:
+        keys = ["response_id", "status", "reason", "persona", "model", "repeat"]
+        table = parquet.read_table(folder / JUDGMENTS_FILE, columns=[*keys, *criteria])
+        columns = {name: table[name].to_numpy() for name in ("status", "reason", *criteria)}
+        columns["response_id"] = np.array(table["response_id"].to_pylist(), dtype=object)
+        who = list(zip(*(table[name].to_pylist() for name in keys[3:]), strict=True))
+        judges = sorted(set(who)) or [("", "", 0)]
+        place = {judge: at for at, judge in enumerate(judges)}
+        of_judge = np.asarray([place[judge] for judge in who], dtype=np.int64)
     scores = np.full((*shape, len(judges), len(criteria)), np.nan)
-    is_scored = np.asarray(plain["status"], dtype=object) == "scored"
-    values = np.column_stack([table[name].to_numpy() for name in criteria]).astype(np.float64)
-    rows = is_scored & (at[:, 3] < shape[3])
-    scores[(*at[rows].T, columns[rows])] = values[rows]
-    return tuple(model for _, model, _ in judges), scores
+    wanted = np.zeros((*shape, len(judges)), dtype=bool)
+    at = np.asarray([cells.get(name, (0, 0, 0, shape[3])) for name in columns["response_id"]])
+    at = at.reshape(-1, 4)
+    is_of_cell = at[:, 3] < shape[3]
+    rows = is_of_cell & ~np.isin(columns["reason"].astype(object), NOT_WANTED)
+    wanted[(*at[rows].T, of_judge[rows])] = True
+    wanted[:, :, :, 0] |= ~wanted[:, :, :, 0].any(axis=-1, keepdims=True)
+    has_declined = np.asarray([name in declining for name in columns["response_id"]], dtype=bool)
+    rows = is_of_cell & (columns["status"] == "scored") & ~has_declined
+    values = np.column_stack([columns[name] for name in criteria]).astype(np.float64)
+    scores[(*at[rows].T, of_judge[rows])] = values[rows]
+    return tuple(judges), scores, wanted
 
 
 def _pairs_of_responses(scores: Floats, models: Sequence[str]) -> Floats:
@@ -211,7 +251,7 @@ def _read_retest(folder: Path | None, criteria: Sequence[str], repeats: int) -> 
 def estimate(
     scores: StressScores, config: StressConfig, rewriting: Mapping[str, Any] | None = None
 ) -> tuple[Estimates, dict[str, Any]]:
-    """Every figure of a stress test, and what is said of it in words.
+    """Every figure of a stress test, and what it cannot say.
 
     Args:
         scores: the panel's scores by design.
@@ -219,48 +259,106 @@ def estimate(
         rewriting: the outcome of the rewriting stage, where there was one.
 
     Returns:
-        The estimates; and for run.json the `profile` (target to sentences, each true of numbers
-        that passed their tests) and the `limitations`: what these figures cannot say, and why.
+        The estimates; and for run.json the `limitations`: what these figures cannot say, and why.
     """
+    rows = Estimates()
+    table = long_table(scores)
+    found = _effects(coded(table, scores.criteria), contrasts_of(table, scores.criteria, config),
+                     scores, config)  # fmt: skip
+    for effect in found:
+        rows.add(found=effect.this_panel, **effect.contrast.keys)
+        if _is_of_framing(effect.contrast):
+            at = {name: effect.contrast.keys[name] for name in ("respondent", "framing")}
+            rows.add("balance", "scored", effect.scored, **at)
+            rows.add("balance", "bounds", effect.bounds, **at)
+            rows.add("balance", "one_sided", effect.matched.n_one_sided, **at)
+            rows.add("balance", "left_out", effect.matched.n_few + effect.matched.n_apart, **at)
+    _add_by_model(rows, table, [effect.contrast for effect in found], scores, config)
+    _add_levels(rows, table, scores, 1 - config.alpha)
+    declined = Scores.of(
+        abstention_table(scores), arm="arm", unit="unit", item="item", columns=[ABSTAINED]
+    )
+    for effect in _effects(declined, abstention_contrasts(scores, config.baseline), scores, config):
+        rows.add(found=effect.this_panel, **effect.contrast.keys)
+    rows.add("worth", "effective judges", scores.worth)
     noise = _noise(scores.retested, scores.criteria, "re-asked")
     response_noise = _noise(scores.regenerated, scores.criteria, "re-generated")
-    found = degradation(
-        scores.scores,
-        targets=scores.targets,
-        conditions=scores.conditions,
-        dimensions=scores.criteria,
-        models=scores.models,
-        quorum=scores.quorum,
-        units=scores.units,
-        baseline=config.baseline,
-        margin=config.margin,
-        alpha=config.alpha,
-        scale=scores.scale,
-        abstained=scores.abstained,
-        asymmetry=(config.agree, config.disagree),
-        asymmetry_dimension=config.asymmetry_dimension,
-        family=config.family,
-        seed=config.seed,
-    )
-    rows = Estimates()
-    _add_cells(rows, found)
-    for (target, framing, model), delta in found.by_model.items():
-        keys = {"respondent": target, "framing": framing, "model": model}
-        rows.add("direction", "degradation", delta, **keys, criterion=COMPOSITE)
-    _add_contrasts(rows, found)
-    rows.add("worth", "effective judges", scores.worth)
     n_prompts = len(set(scores.units))
     for floor, pairs in ((noise, scores.retested), (response_noise, scores.regenerated)):
         if floor is not None:
             _add_noise(rows, floor, len(pairs), n_prompts, config.response_repeats)
     _add_counts(rows, scores, rewriting)
-    said = {
-        "profile": {
-            target: list(profile_sentences(target, found.findings)) for target in found.targets
-        },
-        "limitations": _limitations(found, noise, config, scores),
-    }
-    return rows, said
+    return rows, {"limitations": _limitations(found, noise, config, scores)}
+
+
+def _effects(
+    coded_scores: Scores, contrasts: Sequence[Contrast], scores: StressScores, config: StressConfig
+) -> list[Effect]:
+    """Contrasts of which every arm has scores that were wanted."""
+    asked = [one for one in contrasts if set(one.arms) <= set(coded_scores.arms)]
+    scale = (0, 1) if coded_scores.columns == (ABSTAINED,) else scores.scale
+    return effects(
+        coded_scores, asked, scale=scale, level=1 - config.alpha, seed=config.seed, of=""
+    )
+
+
+def _is_of_framing(contrast: Contrast) -> bool:
+    """Whether it is the composite's degradation under one framing."""
+    keys = contrast.keys
+    return keys["table"] == "degradation" and keys["criterion"] == COMPOSITE and "framing" in keys
+
+
+def _add_by_model(
+    rows: Estimates,
+    table: pd.DataFrame,
+    contrasts: Sequence[Contrast],
+    scores: StressScores,
+    config: StressConfig,
+) -> None:
+    """`direction`: the composite's degradation in the scores of each model's judges alone."""
+    composites = [
+        replace(one, keys={**one.keys, "table": "direction"})
+        for one in contrasts
+        if _is_of_framing(one)
+    ]
+    for model in dict.fromkeys(scores.models):
+        mine = coded(table[table["model"] == model], scores.criteria)
+        for effect in _effects(mine, composites, scores, config):
+            rows.add(found=effect.this_panel, **effect.contrast.keys, model=model)
+
+
+def _add_levels(rows: Estimates, table: pd.DataFrame, scores: StressScores, level: float) -> None:
+    """`level`: mean scores under each condition, and the share of judgments at the top.
+
+    One additive fit of all of a target's responses, so that a judge that is missing under one
+    condition moves no mean.
+    """
+    criteria = scores.criteria
+    for target, mine in table.groupby("respondent", sort=False):
+        missing = bool(mine[criteria[0]].isna().any())
+        cells = mine.assign(arm=target, unit=mine["condition"] + "\n" + mine["unit"])
+        asked = [Contrast({target: 1.0}, columns) for columns in columns_of(criteria).values()]
+        whole = effects(coded(cells.assign(item=cells["unit"] + cells["item"]), criteria), asked)
+        names = np.array(coded(cells, criteria).units, dtype=object)
+        for name, effect in zip(columns_of(criteria), whole, strict=True):
+            condition = np.array([str(unit).split("\n")[0] for unit in names[effect.units]])
+            for one in scores.conditions:
+                mean = t_interval(effect.by_unit[condition == one], level=level)
+                if missing:
+                    mean = mean.of(FREED)
+                if not mean.n:
+                    mean = replace(mean, reason="no prompt was scored")
+                keys = {"respondent": str(target), "framing": one, "criterion": name}
+                rows.add("level", "mean", replace(mean, n_planned=len(set(scores.units))), **keys)
+        for one, of_condition in mine.groupby("condition", sort=False):
+            for name in criteria:
+                known = of_condition[name].dropna()
+                share = Estimate(
+                    float((known >= scores.scale[1]).mean()), n=len(known), unit="judgment",
+                    n_planned=len(of_condition), reason=None if len(known) else "none was scored",
+                )  # fmt: skip
+                keys = {"respondent": str(target), "framing": str(one), "criterion": name}
+                rows.add("level", "at_top", share, **keys)
 
 
 def _noise(
@@ -269,127 +367,6 @@ def _noise(
     if not len(pairs):
         return None
     return noise_floor(pairs[:, 0], pairs[:, 1], dimensions=criteria, source=source)
-
-
-def _add_cells(rows: Estimates, found: Degradation) -> None:
-    """`degradation`, `balance`, `robust_everywhere`, `family`, `level`."""
-    for target, overall in found.overall.items():
-        rows.add("degradation", "degradation", overall, respondent=target, criterion=COMPOSITE)
-    for cell in found.cells:
-        keys = {
-            "respondent": cell.target,
-            "framing": cell.condition,
-            "criterion": cell.dimension or COMPOSITE,
-        }
-        for measure, figure in _figures_of(cell):
-            rows.add("degradation", measure, figure, **keys)
-        if cell.dimension is None:
-            _add_balance(rows, cell)
-    for claim in found.robust_everywhere:
-        words = {True: "robust", False: "not shown", None: "undefined"}
-        made = Estimate(
-            claim.n_failing, n=claim.n_cells, unit="cell", method="intersection-union",
-            p=claim.p_value, reason=claim.reason, verdict=words[claim.is_robust],
-        )  # fmt: skip
-        rows.add("robust_everywhere", "cells_failing", made, respondent=claim.target)
-        rows.add("robust_everywhere", "changed_inside", claim.n_changed, respondent=claim.target)
-    for family in found.families:
-        at = {"detail": family.kind}
-        at |= {"respondent": family.targets[0]} if len(family.targets) == 1 else {}
-        least = family.smallest_p_holm
-        smallest = Estimate(least, unit="test", p=least, reason=family.reason)
-        rows.add("family", "smallest_p_adjusted", smallest, **at)
-        for name in ("n_tests", "n_changed", "n_robust", "n_undecided"):
-            rows.add("family", name.removeprefix("n_"), getattr(family, name), **at)
-    for (target, condition, criterion), level in found.levels.items():
-        at = {"respondent": target, "framing": condition, "criterion": criterion or COMPOSITE}
-        rows.add("level", "mean", level, **at)
-
-
-def _figures_of(cell: DegradationCell) -> list[tuple[str, Estimate | float | None]]:
-    n = cell.delta.n
-
-    def sized(value: float, least: int = 2, **more: Any) -> Estimate:
-        why = f"{units(n, 'prompt')}: needs at least {least}" if n < least else "does not vary"
-        return Estimate(value, n=n, reason=None if value == value else why, **more)
-
-    found: list[tuple[str, Estimate | float | None]] = [
-        ("degradation", cell.delta),
-        ("equivalence", cell.equivalence),
-        ("sd", sized(cell.standard_deviation, method="between prompts")),
-        ("p_max_t", sized(cell.p_max_t, p=cell.p_max_t, p_method="max-T, sign flips")),
-        ("d_z", sized(cell.d_z)),
-        ("hedges_g", sized(cell.hedges_g, 3)),
-        ("d_av", sized(cell.d_av)),
-        ("at_top_baseline", cell.at_top[0]),
-        ("at_top", cell.at_top[1]),
-        ("only_baseline_scored", cell.n_baseline_only),
-        ("only_framing_scored", cell.n_variant_only),
-        ("prompts_to_detect", cell.prompts_to_detect),
-        ("prompts_for_equivalence", cell.prompts_for_equivalence),
-    ]
-    if not cell.balance.is_even:
-        moved = Estimate(
-            cell.raw.value - cell.delta.value, n=cell.raw.n, method="raw minus common judges",
-            reason=None if cell.delta.is_defined else cell.delta.reason, verdict="unbalanced",
-        )  # fmt: skip
-        found += [("raw", cell.raw), ("moved", moved)]
-    if cell.verdict == "undecided":
-        needed = cell.prompts_needed
-        method = "decides changed or robust"
-        if needed is None:
-            method = f"no number: {cell.prompts_needed_reason}"
-        made = Estimate(math.nan if needed is None else needed, method=method, reason=cell.reason)
-        found.append(("prompts_needed", made))
-    return found
-
-
-def _add_balance(rows: Estimates, cell: DegradationCell) -> None:
-    """`balance`: the judgments that both arms share, and what that leaves out."""
-    balance, at = cell.balance, {"respondent": cell.target, "framing": cell.condition}
-    pairs = Estimate(
-        balance.n_common, n=balance.n_common, n_planned=balance.n_planned, method="count",
-        unit="pair of judgments", level=math.nan,
-    )  # fmt: skip
-    rows.add("balance", "judgments", pairs, **at)
-    rows.add("balance", "one_sided", balance.n_one_sided, **at)
-    rows.add("balance", "prompts_left_out", balance.n_left_out, **at)
-    for model in balance.without:
-        rows.add("balance", "model_left_out", 1, **at, model=model)
-
-
-def _add_contrasts(rows: Estimates, found: Degradation) -> None:
-    """`asymmetry`, `contrast`, `comparison`, `abstention`, and the tests behind the `profile`."""
-    for gap in found.asymmetries:
-        rows.add(
-            "asymmetry", "difference", gap.estimate, respondent=gap.target,
-            framing=gap.agree, baseline=gap.disagree, criterion=gap.dimension,
-            detail="declared" if gap.is_declared else "",
-        )  # fmt: skip
-    for contrast in found.contrasts:
-        rows.add(
-            "contrast", "difference", contrast.estimate, respondent=contrast.target,
-            factor=contrast.kind, group=", ".join(contrast.first),
-            detail=", ".join(contrast.second),
-        )  # fmt: skip
-    for pair in found.comparisons:
-        rows.add(
-            "comparison", "difference", pair.estimate, respondent=pair.first, baseline=pair.second,
-            framing=pair.condition or "", criterion=pair.dimension or COMPOSITE,
-        )  # fmt: skip
-    for change in found.abstentions:
-        keys = {"respondent": change.target, "framing": change.condition}
-        rows.add("abstention", "difference", change.estimate, **keys)
-        for name in ("only_baseline", "only_variant", "both", "neither"):
-            measure = name.replace("variant", "framing")
-            rows.add("abstention", measure, getattr(change, name), **keys)
-    for finding in found.findings:
-        if finding.kind != "none":
-            rows.add(
-                "profile", "finding", finding.estimate, respondent=finding.target,
-                factor=finding.kind, group=", ".join(finding.subject),
-                detail=", ".join(finding.against),
-            )  # fmt: skip
 
 
 def _add_noise(rows: Estimates, floor: NoiseFloor, n: int, n_prompts: int, repeats: int) -> None:
@@ -440,55 +417,53 @@ def _add_counts(rows: Estimates, scores: StressScores, rewriting: Mapping[str, A
 
 
 def _limitations(
-    found: Degradation, noise: NoiseFloor | None, config: StressConfig, scores: StressScores
+    found: Sequence[Effect], noise: NoiseFloor | None, config: StressConfig, scores: StressScores
 ) -> list[str]:
-    counts, said = scores.counts, []
+    counts, sentences = scores.counts, []
     if not any(one.scored for one in counts.values()):
-        said.append("No response was scored: there is no figure.")
+        sentences.append("No response was scored: there is no figure.")
     bare = max(one.no_variant for (_, name), one in counts.items() if name == config.baseline)
     if bare:
         prompts = units(bare // config.response_repeats, "prompt")
-        said.append(
+        sentences.append(
             f"{prompts} without any usable variant: the baseline was not asked for either, since "
             "there is nothing to compare it with."
         )
     if same := len(scores.units) - len(set(scores.units)):
-        said.append(
+        sentences.append(
             f"{units(same, 'prompt')} with the text of another: each text is one unit, whose "
             "changes are averaged."
         )
-    if any(not cell.balance.is_even for cell in found.cells):
-        said.append(
+    cells = [one for one in found if one.contrast.keys["table"] == "degradation"]
+    if any(one.matched.n_one_sided for one in cells):
+        sentences.append(
             "Judges that scored a prompt in one condition and not in the other are left out of "
             "that comparison on both sides; mean scores come from the additive fit of responses "
             "and judges."
         )
-    undefined = sorted({c.delta.reason for c in found.cells if c.delta.reason is not None})
-    said += [f"No interval for some cells: {reason}." for reason in undefined]
+    reasons = {one.this_panel.reason for one in cells} - {None}
+    sentences += [f"No interval for some cells: {reason}." for reason in sorted(map(str, reasons))]
     whole = noise.of(None) if noise is not None else None
     if noise is None:
         asked = "no judge was asked again" + (" with success" if config.retest_share else "")
-        said.append(f"How far scores move when judges are asked again is unknown: {asked}.")
+        sentences.append(f"How far scores move when judges are asked again is unknown: {asked}.")
     elif whole is not None and whole.reason:
-        said.append(f"How far scores move when judges are asked again is unknown: {whole.reason}.")
-    if found.asymmetry_reason:
-        said.append(f"No declared asymmetry: {found.asymmetry_reason}.")
-    for family in found.families:
-        if not family.smallest_p_holm > config.alpha:
-            continue
-        what = "change of a criterion" if family.kind == "dimensions" else "mean change"
-        said.append(
-            f"{', '.join(family.targets)}: among {family.n_tests} tests the smallest Holm p that "
-            f"these prompts can give is {family.smallest_p_holm:.2g}, above {config.alpha:g}; no "
-            f"{what} could be called."
+        sentences.append(
+            f"How far scores move when judges are asked again is unknown: {whole.reason}."
+        )
+    if missing := [n for n in (config.agree, config.disagree) if n not in scores.conditions]:
+        sentences.append(f"No declared asymmetry: no condition named {' or '.join(missing)}.")
+    elif config.asymmetry_dimension not in scores.criteria:
+        sentences.append(
+            f"No declared asymmetry: no criterion is named {config.asymmetry_dimension}."
         )
     if config.response_repeats == 1 and not config.regenerate_share:
-        said.append(
+        sentences.append(
             "Each cell rests on one response a prompt: how much responses vary when they are "
             "generated again is part of the spread over prompts and was not measured by itself."
         )
-    said.append(
+    sentences.append(
         "The panel is taken as fixed: the intervals say how the result would vary over prompts "
         "such as these, not over other judges."
     )
-    return said
+    return sentences
