@@ -7,6 +7,7 @@ import importlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from test_figures import NUMBER_WORDS, numerals_outside
@@ -18,7 +19,7 @@ from areopagus.records.estimates import Estimates
 from areopagus.reports.weak_models import weak_models, weak_models_line, with_weak_models
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-SCRIPTS = sorted(BENCHMARKS.glob("*.py"))
+SCRIPTS = sorted(BENCHMARKS.rglob("*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -34,6 +35,16 @@ def test_what_a_benchmark_imports_of_the_package_is_there(script: Path) -> None:
                     except ModuleNotFoundError:
                         missing.append(f"line {node.lineno}: {node.module}.{name}")
     assert missing == []
+
+
+def test_every_declared_simulation_gives_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    simulations = importlib.import_module("simulate").SIMULATIONS
+    for name, one in simulations.items():
+        cell = next(one.cells)
+        outcomes = one.world(np.random.default_rng(0), **cell)
+        assert outcomes, name
+        assert all(isinstance(value, float) for value in outcomes.values()), name
 
 
 def test_the_page_about_weak_judges_shows_what_was_measured(

@@ -229,7 +229,7 @@ def test_expected_scores_rest_on_its_own_log_probabilities(
         wanted = mean_to_ten(replies[judgment["ledger_key"]])
         if judgment["status"] == "scored":
             assert judgment["reasons"] == pytest.approx(wanted)
-        elif judgment["status"] != "abstained":  # what an abstained vote holds is kept, not averaged
+        elif judgment["status"] != "abstained":  # whose numbers are kept, and not averaged
             assert judgment["reason"] in {"two_token_values", "mass"}
             assert np.isnan(judgment["reasons"])
             assert wanted is None
