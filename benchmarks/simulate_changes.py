@@ -412,7 +412,9 @@ def stress(rng: Rng, planted: float) -> World:
     tests = [
         SimpleNamespace(
             scores=StressScores(
-                ("m",), conditions, tuple(prompts), names, models, one, tuple(prompts.values()),
+                ("m",), conditions, tuple(prompts), names,
+                tuple((str(k), model, 0) for k, model in enumerate(models)), one,
+                tuple(prompts.values()),
                 np.zeros((1, 5, n_prompts)), np.zeros((0, 2, 5)), np.zeros((0, 2, 5)), {}, (1, 10),
                 2 / 3,
             ),

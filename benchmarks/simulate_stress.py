@@ -22,9 +22,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from areopagus.aggregation.ctd import Degradation, degradation
 from scipy import integrate, stats
 
-from areopagus.aggregation.ctd import Degradation, degradation
 from areopagus.aggregation.degradation_cells import DegradationCell
 from areopagus.aggregation.retest_noise import noise_floor
 

@@ -20,10 +20,10 @@ from ..aggregation.intervals import t_interval
 from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts
+from ..stress_test.answer import framing_name
 from ..stress_test.counts import ConditionCounts
 from ..stress_test.estimates import COMPOSITE, StressScores, read_panel
 from ..stress_test.job import PANEL_FOLDER
-from ..stress_test.answer import framing_name
 from ..stress_test.responses import RESPONSES_FILE
 from ..stress_test.run import StressRun
 from .figures import ANSWER, Figure, Paired, models_paired, what_differs

@@ -13,7 +13,6 @@ from ..formats import (
     listed,
     listed_all,
     number,
-    percent,
     told_by_reason,
     units,
     words,
@@ -183,9 +182,7 @@ class Answer:
     def _would_tell(self, undecided: Mapping[str, Estimate]) -> str:
         """How many prompts would decide, where more would."""
         needed = max(one.needed or 0 for one in undecided.values())
-        if not needed:
-            return f", nor that it stays within {self.margin} points"
-        return f" yet: {count(needed)} prompts would tell"
+        return f" yet: {count(needed)} prompts would tell" if needed else ", and none is ruled out"
 
     def _largest(self, changes: Mapping[str, Estimate]) -> str:
         known = {name: one for name, one in changes.items() if one.is_defined and one.value}
@@ -279,11 +276,11 @@ class Answer:
         rows = select(self.frame, "direction", **keys)
         models = [str(name) for name in rows[rows["value"].isna()]["model"]]
         who = f" of {target}" if len(self.targets) > 1 else ""
-        side = "fewer" if gap > 0 else "more"
+        side = "lower" if gap > 0 else "higher"
         sentence = (
-            f"Unbalanced ({UNBALANCED}): {percent(abs(gap))} {side} of the judgments are scored "
-            f"under {self.spoken([framing])}{who} than at the {words(self.plan['baseline'])}. Only "
-            "judges that scored both sides count"
+            f"Unbalanced ({UNBALANCED}): the share of judgments scored is "
+            f"{number(100 * abs(gap), 0)} points {side} under {self.spoken([framing])}{who} than "
+            f"at the {words(self.plan['baseline'])}. Only judges that scored both sides count"
         )
         if models:
             sentence += f", so that {listed(models, 3)} is left out"

@@ -180,30 +180,25 @@ def _by_judge(
     import pyarrow.parquet as parquet
 
     if folder is None:
-        judges: list[Judge] = [("", "", 0)]
-        columns = {name: np.empty(0) for name in ("response_id", "status", "reason", *criteria)}
-        of_judge = np.zeros(0, dtype=np.int64)
-    else:
-        keys = ["response_id", "status", "reason", "persona", "model", "repeat"]
-        table = parquet.read_table(folder / JUDGMENTS_FILE, columns=[*keys, *criteria])
-        columns = {name: table[name].to_numpy() for name in ("status", "reason", *criteria)}
-        columns["response_id"] = np.array(table["response_id"].to_pylist(), dtype=object)
-        who = list(zip(*(table[name].to_pylist() for name in keys[3:]), strict=True))
-        judges = sorted(set(who)) or [("", "", 0)]
-        place = {judge: at for at, judge in enumerate(judges)}
-        of_judge = np.asarray([place[judge] for judge in who], dtype=np.int64)
+        nothing = np.full((*shape, 1, len(criteria)), np.nan)
+        return (("", "", 0),), nothing, np.ones((*shape, 1), dtype=bool)
+    keys = ["persona", "model", "repeat"]
+    names = ["response_id", "status", "reason", *keys, *criteria]
+    table = parquet.read_table(folder / JUDGMENTS_FILE, columns=names).to_pandas()
+    who = list(table[keys].itertuples(index=False, name=None))
+    judges = sorted(set(who))
+    place = {judge: at for at, judge in enumerate(judges)}
     scores = np.full((*shape, len(judges), len(criteria)), np.nan)
     wanted = np.zeros((*shape, len(judges)), dtype=bool)
-    at = np.asarray([cells.get(name, (0, 0, 0, shape[3])) for name in columns["response_id"]])
-    at = at.reshape(-1, 4)
+    nowhere = (0, 0, 0, shape[3])
+    at = np.array([cells.get(name, nowhere) for name in table["response_id"]])
+    index = np.column_stack([at, [place[judge] for judge in who]])
     is_of_cell = at[:, 3] < shape[3]
-    rows = is_of_cell & ~np.isin(columns["reason"].astype(object), NOT_WANTED)
-    wanted[(*at[rows].T, of_judge[rows])] = True
+    wanted[tuple(index[is_of_cell & ~table["reason"].isin(NOT_WANTED)].T)] = True
     wanted[:, :, :, 0] |= ~wanted[:, :, :, 0].any(axis=-1, keepdims=True)
-    has_declined = np.asarray([name in declining for name in columns["response_id"]], dtype=bool)
-    rows = is_of_cell & (columns["status"] == "scored") & ~has_declined
-    values = np.column_stack([columns[name] for name in criteria]).astype(np.float64)
-    scores[(*at[rows].T, of_judge[rows])] = values[rows]
+    is_scored = table["status"].eq("scored") & ~table["response_id"].isin(set(declining))
+    rows = is_of_cell & is_scored.to_numpy()
+    scores[tuple(index[rows].T)] = table[list(criteria)].to_numpy(dtype=np.float64)[rows]
     return tuple(judges), scores, wanted
 
 
@@ -279,7 +274,8 @@ def estimate(
         abstention_table(scores), arm="arm", unit="unit", item="item", columns=[ABSTAINED]
     )
     for effect in _effects(declined, abstention_contrasts(scores, config.baseline), scores, config):
-        rows.add(found=effect.this_panel, **effect.contrast.keys)
+        # A response declines whoever judges it.
+        rows.add(found=replace(effect.this_panel, universe=None), **effect.contrast.keys)
     rows.add("worth", "effective judges", scores.worth)
     noise = _noise(scores.retested, scores.criteria, "re-asked")
     response_noise = _noise(scores.regenerated, scores.criteria, "re-generated")
