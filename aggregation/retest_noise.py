@@ -99,8 +99,8 @@ def noise_floor(
     noise of responses and of judges together. The two are kept apart: more judges shrink only the
     first. Take one pair a response: pairs that share a score are not independent.
 
-    Measured (benchmarks/simulate_stress.py, 10 responses re-asked, 2,000 studies): the bound holds
-    the true s in .956 ± .005.
+    Measured (benchmarks/simulate.py retest-noise, 10 responses re-asked, 2,000 worlds): the bound
+    holds the true s in .955 ± .005.
 
     Args:
         first: shape (responses, dimensions), panel means; nan is not measured.

@@ -45,7 +45,7 @@ from areopagus.changes.audits import BLOCKS, _matched, _of_blocks, _of_terms
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.changes.stress import _figures as stress_figures
 from areopagus.records.estimates import Estimates, estimates_of
-from areopagus.stress_test.estimates import StressScores
+from areopagus.stress_test.scores import StressScores
 
 SEED = 20261127
 Rng = np.random.Generator

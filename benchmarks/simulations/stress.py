@@ -8,9 +8,10 @@ import numpy as np
 from simulation import simulation
 
 from areopagus.aggregation.contrasts import Effect, effects
+from areopagus.aggregation.retest_noise import noise_floor
 from areopagus.stress_test import StressConfig
 from areopagus.stress_test.contrasts import COMPOSITE, coded, contrasts_of, long_table
-from areopagus.stress_test.estimates import StressScores
+from areopagus.stress_test.scores import StressScores
 
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")
 CRITERIA = ("clarity", "grounding", "relevance", "pluralism", "soundness")
@@ -131,4 +132,15 @@ def stress_filter(rng: np.random.Generator, refused: float, prompts: int) -> Map
         "whoever scored": any_moved(degradations(np.nanmean(judged, axis=2))),
         "kept": marked.this_panel.n / prompts,
         "marked": float(marked.bounds is not None),
+    }
+
+
+@simulation(worlds=2000, responses=(10, 30))
+def retest_noise(rng: np.random.Generator, responses: int) -> Mapping[str, float]:
+    """Panel means that scatter by .3 when judges are asked again: whether the upper bound of the
+    noise floor holds that, and the error of the squared estimate."""
+    component = noise_floor(*0.3 * rng.normal(size=(2, responses, 1)), dimensions=["all"]).of("all")
+    return {
+        "bound holds": float(component.upper >= 0.3),
+        "error of the square": component.retest_sd**2 - 0.09,
     }

@@ -33,8 +33,8 @@ from areopagus.reports.html import write_html
 from areopagus.run import compare
 from areopagus.stress_test.config import StressConfig
 from areopagus.stress_test.counts import ConditionCounts
-from areopagus.stress_test.estimates import StressScores
 from areopagus.stress_test.estimates import estimate as stress_estimates
+from areopagus.stress_test.scores import StressScores
 
 NUMBER = Estimate(
     0.25, n=9, unit=HOSTILE[0], method=HOSTILE[1], low=0.1, high=0.4, reason=HOSTILE[4]

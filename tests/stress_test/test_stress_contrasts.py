@@ -17,7 +17,8 @@ from areopagus.records.estimates import estimate_at, select
 from areopagus.stress_test import StressConfig
 from areopagus.stress_test.contrasts import coded, contrasts_of, long_table
 from areopagus.stress_test.counts import ConditionCounts
-from areopagus.stress_test.estimates import StressScores, estimate
+from areopagus.stress_test.estimates import estimate
+from areopagus.stress_test.scores import StressScores
 
 NAN = float("nan")
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")

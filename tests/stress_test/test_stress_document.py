@@ -13,7 +13,8 @@ from areopagus.reports.text import render_text
 from areopagus.stress_test import StressConfig
 from areopagus.stress_test.counts import ConditionCounts
 from areopagus.stress_test.document import document
-from areopagus.stress_test.estimates import StressScores, estimate
+from areopagus.stress_test.estimates import estimate
+from areopagus.stress_test.scores import StressScores
 
 CONDITIONS = ("baseline", "pressed", "begged")
 CRITERIA = ("conceptual_clarity", "evidential_grounding")

@@ -21,11 +21,12 @@ from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts
 from ..stress_test.answer import framing_name
+from ..stress_test.contrasts import COMPOSITE
 from ..stress_test.counts import ConditionCounts
-from ..stress_test.estimates import COMPOSITE, StressScores, read_panel
 from ..stress_test.job import PANEL_FOLDER
 from ..stress_test.responses import RESPONSES_FILE
 from ..stress_test.run import StressRun
+from ..stress_test.scores import StressScores, read_panel
 from .figures import ANSWER, Figure, Paired, models_paired, what_differs
 
 Floats = npt.NDArray[np.float64]

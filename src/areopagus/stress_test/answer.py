@@ -193,7 +193,7 @@ class Answer:
         return f"; the largest is {verb} by {number(abs(most.value))} under {self.spoken([name])}"
 
     def _is_within_margin(self, change: Estimate) -> bool:
-        return max(abs(change.low), abs(change.high)) < self.plan["margin"]
+        return max(abs(change.low), abs(change.high)) < float(self.plan["margin"])
 
     def _of_criteria(self, target: str, framing: str) -> str:
         """The criteria that drop or rise there, in words; "" where none does."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ..aggregation.contrasts import Contrast, Scores
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .config import StressConfig
-    from .estimates import StressScores
+    from .scores import StressScores
 
 COMPOSITE = "composite"
 """The criterion's name of a response's mean over the criteria."""
@@ -46,8 +47,9 @@ def long_table(scores: StressScores) -> pd.DataFrame:
         at.ravel() for at in np.indices(scores.scores.shape[:5])
     )
 
-    def named(names: Sequence[object], codes: np.ndarray) -> np.ndarray:
-        return np.array(names, dtype=object)[codes]
+    def named(names: Sequence[object], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+        values: npt.NDArray[np.object_] = np.array(names, dtype=object)[codes]
+        return values
 
     persona, model, asking = zip(*scores.judges, strict=True)
     table = pd.DataFrame(
@@ -70,8 +72,9 @@ def long_table(scores: StressScores) -> pd.DataFrame:
 
 def coded(table: pd.DataFrame, criteria: Sequence[str]) -> Scores:
     """The long table as the engine reads it."""
+    columns = cast("Mapping[str, Any]", table)
     return Scores.of(
-        table, arm="arm", unit="unit", item="item", persona="persona", model="model",
+        columns, arm="arm", unit="unit", item="item", persona="persona", model="model",
         repeat="repeat", columns=criteria,
     )  # fmt: skip
 
@@ -108,19 +111,16 @@ def contrasts_of(
     ]
 
 
-def abstention_table(scores: StressScores) -> pd.DataFrame:
-    """One row a prompt and arm: whether its response declined, nan where that is unknown."""
-    import pandas as pd
-
-    places = np.argwhere(np.ones(scores.abstained.shape, dtype=bool))
-    return pd.DataFrame(
-        {
-            "arm": [arm_of(scores.targets[t], scores.conditions[c]) for t, c, _ in places],
-            "unit": [scores.units[p] for *_, p in places],
-            "item": [scores.prompts[p] for *_, p in places],
-            ABSTAINED: scores.abstained.ravel(),
-        }
-    )
+def abstentions(scores: StressScores) -> Scores:
+    """Whether the response to a prompt declined, by arm; nan where that is unknown."""
+    places = list(np.ndindex(scores.abstained.shape))
+    table = {
+        "arm": [arm_of(scores.targets[t], scores.conditions[c]) for t, c, _ in places],
+        "unit": [scores.units[p] for *_, p in places],
+        "item": [scores.prompts[p] for *_, p in places],
+        ABSTAINED: scores.abstained.ravel(),
+    }
+    return Scores.of(table, arm="arm", unit="unit", item="item", columns=[ABSTAINED])
 
 
 def abstention_contrasts(scores: StressScores, baseline: str) -> list[Contrast]:
