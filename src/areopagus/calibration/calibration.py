@@ -297,13 +297,9 @@ def calibrate(
     doing("comparing judges")
     if target is not None:
         add_judges(out, dataset, target, level=config.level)
-    if config.ruler or config.ruler_with_judges:
+    if config.ruler:
         doing("fitting the many-facet model")
-        limits = identity.get("scale")
-        panel_scale = (limits[0], limits[1]) if limits else None
-        add_many_facets(
-            out, dataset, with_judges=config.ruler_with_judges, panel_scale=panel_scale, **chance
-        )
+        add_many_facets(out, dataset, **chance)
     doing("comparing sizes of the panel")
     add_decision_study(out, dataset, target, **chance)
     doing("fitting corrections")
