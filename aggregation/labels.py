@@ -108,18 +108,6 @@ class CorrectedRate:
     n_items: int
 
 
-def label_codes(labels: Sequence[str | None], categories: Sequence[str]) -> Integers:
-    """Returns the place of each label among the categories, -1 where there is none.
-
-    Raises:
-        ValueError: a label that is no category.
-    """
-    place = {name: code for code, name in enumerate(categories)}
-    if unknown := sorted({one for one in labels if one is not None and one not in place}):
-        raise ValueError(f"labels must be among {', '.join(categories)}, got {', '.join(unknown)}")
-    return np.array([-1 if one is None else place[one] for one in labels], dtype=np.int64)
-
-
 def vote_counts(item: npt.ArrayLike, code: npt.ArrayLike, n_items: int, n_codes: int) -> Floats:
     """Returns how many people gave each item each label, shape (n_items, n_codes).
 
@@ -231,9 +219,9 @@ def people_agreement(
     m = counts.sum(axis=1)
     weight = float(m[m > 1].mean()) if (m > 1).any() else 1.0  # as in `label_agreement`
     same = cluster_share(weight * sums[:, 0], weight * sums[:, 1], level=level, unit=unit)
-    told = "share of pairs of an item's people who say the same, mean over items"
+    method = "share of pairs of an item's people who say the same, mean over items"
     return {
-        "agreement": same.of(told),
+        "agreement": same.of(method),
         # groups without two labels of an item say nothing
         "alpha": _coefficient(
             sums[sums[:, 1] > 0], _alpha, "Krippendorff's alpha, nominal", level, unit, why=why

@@ -99,8 +99,8 @@ def counted(y: Floats, r: Integers, j: Integers, c: Integers, g: Integers) -> tu
     from scipy import sparse
 
     categories, code = np.unique(y, return_inverse=True)
-    r, j, c = (np.unique(one, return_inverse=True)[1].reshape(-1) for one in (r, j, c))
-    R, J, C, K = *(int(one.max()) + 1 for one in (r, j, c)), len(categories)
+    r, j, c = (np.unique(codes, return_inverse=True)[1].reshape(-1) for codes in (r, j, c))
+    R, J, C, K = *(int(codes.max()) + 1 for codes in (r, j, c)), len(categories)
     cells, cell = np.unique(j * C + c, return_inverse=True)
     rater, criterion = np.divmod(cells, C)
     given = sparse.coo_matrix(

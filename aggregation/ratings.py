@@ -314,7 +314,7 @@ def _is_balanced(seen: npt.NDArray[np.bool_]) -> bool:
     together = seen.T.astype(np.int64) @ seen.astype(np.int64)
     meetings = together[~np.eye(len(together), dtype=bool)]
     counts = (seen.sum(axis=1), np.diag(together), meetings)
-    return bool(meetings.min() > 0) and all(one.min() == one.max() for one in counts)
+    return bool(meetings.min() > 0) and all(count.min() == count.max() for count in counts)
 
 
 def constant_raters(ratings: Ratings) -> Integers:

@@ -124,9 +124,7 @@ def whole_points(made: Dataset) -> dict[str, Estimate]:
     points = np.clip(np.round(ratings.value), 1, 10)
     out = Estimates()
     add_criterion(out, replace(ratings, value=points), made)
-    named = {
-        "ordinal alpha": "alpha_ordinal", "interval alpha": "alpha_interval", "AC2": "ac2",
-    }  # fmt: skip
+    named = {"interval alpha": "alpha_interval", "AC2": "ac2"}
     rows = out.frame()
     return {
         f"people: {name}, whole points (jackknife)": estimate_at(rows, "people", measure)

@@ -12,7 +12,6 @@ from areopagus.aggregation.labels import (
     best_cut,
     corrected_rate,
     label_agreement,
-    label_codes,
     people_agreement,
     vote_counts,
 )
@@ -289,9 +288,6 @@ def test_labels_of_a_panel_are_those_of_most_judges_and_none_of_a_tie() -> None:
 
 
 def test_what_is_no_category_or_does_not_fit_is_an_error() -> None:
-    assert label_codes(["yes", None, "no"], YES_NO).tolist() == [1, -1, 0]
-    with pytest.raises(ValueError, match="labels must be among no, yes, got maybe"):
-        label_codes(["maybe"], YES_NO)
     with pytest.raises(ValueError, match="needs two categories or more"):
         label_agreement([0], [[1]], [0], ("only",))
     with pytest.raises(ValueError, match=r"needs \(items,\) and \(items, K\)"):

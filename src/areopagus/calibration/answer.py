@@ -676,7 +676,9 @@ class Answer:
             if agreed.verdict == BELOW_CHANCE:
                 against.append(self.named(keys))
                 continue
-            tau = first_defined([agreed, figures.get("alpha_ordinal")])
+            tau = first_defined(
+                [agreed, figures.get("alpha_interval"), figures.get("alpha_ordinal")]
+            )
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))

@@ -255,7 +255,10 @@ class _Shown(Answer):
 
     def _agreement_chart(self) -> Iterator[Part]:
         found = [row for row in self.criteria("people") if "n_raters" in row[1]]
-        measures = {"pairwise tau": "tau", "alpha, ordinal": "alpha_ordinal"}
+        measures = {"pairwise tau": "tau"}
+        for level in ("interval", "ordinal"):
+            if any(f"alpha_{level}" in figures for _, figures in found):
+                measures[f"alpha, {level}"] = f"alpha_{level}"
         if self.record["matched"]["has_unnamed_raters"]:
             measures["ICC of one rating"] = "icc_one_way"
         if found:

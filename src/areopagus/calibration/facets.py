@@ -47,24 +47,24 @@ def add_many_facets(
         level: of the intervals.
         seed: of the draw of prompts, where there are more ratings than are fitted.
     """
-    ratings = [one for one in dataset.ratings if one.kind == "score"]
-    if not ratings:
+    scored = [ratings for ratings in dataset.ratings if ratings.kind == "score"]
+    if not scored:
         return  # ranks only: there is no scale to speak of
     if dataset.has_unnamed_raters:
         out.add(TABLE, "fit", undefined(UNNAMED))
         return
-    ends = {dataset.scale_of(one.criterion) for one in ratings}
+    ends = {dataset.scale_of(ratings.criterion) for ratings in scored}
     scale = ends.pop()
     if scale is None or ends:
         why = "criteria have scales of their own" if ends else "no scale is known"
         out.add(TABLE, "fit", undefined(why))
         return
-    score: Floats = np.concatenate([one.value for one in ratings])
+    score: Floats = np.concatenate([ratings.value for ratings in scored])
     response, rater, prompt = (
-        np.concatenate([getattr(one, name) for one in ratings])
+        np.concatenate([getattr(ratings, name) for ratings in scored])
         for name in ("response", "rater", "prompt")
     )
-    criterion: Integers = np.repeat(np.arange(len(ratings)), [len(one) for one in ratings])
+    criterion: Integers = np.repeat(np.arange(len(scored)), [len(ratings) for ratings in scored])
     prompts = np.unique(prompt)
     kept = np.ones(len(score), dtype=bool)
     if len(kept) > MOST_FITTED:
@@ -108,17 +108,17 @@ def _raters(estimates: pd.DataFrame) -> list[_Row]:
 
 def scale_use(estimates: pd.DataFrame) -> str:
     """Who uses part of the scale and who is erratic, in a line; "" where nobody does."""
-    told: dict[str, list[str]] = {}
+    names_by_verdict: dict[str, list[str]] = {}
     for keys, figures in _raters(estimates):
         name, range_use = str(keys["rater"]), figures["range_use"]
         if figures["consistency"].verdict == ERRATIC:
-            told.setdefault("erratic", []).append(name)
+            names_by_verdict.setdefault("erratic", []).append(name)
         if range_use.verdict == NARROW_RANGE:
             share = f"{name} ({percent(range_use.value)})"
-            told.setdefault("uses part of the others' range", []).append(share)
+            names_by_verdict.setdefault("uses part of the others' range", []).append(share)
         elif range_use.verdict == WIDE:
-            told.setdefault("goes to the ends", []).append(name)
-    return "; ".join(f"{what}: {listed(names, 3)}" for what, names in told.items())
+            names_by_verdict.setdefault("goes to the ends", []).append(name)
+    return "; ".join(f"{what}: {listed(names, 3)}" for what, names in names_by_verdict.items())
 
 
 def facets_parts(estimates: pd.DataFrame) -> Iterator[Part]:
@@ -138,7 +138,7 @@ def facets_parts(estimates: pd.DataFrame) -> Iterator[Part]:
          Column("called")],
         [
             [str(keys["rater"]), figures["range_use"], figures["consistency"],
-             ", ".join(one.verdict for one in figures.values() if one.verdict)]
+             ", ".join(figure.verdict for figure in figures.values() if figure.verdict)]
             for keys, figures in raters
         ],
         notes=_reasons(raters),
@@ -154,7 +154,7 @@ MEASURED: Final = (
     "still be one."
 )
 
-_SAID: Final = {
+_VERDICTS: Final = {
     ERRATIC: ("Erratic, scores follow quality less and scatter more:", "consistency", " of others"),
     NARROW_RANGE: ("Uses part of the scale:", "range_use", " of the others' range"),
     WIDE: ("Goes to the ends of the scale:", "range_use", " of the others' range"),
@@ -164,7 +164,7 @@ _SAID: Final = {
 
 def _sentences(raters: list[_Row]) -> Iterator[tuple[str, str]]:
     """Who is erratic, and who uses part of the scale: a sentence each."""
-    for verdict, (head, measure, text) in _SAID.items():
+    for verdict, (head, measure, text) in _VERDICTS.items():
         mine = [
             f"{keys['rater']} ({estimate(figures[measure])}{text})"
             for keys, figures in raters
@@ -176,13 +176,13 @@ def _sentences(raters: list[_Row]) -> Iterator[tuple[str, str]]:
 
 def _reasons(raters: list[_Row]) -> list[str]:
     """Why figures are missing, once each, with for whom where that is not everybody."""
-    told: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for keys, figures in raters:
         if why := figures["range_use"].reason:
-            told.setdefault(why, []).append(str(keys["rater"]))
+            names_by_reason.setdefault(why, []).append(str(keys["rater"]))
     return [
         f"{why}." if len(names) == len(raters) else f"{why}: {listed(names, 5)}."
-        for why, names in told.items()
+        for why, names in names_by_reason.items()
     ]
 
 

@@ -98,8 +98,7 @@ def add_people(
         return
     scored = [replace(one, value=round_ties(one.value)) for one in alike[0]]
     if len(scored) > 1:
-        out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
-        out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
+        out.add("people", "alpha_interval", _pooled_alpha(scored, level), **keys)
 
 
 BELOW_CHANCE: Final = "below chance"
@@ -226,8 +225,8 @@ def add_criterion(
 
     tau             do two raters order the responses of a prompt alike? Mean over pairs of raters.
     alpha_interval  do they give the same level? Over all responses, so that differences between
-                    prompts count as agreement; `alpha_ordinal` is that of ranks, which have no
-                    equal distances, and of the first line where there are no scores.
+                    prompts count as agreement. Ranks have no equal distances: of them it is
+                    alpha_ordinal.
     ac2             is alpha low only because one value prevails? Gwet's AC2 is then high.
     mean_worth      would the mean of a response's m raters come out again? By Spearman and Brown,
                     m alpha / (1 + (m - 1) alpha), with alpha's interval carried through.
@@ -239,7 +238,8 @@ def add_criterion(
     table, prompt = by_place(ratings), _prompt_of_columns(ratings)
     pairs = pairs or pairwise_tau(ratings, level=level)
     n_pairs, m = pairs.n_pairs_defined, len(ratings) / ratings.n_responses
-    alpha = _alpha(table, prompt, "ordinal", level)
+    metric: Level = "interval" if ratings.kind == "score" else "ordinal"
+    alpha = _alpha(table, prompt, metric, level)
     figures: dict[str, Estimate | float] = {
         "n_ratings": len(ratings),
         "n_raters": ratings.n_raters,
@@ -248,12 +248,10 @@ def add_criterion(
         "n_too_large": n_too_large(ratings),
         "raters_a_response": m,
         "tau": pairs.tau,
-        "alpha_ordinal": alpha,
+        f"alpha_{metric}": alpha,
         "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
+        "mean_worth": _spearman_brown(alpha, m),
     }
-    if ratings.kind == "score":
-        alpha = figures["alpha_interval"] = _alpha(table, prompt, "interval", level)
-    figures["mean_worth"] = _spearman_brown(alpha, m)
     if dataset.has_unnamed_raters:
         single, mean = one_way or icc_one_way(ratings, level=level)
         figures |= {"icc_one_way": single, "icc_one_way_mean": mean}
@@ -274,12 +272,12 @@ def add_criterion(
             "responses_least": rotation.responses[0],
             "responses_most": rotation.responses[1],
         }
-    if (given := ratings.rankings) is not None:
+    if (rankings := ratings.rankings) is not None:
         figures |= {
-            "n_rankings": given.n,
-            "n_incomplete": given.n_incomplete,
-            "n_gapped": given.n_gapped,
-            "n_beyond": given.n_beyond,
+            "n_rankings": rankings.n,
+            "n_incomplete": rankings.n_incomplete,
+            "n_gapped": rankings.n_gapped,
+            "n_beyond": rankings.n_beyond,
         }
     return out.add_all("people", figures, **keys_of(ratings))
 
@@ -380,7 +378,7 @@ def _spearman_brown(alpha: Estimate, raters: float) -> Estimate:
     )  # fmt: skip
 
 
-def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimate:
+def _pooled_alpha(scored: list[Ratings], level: float) -> Estimate:
     width = 1 + max(int(one.response.max()) for one in scored)
     together = Ratings(
         "all", "score",
@@ -390,7 +388,7 @@ def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimat
         np.concatenate([one.value for one in scored]),
     )  # fmt: skip
     table = by_place(together)
-    return _alpha(table, _prompt_of_columns(together), metric, level)
+    return _alpha(table, _prompt_of_columns(together), "interval", level)
 
 
 def add_rater_effects(

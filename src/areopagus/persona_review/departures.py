@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -271,18 +271,3 @@ def _centred(values: Floats) -> Floats:
     known = np.isfinite(values)
     found: Floats = values - values[known].mean() if known.any() else values
     return found
-
-
-def add_responses(
-    out: Estimates, rows: Sequence[DepartingResponse], response_ids: Sequence[str]
-) -> None:
-    """Adds the table "responses": score, others, people and gap of the largest departures."""
-    one = Estimate(
-        math.nan, n=1, unit="response", method="mean of judges, or of raters", level=math.nan,
-        reason="one response, chosen because it is among the largest",
-    )  # fmt: skip
-    for row in rows:
-        named = {"score": row.score, "others": row.others, "people": row.people, "gap": row.gap}
-        figures = {name: replace(one, value=value) for name, value in named.items()}
-        keys = {"persona": row.persona, "item": response_ids[row.response], **row.keys}
-        out.add_all("responses", figures, **keys)

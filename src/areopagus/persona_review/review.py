@@ -20,7 +20,7 @@ from ..records.run_folder import RUN_FILE, RUN_FORMAT, read_run_file, replaced, 
 from ..records.tables import judgment_frame, read_texts
 from ..run import Run
 from .config import ReviewConfig
-from .departures import DepartingResponse, add_departures, add_responses, departing, largest
+from .departures import DepartingResponse, add_departures, departing, largest
 from .response_table import write_departures
 from .run import ReviewRun
 
@@ -76,7 +76,6 @@ def review_persona(
     compared = departing(dataset, targets)
     add_departures(out, compared, names, chosen, responses.respondent, level=config.level)
     rows = [row for name in chosen for row in largest(compared, names, name)]
-    add_responses(out, rows, responses.ids)
     _, people, _ = read_people(human if reading is None else reading)
     comments = _comments(people if source else with_unique_ids(people)[0])
     stand_ins = list(stand_ins_of(dataset))
@@ -92,7 +91,7 @@ def review_persona(
         "personas": chosen,
         "panel_personas": list(names),
         "models": list(panel.models),
-        "criteria": [one.keys for one in compared],
+        "criteria": [departing_on.keys for departing_on in compared],
     }
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
