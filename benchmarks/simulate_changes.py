@@ -416,7 +416,6 @@ def stress(rng: Rng, planted: float) -> World:
                 tuple((str(k), model, 0) for k, model in enumerate(models)), one,
                 tuple(prompts.values()),
                 np.zeros((1, 5, n_prompts)), np.zeros((0, 2, 5)), np.zeros((0, 2, 5)), {}, (1, 10),
-                2 / 3,
             ),
             places={name: k for k, name in enumerate(prompts)}, prompts=prompts,
             baseline="baseline", run=SimpleNamespace(path="run"),
