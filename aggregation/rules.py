@@ -73,7 +73,7 @@ def simultaneous(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0) -
     truths whose h is at the critical value, and never narrower than those of t. One cell has the
     limits of t. Below eight units, which do not show their skewness, they are Bonferroni's of t.
 
-    Measured by benchmarks/simulate_rule.py: see docs/how-it-works/simulations.md.
+    Measured by benchmarks/simulate.py rule: see docs/how-it-works/simulations.md.
 
     Args:
         values: shape (units, cells); nan is missing, a cell uses the units that it has.

@@ -45,7 +45,7 @@ from areopagus.changes.audits import BLOCKS, _matched, _of_blocks, _of_terms
 from areopagus.changes.figures import ANSWER, Figure, add_changes
 from areopagus.changes.stress import _figures as stress_figures
 from areopagus.records.estimates import Estimates, estimates_of
-from areopagus.stress_test.estimates import StressScores
+from areopagus.stress_test.scores import StressScores
 
 SEED = 20261127
 Rng = np.random.Generator
@@ -412,9 +412,10 @@ def stress(rng: Rng, planted: float) -> World:
     tests = [
         SimpleNamespace(
             scores=StressScores(
-                ("m",), conditions, tuple(prompts), names, models, one, tuple(prompts.values()),
+                ("m",), conditions, tuple(prompts), names,
+                tuple((str(k), model, 0) for k, model in enumerate(models)), one,
+                tuple(prompts.values()),
                 np.zeros((1, 5, n_prompts)), np.zeros((0, 2, 5)), np.zeros((0, 2, 5)), {}, (1, 10),
-                2 / 3,
             ),
             places={name: k for k, name in enumerate(prompts)}, prompts=prompts,
             baseline="baseline", run=SimpleNamespace(path="run"),

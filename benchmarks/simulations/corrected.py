@@ -114,9 +114,8 @@ def labels(
     rng: np.random.Generator, items: Labels, rates: tuple[float, float, float]
 ) -> Mapping[str, float]:
     """A share of yes in a machine's labels, of which people check some. Coverage and mean width of
-    the machine's share, the corrected one, the machine's plus the mean of people less machine
-    (sum), and Rogan and Gladen's (ratio), and how often the last is undefined. Rates: the true
-    share of yes; the shares of yes and of no that the machine gets right."""
+    the machine's share, the corrected one, and the machine's plus the mean of people less machine
+    (sum). Rates: the true share of yes; the shares of yes and of no that the machine gets right."""
     share, sensitivity, specificity = rates
     prompt = np.repeat(np.arange(items.prompts), items.size)
     n = len(prompt)
@@ -137,11 +136,10 @@ def labels(
         "machine": rate.raw,
         "corrected": rate.corrected,
         "sum": _sum(prompt, truth, machine, checked),
-        "ratio": rate.rogan_gladen,
     }
     outcomes = {name: covers(each, share) for name, each in estimates.items()}
-    outcomes |= {f"{name} width": width(estimates[name]) for name in ("corrected", "sum", "ratio")}
-    return outcomes | {"no ratio": float(not rate.rogan_gladen.has_interval)}
+    outcomes |= {f"{name} width": width(estimates[name]) for name in ("corrected", "sum")}
+    return outcomes
 
 
 def _sum(
@@ -171,7 +169,7 @@ def label_estimates(rng: np.random.Generator, prompts: int, error: float) -> dic
     return {
         **agreement.figures,
         "recall": agreement.recall["yes"],
-        "people kappa": people["kappa"],
+        "people alpha": people["alpha"],
         "difference": against_one_person(machine.astype(int), votes, prompt)["difference"],
     }
 

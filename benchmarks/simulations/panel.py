@@ -1,4 +1,4 @@
-"""Panels of judges: the panel's interval, the effective number of judges, severities."""
+"""Panels of judges: the panel's interval and the effective number of judges."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ from simulation import covers, simulation
 
 from areopagus.aggregation.decision_study import layout_of
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.judge_worth import (
-    independent_worth,
-    worth_of_components,
-    worth_of_layout,
-)
+from areopagus.aggregation.judge_worth import worth_of_components, worth_of_layout
 from areopagus.aggregation.panel_interval import facet_intervals
-from areopagus.calibration.judges import add_severities_apart
-from areopagus.calibration.panel_scores import PanelScores
 from areopagus.graphs.stopping import PlannedJudgment, balanced_order
-from areopagus.records.estimates import Estimates, estimate_at
 
 BATCH = 100
 PANELS = {"10 x 3": (10, 3), "10 x 5": (10, 5), "5 x 3": (5, 3), "10 x 1": (10, 1)}
@@ -100,36 +93,11 @@ def scores_of(rng: np.random.Generator, prompt: np.ndarray, s2: Mapping[str, flo
 @simulation(worlds=200, errors=("shared", "independent"), prompts=(9, 26, 100))
 def effective_judges(rng: np.random.Generator, errors: str, prompts: int) -> Mapping[str, float]:
     """Four personas on three models with 15% of the judgments missing, prompts of six responses:
-    coverage of the effective number of judges and of the severities of a persona and a model; and
-    how often the number is below the lower limit for independent judges (.025 where they are)."""
+    coverage of the effective number of judges, whose errors are shared or independent."""
     prompt = np.repeat(np.arange(prompts), 6)
     s2 = S2 if errors == "shared" else INDEPENDENT
     scores = scores_of(rng, prompt, s2)
     study = panel_g_study(scores, prompt=prompt)
     layout = layout_of(scores, prompt, study, is_adjusted=True)
     number = worth_of_components(study, layout, prompts, 0.95)
-    outcomes = {"number covered": covers(number, worth_of_layout(s2, layout))}
-    if errors == "shared":
-        panel = PanelScores(
-            scores=scores[..., None],
-            personas=tuple("abcd"),
-            models=tuple("xyz"),
-            criteria=("overall",),
-            axes=("",) * 4,
-            status={},
-            n_planned=np.full(len(prompt), 12),
-            quorum=0.5,
-        )
-        rows = Estimates()
-        add_severities_apart(rows, panel, "overall", prompt)
-        for name, truth in (("a", SEVERITY[0][0]), ("x", SEVERITY[1][0])):
-            severity = estimate_at(rows.frame(), "judges", "severity_apart", group=name)
-            kind = "persona covered" if name == "a" else "model covered"
-            outcomes[kind] = covers(severity, truth)
-    elif prompts < 100:
-        limits = independent_worth(
-            scores, prompt=prompt, components=study.components, is_adjusted=True,
-            seed=int(rng.integers(1 << 30)),
-        )  # fmt: skip
-        outcomes["below independent"] = float(number.value < limits.low)
-    return outcomes
+    return {"covered": covers(number, worth_of_layout(s2, layout))}

@@ -20,12 +20,13 @@ from ..aggregation.intervals import t_interval
 from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts
+from ..stress_test.answer import framing_name
+from ..stress_test.contrasts import COMPOSITE
 from ..stress_test.counts import ConditionCounts
-from ..stress_test.estimates import COMPOSITE, StressScores, read_panel
 from ..stress_test.job import PANEL_FOLDER
-from ..stress_test.profile import framing_name
 from ..stress_test.responses import RESPONSES_FILE
 from ..stress_test.run import StressRun
+from ..stress_test.scores import StressScores, read_panel
 from .figures import ANSWER, Figure, Paired, models_paired, what_differs
 
 Floats = npt.NDArray[np.float64]
@@ -82,7 +83,6 @@ class _Test:
             targets=self.targets, conditions=self.conditions, prompts={**given, **self.prompts},
             criteria=self.panel["criteria"], repeats=int(self.plan["response_repeats"]),
             panel_repeats=int(self.panel["repeats"]), refused=(), scale=(low, high),
-            quorum=float(self.record["panel"]["quorum"]),
         )  # fmt: skip
 
     @property
