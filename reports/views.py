@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Field = Literal[
-    "estimate", "value", "low", "high", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method",
-    "reason",
+    "estimate", "value", "low", "high", "p", "p_adjusted", "n", "n_of", "needed", "se", "verdict",
+    "method", "reason",
 ]  # fmt: skip
 
 _KINDS: dict[Field, ColumnKind] = {
     "estimate": "estimate", "value": "number", "low": "number", "high": "number", "p": "p",
-    "p_adjusted": "p", "n": "count", "n_of": "text", "se": "number", "verdict": "text",
+    "p_adjusted": "p", "n": "count", "n_of": "text", "needed": "count", "se": "number", "verdict": "text",
     "method": "wide", "reason": "wide",
 }  # fmt: skip
 
@@ -81,8 +82,22 @@ class Measure:
 _FIGURES: frozenset[Field] = frozenset(
     ("estimate", "value", "low", "high", "p", "p_adjusted", "se")
 )
-_BOLD = ("changed", "differs", "biased")
+_BOLD = ("changed", "differs", "biased", "higher", "lower")
 """Verdicts whose figure stands out."""
+
+
+def jointly(found: Estimate) -> Estimate:
+    """The estimate with the limits that decide, which hold for its whole family, where it has them."""
+    if not math.isfinite(found.low_family):
+        return found
+    return replace(found, low=found.low_family, high=found.high_family)
+
+
+def joint_limits(frame: pd.DataFrame) -> pd.DataFrame:
+    """`jointly` for rows of a table of estimates."""
+    limits = {end: frame[f"{end}_family"].where(frame["low_family"].notna(), frame[end])
+              for end in ("low", "high")}  # fmt: skip
+    return frame.assign(**limits)
 
 
 def estimates_table(
