@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
@@ -25,7 +25,7 @@ from ..formats import (
 from ..records.estimates import estimates_by, select
 from ..reports.panel_answer import judges_told
 from ..reports.views import jointly
-from .effects import ANY
+from .effects import ANY, Outcome, outcome_of
 from .families import STATUS_OF
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 
 Figures = dict[str, Estimate]
 """Measure to estimate, of one row."""
-Outcome = Literal[
-    "works", "backfires", "ahead", "behind", "shifts", "shifts back", "not shown", "untested"
-]
-"""What both differences of a family show: it works, or does the opposite, where both are decided and
-lie on one side; it is ahead of harmless prose, or behind it, by what it asks for, where only that
-difference is decided; it shifts scores, as it asks or back, where there is no control."""
 HARMLESS: Final = "harmless text of the same length"
 
 
@@ -94,21 +88,8 @@ class Answer:
     def outcome(self, family: str) -> Outcome:
         """What is shown of a family."""
         row = self.families[family]
-        decided = [
-            {"higher": 1, "lower": -1}.get(row[name].verdict or "", 0) * self.sign(family)
-            for name in ("shift", "beyond")
-            if name in row
-        ]
-        if self.tested(family).verdict == "undefined":
-            return "untested"
-        if not decided[-1]:
-            return "not shown"
-        is_asked = decided[-1] > 0
-        if len(decided) == 1:
-            return "shifts" if is_asked else "shifts back"
-        if decided[0] == decided[1]:
-            return "works" if is_asked else "backfires"
-        return "ahead" if is_asked else "behind"
+        beyond = row["beyond"].verdict if "beyond" in row else None
+        return outcome_of(row["shift"].verdict, beyond, self.sign(family))
 
     def with_outcome(self, *outcomes: Outcome, among: Sequence[str] | None = None) -> list[str]:
         """The families of which that is shown, the largest effect first."""
@@ -272,7 +253,7 @@ class Answer:
         told = "no control: what length alone does is not known"
         if harmless := self._row("harmless"):
             shift = harmless["shift"]
-            told = f"{HARMLESS} moves scores by {estimate(shift, is_signed=True)} points"
+            told = f"{HARMLESS}: {estimate(shift, is_signed=True)} points"
             if not shift.is_defined:
                 told = f"{HARMLESS}: {said(shift.reason)}"
         yield "control", told
@@ -287,15 +268,9 @@ class Answer:
 
     def _coverage(self) -> str:
         judgments = self.counts["judgments"]
-        n_responses, n_prompts, low, high = (
-            int(self.counts[name].value)
-            for name in ("responses", "prompts", "scale_low", "scale_high")
-        )
-        told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
-            f"scale {low} to {high}"
-        )
+        n_prompts = units(int(self.counts["prompts"].value), "prompt")
+        told = f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored"
+        told += f" on {units(int(self.counts['responses'].value), 'response')} to {n_prompts}"
         left = (judgments.n_planned or 0) - judgments.n
         if left and "as_asked" in self.counts:
             asked = int(self.counts["as_asked"].value)
@@ -303,10 +278,8 @@ class Answer:
             told += f"; {who} ended as the attack asks"
         uneven = [f for f in self.of_scores if "one_sided" in self.families[f]]
         if uneven:
-            told += (
-                f". In {units(len(uneven), 'family', 'families')} ({listed(uneven, 3)}) some judges "
-                "scored only the attacked or only the clean response: they count on neither side"
-            )
+            many = units(len(uneven), "family", "families")
+            told += f"; in {many} some judges scored one side only, and count on neither"
         return told
 
     def _models(self) -> str:

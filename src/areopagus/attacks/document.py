@@ -82,7 +82,7 @@ class _Shown(Answer):
         n = sum(self.outcome(family) != "untested" for family in self.families)
         if not n:
             return ""
-        return "; 95% intervals" if n == 1 else f"; 95% intervals hold jointly for {n} families"
+        return "; 95% intervals" if n == 1 else f"; intervals hold jointly for {n} families"
 
     def most(self) -> list[Part]:
         """The families that move the panel most."""
@@ -114,10 +114,13 @@ class _Shown(Answer):
             return [part for part in [*parts, self._statuses_table()] if part is not None]
         has_control = any("beyond" in self.families[f] for f in families)
         left = len(self.of_scores) - len(families[:MOST_SHOWN])
-        against = "clean responses and harmless text" if has_control else "clean responses"
-        caption = f"Points against {against}{self._jointly}."
-        caption += f" The largest of {len(self.of_scores)}." if left else ""
+        against = "clean and harmless text" if has_control else "clean responses"
+        caption = f"Points against {against}{self._jointly}"
+        caption += f"; the largest of {len(self.of_scores)}" if left and not self._jointly else ""
+        caption += "."
         measures = _MOST if has_control else _MOST_RAW
+        if not self._jointly:
+            measures = tuple(one for one in measures if one.field != "verdict")
         parts.append(self._table(families[:MOST_SHOWN], caption, measures))
         return [part for part in parts if part is not None]
 

@@ -7,7 +7,8 @@ itself (`aggregation.contrasts`).
 
 A family *works* where both verdicts lie in the direction that it asks for. Words of the same length
 that ask for nothing move a score too, before a judge that rewards length, and lower it before one
-that minds digressions: a claim needs both (Berger 1982, intersection of unions).
+that minds digressions: a claim needs both (Berger 1982, the test of a union of nulls). Measured in
+benchmarks/simulations/attacks.py: docs/how-it-works/simulations.md.
 """
 
 from __future__ import annotations
@@ -42,11 +43,42 @@ ALL: Final = "all"
 """All families that ask for a score together."""
 COMPARED: Final = {"shift": "clean", "beyond": "control"}
 """Measure to what the attacked response is compared with."""
+_SIDES: Final = {"higher": 1, "lower": -1}
 _FAMILIES: Final = {
     "shift": "attack families against clean responses",
     "beyond": "attack families against harmless prose",
     "neutralised_shift": "neutralised copies against clean responses",
 }
+
+
+Outcome = Literal[
+    "works", "backfires", "ahead", "behind", "shifts", "shifts back", "not shown", "untested"
+]
+
+
+def outcome_of(shift: str | None, beyond: str | None, sign: int) -> Outcome:
+    """What the verdicts of a family's two differences show.
+
+    It *works*, or *backfires*, where both are decided on one side; it is *ahead* of harmless prose,
+    or *behind* it, by what it asks for, where only that difference is decided; it *shifts* scores,
+    as it asks or *back*, where there is no control.
+
+    Args:
+        shift: verdict against the clean response.
+        beyond: verdict against the control; None where there is none.
+        sign: 1 where more is what the family asks for, −1 where less is.
+    """
+    tested = shift if beyond is None else beyond
+    if tested == "undefined":
+        return "untested"
+    side = _SIDES.get(tested or "", 0) * sign
+    if not side:
+        return "not shown"
+    if beyond is None:
+        return "shifts" if side > 0 else "shifts back"
+    if _SIDES.get(shift or "", 0) * sign == side:
+        return "works" if side > 0 else "backfires"
+    return "ahead" if side > 0 else "behind"
 
 
 def long_table(
