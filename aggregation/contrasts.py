@@ -379,9 +379,7 @@ def _family(
             seed=seed,
         )  # fmt: skip
     made = []
-    for contrast, one, w, side, row in zip(
-        contrasts, values, weights, sides, rows, strict=True
-    ):
+    for contrast, one, w, side, row in zip(contrasts, values, weights, sides, rows, strict=True):
         here = replace(row, universe="this panel", n_planned=one.n_units)
         if not here.n:
             here = replace(here, reason=_nothing(one.matched, unit))

@@ -242,7 +242,9 @@ def form_slopes(
     n_forms = x.shape[1]
     if not known.any():
         nothing = np.full(n_prompts, np.nan)
-        none_known = ByPrompt(nothing, of, 0, math.nan, 0, "no response has both a score and a form")
+        none_known = ByPrompt(
+            nothing, of, 0, math.nan, 0, "no response has both a score and a form"
+        )
         return (none_known,) * n_forms
     y, x, codes = y[known], x[known], prompt[known]
     who = np.unique(respondent[known], return_inverse=True)[1].reshape(-1)

@@ -121,7 +121,9 @@ def unit_values(habits: Habits, rng: np.random.Generator) -> tuple[np.ndarray, n
         exact = level + added + rng.normal(0, 1 / math.sqrt(5), (n, added.shape[1], JUDGES))
         return np.clip(np.round(exact * 5) / 5, 1.0, 10.0)
 
-    sides = [scores(one) for one in (np.zeros((n, 1, 1)), attacked[:, :, None], control[:, :, None])]
+    sides = [
+        scores(one) for one in (np.zeros((n, 1, 1)), attacked[:, :, None], control[:, :, None])
+    ]
     usual = math.log(habits.absent / (1 - habits.absent)) if habits.absent else -np.inf
     logit = usual + rng.normal(0, 1, (n, 1))
     longer = logit + habits.absent_length * thousands

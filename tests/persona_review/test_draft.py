@@ -63,7 +63,7 @@ def test_a_persona_turned_around_on_one_criterion_is_named_there_and_nowhere_els
     drafted: ReviewRun,
 ) -> None:
     named = select(drafted.estimates, "departures")
-    named = named[named["verdict"] == "agrees less"]
+    named = named[(named["measure"] == "order") & (named["verdict"] == "lower")]
     assert list(zip(named["persona"], named["criterion"], strict=True)) == [
         ("antiquarian", "composite"), ("antiquarian", "evidence"),
     ] or list(named["criterion"]) == ["evidence"]  # fmt: skip

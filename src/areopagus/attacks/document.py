@@ -288,7 +288,9 @@ _OUTCOMES: Final = {
     ("works",): f"In the direction that the attack asks for, against {HARMLESS} and against clean "
     "responses",
     ("backfires",): "In the other direction, against both",
-    ("ahead",): f"Closer to what the attack asks than {HARMLESS}, but not shown to move clean scores "
+    (
+        "ahead",
+    ): f"Closer to what the attack asks than {HARMLESS}, but not shown to move clean scores "
     "that way",
     ("behind",): f"Further from what the attack asks than {HARMLESS}, but not shown to move clean "
     "scores that way",

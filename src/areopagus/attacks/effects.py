@@ -227,13 +227,13 @@ def estimate(
     return found
 
 
-def _breakdowns(
-    scored: pd.DataFrame, table: pd.DataFrame, level: float
-) -> Iterator[Effect]:
+def _breakdowns(scored: pd.DataFrame, table: pd.DataFrame, level: float) -> Iterator[Effect]:
     """All families that ask for a score: together, by place, criterion and model."""
     criteria = [str(name) for name in scored.columns if name.startswith(CRITERION)]
 
-    def by(names: pd.Series[str] | str, frame: pd.DataFrame, *columns: str) -> tuple[Scores, set[str]]:
+    def by(
+        names: pd.Series[str] | str, frame: pd.DataFrame, *columns: str
+    ) -> tuple[Scores, set[str]]:
         arms = names + ", " + frame["kind"]
         return scores_of(frame.assign(arm=arms), *columns), set(arms)
 
@@ -319,9 +319,7 @@ def has_moved(
     return (signed >= threshold - 1e-9) | reached
 
 
-def moved_by_item(
-    table: pd.DataFrame, threshold: float, scale: tuple[int, int]
-) -> pd.DataFrame:
+def moved_by_item(table: pd.DataFrame, threshold: float, scale: tuple[int, int]) -> pd.DataFrame:
     """prompt, family, item and the share of its judgments that moved as asked (`has_moved`)."""
     pairs = paired_judgments(table)
     moved = has_moved(

@@ -168,7 +168,9 @@ def _by_item(table: pd.DataFrame, attack: _Attack) -> pd.DataFrame:
         rows.append((prompt, family, item, "moved", share))
     seen = table.groupby(["prompt", "family", "item", "kind"])["flags"].first().unstack("kind")
     for (prompt, family, item), flags in seen.iterrows():
-        rows.append((prompt, family, item, "flagged", float(bool(flags["attack"] - flags["clean"]))))
+        rows.append(
+            (prompt, family, item, "flagged", float(bool(flags["attack"] - flags["clean"])))
+        )
     return pd.DataFrame(rows, columns=["prompt", "family", "item", "measure", "value"])
 
 

@@ -358,16 +358,17 @@ class _Figures:
                 keys = {"persona": str(judge["persona"]), "model": str(judge["model"])}
                 self.out.add("drift by judge", "effect", row, **keys)
 
-    def _of_contrasts(
-        self, scores: Scores, contrasts: Sequence[Contrast]
-    ) -> dict[str, ByPrompt]:
+    def _of_contrasts(self, scores: Scores, contrasts: Sequence[Contrast]) -> dict[str, ByPrompt]:
         found = {}
         for effect in effects(scores, contrasts, level=self.config.level):
             values = np.full(self.n_prompts, np.nan)
             values[[int(scores.units[k]) for k in effect.units]] = effect.spread
             bias, row = effect.contrast.keys["group"], effect.this_panel
             found[bias] = by_prompt(
-                values, OF_ID[bias].estimator, row.n_planned or 0, row.reason or "no judge scored both"
+                values,
+                OF_ID[bias].estimator,
+                row.n_planned or 0,
+                row.reason or "no judge scored both",
             )
         return found
 

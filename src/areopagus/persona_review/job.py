@@ -43,7 +43,6 @@ from ..run import Run
 from . import draft as drafting
 from .config import ReviewConfig
 from .departures import (
-    LESS,
     DepartingResponse,
     add_departures,
     add_prompts,
@@ -487,7 +486,11 @@ class ReviewJob(Job[ReviewRun]):
     def _wording(self, out: Estimates, worst: Mapping[str, list[int]]) -> dict[str, Any]:
         """The lines of each persona beside what it departs on."""
         frame = out.frame()
-        named = frame[(frame["table"] == "departures") & (frame["verdict"] == LESS)]
+        named = frame[
+            (frame["table"] == "departures")
+            & (frame["measure"] == "order")
+            & (frame["verdict"] == "lower")
+        ]
         of_rubric = {
             d.id: f"{d.label} {d.definition} {d.question}"
             for d in (self.rubric.dimensions if self.rubric else ())
