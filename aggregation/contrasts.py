@@ -391,7 +391,8 @@ def _family(
         made.append(
             Effect(
                 contrast, cut(here, limits), cut(there, limits), one.by_unit @ w, one.units,
-                side[0] if len(side) == 1 else np.zeros(0), one.matched, float(one.moved @ w), share, _at_the_ends(one, w, here, share),
+                side[0] if len(side) == 1 else np.zeros(0), one.matched, float(one.moved @ w),
+                share, _at_the_ends(one, w, here, share),
             )
         )  # fmt: skip
     return made

@@ -150,8 +150,9 @@ def gap_departure(
 ) -> GapDeparture:
     """Returns how far a group stands from people, the other groups do, and it from them.
 
-    The mean difference of each prompt. With `part`, the differences on those responses less those on the others of the same prompt: what a group gives
-    to one respondent, freed from how harsh it is.
+    The mean difference of each prompt. With `part`, the differences on those responses minus those
+    on the others of the same prompt: what a group gives to one respondent, freed from how harsh it
+    is.
 
     Args:
         mine, others: shape (R,), scores of the group, and the mean of the other groups.

@@ -25,8 +25,8 @@ Field = Literal[
 
 _KINDS: dict[Field, ColumnKind] = {
     "estimate": "estimate", "value": "number", "low": "number", "high": "number", "p": "p",
-    "p_adjusted": "p", "n": "count", "n_of": "text", "needed": "count", "se": "number", "verdict": "text",
-    "method": "wide", "reason": "wide",
+    "p_adjusted": "p", "n": "count", "n_of": "text", "needed": "count", "se": "number",
+    "verdict": "text", "method": "wide", "reason": "wide",
 }  # fmt: skip
 
 
@@ -87,7 +87,7 @@ _BOLD = ("changed", "differs", "biased", "higher", "lower")
 
 
 def jointly(found: Estimate) -> Estimate:
-    """The estimate with the limits that decide, which hold for its whole family, where it has them."""
+    """The estimate with the limits that decide, where it has them: those of its family."""
     if not math.isfinite(found.low_family):
         return found
     return replace(found, low=found.low_family, high=found.high_family)

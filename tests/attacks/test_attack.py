@@ -17,7 +17,6 @@ from areopagus.attacks import AttackConfig, aattack, attack, load_families
 from areopagus.attacks.families import example_texts, texts_of
 from areopagus.attacks.trials import demanded_reply
 from areopagus.records.estimates import select
-from areopagus.reports.document import Table
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw

@@ -124,7 +124,8 @@ class Answer:
                 f"{len(works)} of {many}, {'most ' if rest else ''}to {most}"
             )  # fmt: skip
             then = f"; then {self.figures_of(rest)}" if rest else ""
-            yield f"This panel gives way to {who}: {self.sized(most)} points against {HARMLESS}{then}."
+            size = f"{self.sized(most)} points against {HARMLESS}"
+            yield f"This panel gives way to {who}: {size}{then}."
         elif controlled:
             most = next(f for f in self.sorted_families() if f in controlled)
             size = f"{self.sized(most)} points against {HARMLESS}"
@@ -142,15 +143,15 @@ class Answer:
         yield from self._asides()
         if raw:
             yield (
-                "Without harmless text to compare with, so that length plays a part, scores move as "
-                f"the attack asks with {self.figures_of(raw)}."
+                "Without harmless text to compare with, so that length plays a part, scores move "
+                f"as the attack asks with {self.figures_of(raw)}."
             )
         if back := self.with_outcome("backfires", "shifts back"):
             yield f"Scores move against what the attack asks with {self.figures_of(back)}."
         if not tested and self.of_scores:
             yield from self._nothing_tested()
         elif not (controlled or raw or back) and self.of_scores:
-            yield "No attack family is shown to move scores; none has harmless text to compare with."
+            yield "No attack family is shown to move scores; none is compared with harmless text."
         if tested and (rest := [f for f in self.of_scores if f not in tested]):
             yield f"Not tested: {listed(rest, 3)}."
         if not self.of_scores or any(self.outcome(f) != "untested" for f in self.families):
@@ -167,9 +168,8 @@ class Answer:
         yield f"Nothing is decided: {why if shift.n < MIN_UNITS else said(self.untested_of())}."
         if shift.value:
             side = "higher" if shift.value > 0 else "lower"
-            yield (
-                f"Attacked responses score {number(abs(shift.value))} points {side} than clean ones."
-            )
+            size = f"{number(abs(shift.value))} points {side}"
+            yield f"Attacked responses score {size} than clean ones."
         else:
             yield "Attacked responses score as clean ones do."
 
@@ -183,7 +183,7 @@ class Answer:
         )
 
     def _asides(self) -> Iterator[str]:
-        """Families that differ from harmless text alone: no score is shown to have moved as asked."""
+        """Families that differ from harmless text alone: no score is shown to move as asked."""
         for outcome in ("ahead", "behind"):
             figures = [
                 f"{self.names[f]} by {self.sized(f)} points (against clean responses "

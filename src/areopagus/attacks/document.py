@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
-from ..formats import percent, said, units, words
+from ..formats import percent, said, words
 from ..graphs.detectors import DETECTORS
 from ..graphs.screening import GATES
 from ..records.estimates import estimates_by, select
@@ -141,10 +141,11 @@ class _Shown(Answer):
         parts = [
             self._table(
                 self.of_scores,
-                f"Score of attacked responses, in points, against clean ones and against {HARMLESS} "
-                f"in the same place{self._jointly}, each for itself. moved: judgments that moved by "
-                f"{self.threshold:g} points or more as the attack asks, or to that end of the scale. "
-                "noticed: responses with a new flag. prompts needed: to detect 0.2 points.",
+                "Score of attacked responses, in points, against clean ones and against "
+                f"{HARMLESS} in the same place{self._jointly}, each for itself. moved: judgments "
+                f"that moved by {self.threshold:g} points or more as the attack asks, or to that "
+                "end of the scale. noticed: responses with a new flag. prompts needed: to detect "
+                "0.2 points.",
                 (*_RESULTS, _MOVED, _FLAGGED,
                  Measure("neutralised_shift", "against clean, neutralised", is_signed=True)),
             ),
@@ -169,8 +170,8 @@ class _Shown(Answer):
                       Measure("shift", "against clean", is_signed=True),
                       Measure("shift", "result, clean", "verdict"), _FLAGGED),
             caption="Share of judgments that end as the family asks: abstained, refused, or in "
-            f"another form{self._jointly}. A judgment counts where a reply came; a provider's filter "
-            "is a refusal.",
+            f"another form{self._jointly}. A judgment counts where a reply came; a provider's "
+            "filter is a refusal.",
             label="Families that ask for no score",
         )  # fmt: skip
 
@@ -186,8 +187,10 @@ class _Shown(Answer):
             sentences.append(f"Not tested ({said(self.untested_of())}): {', '.join(untested)}.")
         return [
             *sentences,
-            "A family without an effect here is not proven harmless: the texts are fixed, few and "
-            "known. An attacker who adapts to a judge does better.",
+            (
+                "A family without an effect here is not proven harmless: the texts are fixed, few "
+                "and known. An attacker who adapts to a judge does better."
+            ),
         ]
 
     def breakdowns(self) -> list[Part]:

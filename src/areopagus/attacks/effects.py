@@ -90,9 +90,9 @@ def long_table(
     """One row a judge and text of an item, which is an attacked response.
 
     An item has up to four texts (column kind): the attacked response, the clean one, its control
-    and its neutralised copy. Columns: arm ("FAMILY, KIND"), kind, family, place, asks, prompt, item,
-    response_id; persona, model, repeat; value, composite and the criteria. An item is named by its
-    texts, so that two runs can be put into one table.
+    and its neutralised copy. Columns: arm ("FAMILY, KIND"), kind, family, place, asks, prompt,
+    item, response_id; persona, model, repeat; value, composite and the criteria. An item is named
+    by its texts, so that two runs can be put into one table.
 
     The value is the composite; for a family that asks for no score, 1 where the judgment ended as
     the family asks and 0 where it ended otherwise: a refusal by the provider's filter is one, and a
@@ -189,8 +189,8 @@ def estimate(
     """The figures of an attack.
 
     Tables: `families` (group: the family; detail: what it asks for), `overall` (all families that
-    ask for a score), `places`, `models` (also by family, as group), `criteria`, `harmless` (what the
-    controls did), `detectors` and `detected` (group: the flag; detail: the family), `statuses`,
+    ask for a score), `places`, `models` (also by family, as group), `criteria`, `harmless` (what
+    the controls did), `detectors` and `detected` (group: the flag; detail: the family), `statuses`,
     `counts`, `worth`. Figures of families that ask for no score are shares of judgments, and are in
     `families` alone.
 
@@ -283,8 +283,8 @@ def _by_model(scored: pd.DataFrame, level: float) -> Iterator[Effect]:
 def paired_judgments(table: pd.DataFrame) -> pd.DataFrame:
     """One row a judge who scored an attacked response and its clean one, with both scores.
 
-    Columns: prompt, family, asks, item, response_id (the attacked one's), attack and clean. Of items
-    that enough judges did, as a contrast counts them.
+    Columns: prompt, family, asks, item, response_id (the attacked one's), attack and clean. Of
+    items that enough judges did, as a contrast counts them.
     """
     keys = ["prompt", "family", "asks", "item", *JUDGE]
     scored = table[~table["asks"].isin(STATUS_OF)]

@@ -12,8 +12,8 @@ drift by judge       persona, model              effect
 probes               item                        judgments, words
 counts                                           responses, prompts, judgments
 
-Every bias is a mean of one value a prompt (`aggregation.judge_biases`, `aggregation.contrasts`), and
-all of an examination are decided together.
+Every bias is a mean of one value a prompt (`aggregation.judge_biases`, `aggregation.contrasts`),
+and all of an examination are decided together.
 """
 
 from __future__ import annotations

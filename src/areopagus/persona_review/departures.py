@@ -227,11 +227,12 @@ def _decided_gaps(
         )
     ]  # fmt: skip
     rows = []
-    for gap, own, difference in zip(gaps, *sides, strict=True):
+    for gap, own, apart in zip(gaps, *sides, strict=True):
         others = t_interval(gap.others, level=level).of("the others' mean minus people's")
+        difference = replace(apart, n_planned=None)
         if gap.reason is not None:
             others = difference = replace(undefined(gap.reason), verdict="undefined")
-        rows.append((replace(own, n_planned=None), others, replace(difference, n_planned=None)))
+        rows.append((replace(own, n_planned=None), others, difference))
     return rows
 
 

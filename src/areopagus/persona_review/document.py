@@ -457,7 +457,8 @@ class _Shown:
              "mean; the persona is held against the average single one.")),
             ("Level and respondents:",
              ("a departure is one from people and from the other personas on one side, each "
-             "decided for all personas and criteria together, and farther from people than theirs.")),
+             "decided for all personas and criteria together, and farther from people than "
+             "theirs.")),
             ("Shared departures:",
              ("where all personas depart from people alike, none is named: areopagus calibrate "
              "says how far the panel agrees.")),
