@@ -245,7 +245,7 @@ def form_slopes(
         none_known = ByPrompt(
             nothing, of, 0, math.nan, 0, "no response has both a score and a form"
         )
-        return (none_known,) * n_forms
+        return tuple([none_known] * n_forms)
     y, x, codes = y[known], x[known], prompt[known]
     who = np.unique(respondent[known], return_inverse=True)[1].reshape(-1)
     groups, codes = np.unique(codes, return_inverse=True)
@@ -259,7 +259,7 @@ def form_slopes(
 
     def none(reason: str) -> tuple[ByPrompt, ...]:
         nothing = np.full(n_prompts, np.nan)
-        return (ByPrompt(nothing, method, len(groups), math.nan, 0, reason),) * n_forms
+        return tuple([ByPrompt(nothing, method, len(groups), math.nan, 0, reason)] * n_forms)
 
     counts = np.bincount(codes, minlength=len(groups))
     if not (counts > 1).any():

@@ -188,11 +188,11 @@ class Answer:
             figures = [
                 f"{self.names[f]} by {self.sized(f)} points (against clean responses "
                 f"{self.sized(f, 'shift')})"
-                for f in self.with_outcome(outcome)  # type: ignore[arg-type]
+                for f in self.with_outcome(outcome)
             ]
             figures += [
                 f"{f} by {points(self.tested(f))} percentage points of judgments"
-                for f in self.with_outcome(outcome, among=self.of_statuses)  # type: ignore[arg-type]
+                for f in self.with_outcome(outcome, among=self.of_statuses)
             ]
             if figures:
                 where = "Closer to" if outcome == "ahead" else "Further from"

@@ -118,7 +118,7 @@ class _Shown(Answer):
         caption = f"Points against {against}{self._jointly}"
         caption += f"; the largest of {len(self.of_scores)}" if left and not self._jointly else ""
         caption += "."
-        measures = _MOST if has_control else _MOST_RAW
+        measures: tuple[Measure, ...] = _MOST if has_control else _MOST_RAW
         if not self._jointly:
             measures = tuple(one for one in measures if one.field != "verdict")
         parts.append(self._table(families[:MOST_SHOWN], caption, measures))

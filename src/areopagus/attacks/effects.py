@@ -170,9 +170,10 @@ def _differences(
 def scores_of(table: pd.DataFrame, *columns: str, unit: str = "prompt") -> Scores:
     """The table as the engine takes it."""
     persona, model, repeat = JUDGE
+    columns_of = {str(name): table[name] for name in table}
     return Scores.of(
-        table, arm="arm", unit=unit, item="item", persona=persona, model=model, repeat=repeat,
-        columns=columns,
+        columns_of, arm="arm", unit=unit, item="item", persona=persona, model=model,
+        repeat=repeat, columns=columns,
     )  # fmt: skip
 
 
@@ -286,18 +287,17 @@ def paired_judgments(table: pd.DataFrame) -> pd.DataFrame:
     Columns: prompt, family, asks, item, response_id (the attacked one's), attack and clean. Of
     items that enough judges did, as a contrast counts them.
     """
-    keys = ["prompt", "family", "asks", "item", *JUDGE]
+    of_item = ["prompt", "family", "asks", "item"]
     scored = table[~table["asks"].isin(STATUS_OF)]
-    sides = [
-        scored[scored["kind"] == kind].set_index(keys)[[COMPOSITE, "response_id"]]
+    attack, clean = (
+        scored[scored["kind"] == kind].rename(columns={COMPOSITE: kind})
         for kind in ("attack", "clean")
-    ]
-    n_planned = sides[0].groupby(level=keys[:4], sort=False)[COMPOSITE].size()
-    both = sides[0].rename(columns={COMPOSITE: "attack"})
-    both = both.join(sides[1][[COMPOSITE]].rename(columns={COMPOSITE: "clean"})).dropna()
-    n = both.groupby(level=keys[:4], sort=False)["attack"].transform("size")
-    enough = n_planned.clip(upper=FEWEST_JUDGES).reindex(both.index.droplevel(list(JUDGE)))
-    return both[n.to_numpy() >= enough.to_numpy()].reset_index()
+    )
+    attack = attack.assign(n_planned=attack.groupby(of_item)["kind"].transform("size"))
+    both = attack.merge(clean[[*of_item, *JUDGE, "clean"]], on=[*of_item, *JUDGE])
+    both = both[both["attack"].notna() & both["clean"].notna()]
+    n = both.groupby(of_item)["kind"].transform("size")
+    return both[n >= both["n_planned"].clip(upper=FEWEST_JUDGES)]
 
 
 def has_moved(
@@ -348,25 +348,25 @@ def pair_outcomes(
     has_quorum = (n["count"] >= quorum * n["size"] - 1e-9).groupby(["prompt", "item"]).all()
     pairs = paired_judgments(table)
     means = pairs.groupby(["prompt", "item", "response_id"], sort=False)[["attack", "clean"]].mean()
-    means = means[has_quorum.reindex(means.index.droplevel("response_id")).to_numpy()]
+    means = means.reset_index().merge(has_quorum.rename("is_verdict").reset_index())
+    means = means[means["is_verdict"]]
     attack, clean = means["attack"].to_numpy(), means["clean"].to_numpy()
     up, down = (
         has_moved(attack, clean, np.full(len(means), upward), threshold, scale)
         for upward in (True, False)
     )
     return {
-        name: "raised" if is_up else "lowered" if is_down else "not"
-        for name, is_up, is_down in zip(
-            means.index.get_level_values("response_id"), up, down, strict=True
-        )
+        str(name): "raised" if is_up else "lowered" if is_down else "not"
+        for name, is_up, is_down in zip(means["response_id"], up, down, strict=True)
     }
 
 
-def _over_prompts(values: pd.Series[float], prompts: pd.Series[str], level: float,
-                  what: str) -> Estimate:  # fmt: skip
+def _over_prompts(
+    values: pd.Series[float], prompts: pd.Series[str], level: float, what: str
+) -> Estimate:
     """A share as mean over prompts of means over their responses."""
     by_prompt = values.groupby(prompts.to_numpy(), sort=False).mean()
-    return share_over_prompts(by_prompt.to_numpy(dtype=np.float64), level=level, what=what)
+    return share_over_prompts(np.asarray(by_prompt, dtype=np.float64), level=level, what=what)
 
 
 def _add_shares(

@@ -94,7 +94,7 @@ def read_rescored(
         InputError: the folder holds no table of judgments.
     """
     judgments = read_panel_judgments(folder, criteria)
-    table = judgments.set_index(["response_id", *JUDGE])[COMPOSITE].unstack(list(JUDGE))
+    table = judgments.set_index(["response_id", *JUDGE])[COMPOSITE].unstack([*JUDGE])
     copies = [rescored_id(at, copy=True) for at in range(len(flagged))]
     originals = [rescored_id(at) for at in range(len(flagged))]
     sides = np.stack([table.reindex(names).to_numpy() for names in (originals, copies)])

@@ -166,11 +166,11 @@ def _by_item(table: pd.DataFrame, attack: _Attack) -> pd.DataFrame:
     moved = moved_by_item(table, attack.threshold, attack.scale)
     for prompt, family, item, share in moved.itertuples(index=False):
         rows.append((prompt, family, item, "moved", share))
-    seen = table.groupby(["prompt", "family", "item", "kind"])["flags"].first().unstack("kind")
-    for (prompt, family, item), flags in seen.iterrows():
-        rows.append(
-            (prompt, family, item, "flagged", float(bool(flags["attack"] - flags["clean"])))
-        )
+    flags = table.groupby(["prompt", "family", "item", "kind"])["flags"].first().unstack("kind")
+    flags = flags.reset_index()
+    columns = (flags[name] for name in ("prompt", "family", "item", "attack", "clean"))
+    for prompt, family, item, own, clean in zip(*columns, strict=True):
+        rows.append((prompt, family, item, "flagged", float(bool(own - clean))))
     return pd.DataFrame(rows, columns=["prompt", "family", "item", "measure", "value"])
 
 

@@ -335,8 +335,9 @@ class _Figures:
         contrasts = contrasts_of(table)
         if not contrasts:
             return
+        columns = {str(name): table[name] for name in table}
         scores = Scores.of(
-            table, arm="arm", unit="prompt", item="item", persona="persona", model="model",
+            columns, arm="arm", unit="prompt", item="item", persona="persona", model="model",
             columns=("value",),
         )  # fmt: skip
         judges = table[["persona", "model"]].drop_duplicates().reset_index(drop=True)
