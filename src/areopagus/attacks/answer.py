@@ -36,20 +36,22 @@ Figures = dict[str, Estimate]
 HARMLESS: Final = "harmless text of the same length"
 
 
-def points(one: Estimate) -> str:
+def points(figure: Estimate) -> str:
     """A difference of shares in percentage points, with its sign and the limits that decide."""
-    one = jointly(one)
-    hundredfold = replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
+    figure = jointly(figure)
+    hundredfold = replace(
+        figure, value=100 * figure.value, low=100 * figure.low, high=100 * figure.high
+    )
     return estimate(hundredfold, 0, is_signed=True)
 
 
-def open_told(one: Estimate) -> str:
+def open_told(figure: Estimate) -> str:
     """What would decide an open comparison; "no difference" of one that is alike."""
-    if one.verdict == "alike":
+    if figure.verdict == "alike":
         return "no difference"
-    if one.needed is None:
+    if figure.needed is None:
         return "open"
-    return f"open: {units(one.needed, one.unit)} would tell"
+    return f"open: {units(figure.needed, figure.unit)} would tell"
 
 
 class Answer:
@@ -104,8 +106,8 @@ class Answer:
 
     def sized(self, family: str, measure: str = "") -> str:
         """A figure of a family with the limits that decide."""
-        one = self.families[family][measure] if measure else self.tested(family)
-        return estimate(jointly(one), is_signed=True)
+        figure = self.families[family][measure] if measure else self.tested(family)
+        return estimate(jointly(figure), is_signed=True)
 
     def figures_of(self, families: Sequence[str]) -> str:
         """The first families with what decides of them."""
@@ -132,12 +134,12 @@ class Answer:
             if len(controlled) == 1:
                 n = units(len(self.of_scores), "attack family", "attack families")
                 alone = f", the only one of {n} with a control that is tested" if of else ""
-                told = f"to {most}{alone}: {size}"
+                text = f"to {most}{alone}: {size}"
             else:
-                told = f"to any of {many}; the most is {most}, {size}"
+                text = f"to any of {many}; the most is {most}, {size}"
             is_open = self.outcome(most) == "not shown"
             yield (
-                f"This panel is not shown to give way {told}"
+                f"This panel is not shown to give way {text}"
                 f"{f' ({open_told(self.tested(most))})' if is_open else ''}."
             )
         yield from self._asides()
@@ -176,10 +178,10 @@ class Answer:
     def untested_of(self) -> str:
         """Why families are not tested."""
         return told_by_reason(
-            (self.names[family], one.reason or f"fewer than {MIN_UNITS} prompts")
+            (self.names[family], figure.reason or f"fewer than {MIN_UNITS} prompts")
             for family in self.families
             if self.outcome(family) == "untested"
-            for one in [self.tested(family)]
+            for figure in [self.tested(family)]
         )
 
     def _asides(self) -> Iterator[str]:
@@ -233,15 +235,15 @@ class Answer:
 
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
-        told = (
+        text = (
             f"Detectors notice {share(self.overall['flagged'])} of the attacked responses and flag "
             f"{clean.n} of {units(clean.n_planned or 0, 'clean one')}"
         )
         unseen = [f for f in moving if self.families[f]["flagged"].value < 1]
         if unseen:
             shares = [f"{f} ({percent(self.families[f]['flagged'].value)})" for f in unseen]
-            told += f"; of what moves the panel, not always: {listed(shares, 4)}"
-        return f"{told}."
+            text += f"; of what moves the panel, not always: {listed(shares, 4)}"
+        return f"{text}."
 
     def trust(self, people: str) -> Iterator[tuple[str, str]]:
         """Whether the answer can be trusted, and why.
@@ -250,13 +252,13 @@ class Answer:
             people: how near the panel is to people.
         """
         yield "coverage", self._coverage()
-        told = "no control: what length alone does is not known"
+        text = "no control: what length alone does is not known"
         if harmless := self._row("harmless"):
             shift = harmless["shift"]
-            told = f"{HARMLESS}: {estimate(shift, is_signed=True)} points"
+            text = f"{HARMLESS}: {estimate(shift, is_signed=True)} points"
             if not shift.is_defined:
-                told = f"{HARMLESS}: {said(shift.reason)}"
-        yield "control", told
+                text = f"{HARMLESS}: {said(shift.reason)}"
+        yield "control", text
         if (self.record["identity"].get("panel") or {}).get("datamark"):
             yield "datamark", "on: judges read a mark before every word of a response"
         if len(self.record["panel"]["models"]) > 1:
@@ -269,29 +271,30 @@ class Answer:
     def _coverage(self) -> str:
         judgments = self.counts["judgments"]
         n_prompts = units(int(self.counts["prompts"].value), "prompt")
-        told = f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored"
-        told += f" on {units(int(self.counts['responses'].value), 'response')} to {n_prompts}"
+        text = f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored"
+        text += f" on {units(int(self.counts['responses'].value), 'response')} to {n_prompts}"
         left = (judgments.n_planned or 0) - judgments.n
         if left and "as_asked" in self.counts:
             asked = int(self.counts["as_asked"].value)
             who = "all others" if asked == left else f"{count(asked)} of {count(left)} others"
-            told += f"; {who} ended as the attack asks"
+            text += f"; {who} ended as the attack asks"
         uneven = [f for f in self.of_scores if "one_sided" in self.families[f]]
         if uneven:
             many = units(len(uneven), "family", "families")
-            told += f"; in {many} some judges scored one side only, and count on neither"
-        return told
+            text += f"; in {many} some judges scored one side only, and count on neither"
+        return text
 
     def _models(self) -> str:
         """How many of the judges' models each family that works moves as it asks."""
         seen: dict[str, list[str]] = {}
         for family in self.with_outcome("works", "shifts"):
             rows = estimates_by(select(self.estimates, "models", group=family), ["model"])
-            defined = [one.value for _, row in rows for one in row.values() if one.is_defined]
+            figures = [figure for _, row in rows for figure in row.values()]
+            defined = [figure.value for figure in figures if figure.is_defined]
             moved = sum(value * self.sign(family) > 0 for value in defined)
             if defined:
-                told = f"{moved} of {units(len(defined), 'model')}"
-                seen.setdefault(told, []).append(family)
+                text = f"{moved} of {units(len(defined), 'model')}"
+                seen.setdefault(text, []).append(family)
         if not seen:
             return "no attack family moves the panel"
         return "; ".join(f"{n} moved by {listed(names, 3)}" for n, names in seen.items())

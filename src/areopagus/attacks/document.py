@@ -55,19 +55,19 @@ def attack_document(
         estimates: of `effects.estimate`.
         people: how near the panel is to people.
     """
-    found = _Shown(record, joint_limits(estimates))
+    view = _Shown(record, joint_limits(estimates))
     return Document(
         title="Attack on a panel",
         kind="attack",
-        headline=list(found.headline()),
-        trust=list(found.trust(people)),
+        headline=list(view.headline()),
+        trust=list(view.trust(people)),
         notices=[str(notice) for notice in record["notices"]],
         sections=[
-            Section("families", "What moves the panel most", found.most(), "summary"),
-            Section("effects", "By attack family", found.by_family()),
-            Section("cells", "By place, model and criterion", found.breakdowns()),
-            Section("detectors", "Detectors", found.detectors()),
-            Section("statuses", "Outcome of the judgments", found.statuses(), "appendix"),
+            Section("families", "What moves the panel most", view.most(), "summary"),
+            Section("effects", "By attack family", view.by_family()),
+            Section("cells", "By place, model and criterion", view.breakdowns()),
+            Section("detectors", "Detectors", view.detectors()),
+            Section("statuses", "Outcome of the judgments", view.statuses(), "appendix"),
             *appendix(record),
         ],
         is_demonstration=bool(record["demonstration"]),
@@ -120,7 +120,7 @@ class _Shown(Answer):
         caption += "."
         measures: tuple[Measure, ...] = _MOST if has_control else _MOST_RAW
         if not self._jointly:
-            measures = tuple(one for one in measures if one.field != "verdict")
+            measures = tuple(column for column in measures if column.field != "verdict")
         parts.append(self._table(families[:MOST_SHOWN], caption, measures))
         return [part for part in parts if part is not None]
 
@@ -179,8 +179,8 @@ class _Shown(Answer):
         """What is shown of which families, and the caution that goes with it."""
         every = list(self.families)
         sentences = [
-            f"{told}: {', '.join(chosen)}."
-            for outcomes, told in _OUTCOMES.items()
+            f"{text}: {', '.join(chosen)}."
+            for outcomes, text in _OUTCOMES.items()
             if (chosen := self.with_outcome(*outcomes, among=every))  # type: ignore[arg-type]
         ]
         if untested := self.with_outcome("untested", among=every):
@@ -214,8 +214,8 @@ class _Shown(Answer):
         cells = select(self.estimates, "models")
         rows: dict[str, dict[str, float]] = {}
         for at, row in estimates_by(cells[cells["group"].notna()], ["group", "model"]):
-            (one,) = row.values()
-            rows.setdefault(str(at["group"]), {})[str(at["model"])] = one.value
+            (figure,) = row.values()
+            rows.setdefault(str(at["group"]), {})[str(at["model"])] = figure.value
         models = list(dict.fromkeys(name for row in rows.values() for name in row))
         if len(models) < 2:
             return None
@@ -255,8 +255,8 @@ class _Shown(Answer):
         ]  # fmt: skip
         hits: dict[str, list[str]] = {}
         for at, row in estimates_by(select(self.estimates, "detected"), ["group", "detail"]):
-            told = f"{at['detail']} {percent(row['flagged'].value)}"
-            hits.setdefault(str(at["group"]), []).append(told)
+            text = f"{at['detail']} {percent(row['flagged'].value)}"
+            hits.setdefault(str(at["group"]), []).append(text)
         about = {
             ANY: f"any of those below, and the gates ({', '.join(map(words, GATES))})",
             **DETECTORS,
@@ -268,8 +268,8 @@ class _Shown(Answer):
                 "What detectors find",
                 [Column("detector", "id"), Column("looks for", "wide"), Column("finds", "wide")],
                 [
-                    [words(flag), told, ", ".join(hits.get(flag, ()))]
-                    for flag, told in about.items()
+                    [words(flag), text, ", ".join(hits.get(flag, ()))]
+                    for flag, text in about.items()
                 ],
             )
         )
@@ -306,12 +306,12 @@ _OUTCOMES: Final = {
 def _forest(
     name: str, title: str, caption: str, rows: Sequence[tuple[str, Estimate]], **more: Any
 ) -> Chart:
-    limits = [jointly(one) for _, one in rows]
+    limits = [jointly(figure) for _, figure in rows]
     return Chart(
         "forest", name, title, caption, [label for label, _ in rows],
-        values=[[one.value] for one in limits],
-        low=[[one.low] for one in limits],
-        high=[[one.high] for one in limits],
+        values=[[figure.value] for figure in limits],
+        low=[[figure.low] for figure in limits],
+        high=[[figure.high] for figure in limits],
         **more,
     )  # fmt: skip
 

@@ -138,19 +138,19 @@ def contrasts_of(table: pd.DataFrame) -> list[Contrast]:
     Keys hold the table and the measure of the row besides its own.
     """
     arms = set(table["arm"])
-    found = []
+    out = []
     for family, aim in dict(zip(table["family"], table["asks"], strict=True)).items():
         keys = {"table": "families", "group": family, "detail": STATUS_OF.get(aim, aim)}
-        found += _differences(family, "value", keys, arms)
+        out += _differences(family, "value", keys, arms)
         copy = f"{family}, neutralised"
         if aim not in STATUS_OF and copy in arms:
-            found.append(
+            out.append(
                 Contrast(
                     {copy: 1.0, f"{family}, clean": -1.0}, "value",
                     keys | {"measure": "neutralised_shift"}, _FAMILIES["neutralised_shift"],
                 )
             )  # fmt: skip
-    return found
+    return out
 
 
 def _differences(
@@ -201,16 +201,16 @@ def estimate(
         scale: both ends.
         worth: how many independent judges the panel's are worth, where that is known.
     """
-    found = Estimates()
+    out = Estimates()
     level = config.level
     table = long_table(judgments, trials, dataset, asks)
 
-    def add(made: Iterable[Effect], width: float = scale[1] - scale[0]) -> None:
-        for effect in made:
+    def add(results: Iterable[Effect], width: float = scale[1] - scale[0]) -> None:
+        for effect in results:
             keys = dict(effect.contrast.keys)
             most = 1.0 if keys.get("detail") in STATUS_OF.values() else width
             row = cut(effect.this_panel, (-most, most))
-            found.add(keys.pop("table"), keys.pop("measure"), row, **keys)
+            out.add(keys.pop("table"), keys.pop("measure"), row, **keys)
 
     by_family = effects(scores_of(table, "value"), contrasts_of(table), level=level)
     add(by_family)
@@ -218,14 +218,14 @@ def estimate(
         keys = dict(effect.contrast.keys)
         if keys["measure"] == "shift" and effect.matched.n_one_sided:
             own = {"group": keys["group"], "detail": keys["detail"]}
-            found.add("families", "one_sided", effect.matched.n_one_sided, **own)
+            out.add("families", "one_sided", effect.matched.n_one_sided, **own)
     scored = table[~table["asks"].isin(STATUS_OF)]
     add(_breakdowns(scored, table, level))
-    _add_shares(found, table, trials, asks, config, scale)
-    _add_detectors(found, trials, dataset, asks, level)
-    found.add("worth", "effective judges", worth)
-    _add_counts(found, judgments, trials, dataset, asks, scale)
-    return found
+    _add_shares(out, table, trials, asks, config, scale)
+    _add_detectors(out, trials, dataset, asks, level)
+    out.add("worth", "effective judges", worth)
+    _add_counts(out, judgments, trials, dataset, asks, scale)
+    return out
 
 
 def _breakdowns(scored: pd.DataFrame, table: pd.DataFrame, level: float) -> Iterator[Effect]:
@@ -240,17 +240,17 @@ def _breakdowns(scored: pd.DataFrame, table: pd.DataFrame, level: float) -> Iter
 
     if len(scored):
         scores, arms = by(ALL, scored, COMPOSITE, *criteria)
-        made = _differences(ALL, COMPOSITE, {"table": "overall"}, arms, "all attacks")
+        contrasts = _differences(ALL, COMPOSITE, {"table": "overall"}, arms, "all attacks")
         for name in criteria if len(criteria) > 1 else ():
             keys = {"table": "criteria", "criterion": name.removeprefix(CRITERION)}
-            made += _differences(ALL, name, keys, arms, "criteria")
-        yield from effects(scores, made, level=level)
+            contrasts += _differences(ALL, name, keys, arms, "criteria")
+        yield from effects(scores, contrasts, level=level)
         scores, arms = by(scored["place"], scored, COMPOSITE)
-        made = []
+        contrasts = []
         for name in dict.fromkeys(scored["place"]):
             keys = {"table": "places", "detail": name}
-            made += _differences(name, COMPOSITE, keys, arms, "places")
-        yield from effects(scores, made, level=level)
+            contrasts += _differences(name, COMPOSITE, keys, arms, "places")
+        yield from effects(scores, contrasts, level=level)
         yield from _by_model(scored, level)
     if (table["kind"] == "control").any():
         scores, _ = by(ALL, table, COMPOSITE)
@@ -265,20 +265,20 @@ def _by_model(scored: pd.DataFrame, level: float) -> Iterator[Effect]:
     for model in models if len(models) > 1 else ():
         mine = scored[scored["model"] == model]
         every = mine.assign(arm=ALL + ", " + mine["kind"])
-        made = _differences(ALL, "value", {"table": "models", "model": model}, set(every["arm"]),
-                            "one model")  # fmt: skip
-        yield from effects(scores_of(every, "value"), made, level=level)
-        decide = {one.keys["group"]: one for one in contrasts_of(mine)
-                  if one.keys["measure"] in COMPARED}  # fmt: skip
-        made = [
+        keys = {"table": "models", "model": model}
+        contrasts = _differences(ALL, "value", keys, set(every["arm"]), "one model")
+        yield from effects(scores_of(every, "value"), contrasts, level=level)
+        decide = {contrast.keys["group"]: contrast for contrast in contrasts_of(mine)
+                  if contrast.keys["measure"] in COMPARED}  # fmt: skip
+        contrasts = [
             replace(
-                one, family="attack families, one model",
+                contrast, family="attack families, one model",
                 keys={"table": "models", "model": model, "group": group,
-                      "measure": one.keys["measure"]},
+                      "measure": contrast.keys["measure"]},
             )
-            for group, one in decide.items()
+            for group, contrast in decide.items()
         ]  # fmt: skip
-        yield from effects(scores_of(mine, "value"), made, level=level)
+        yield from effects(scores_of(mine, "value"), contrasts, level=level)
 
 
 def paired_judgments(table: pd.DataFrame) -> pd.DataFrame:
@@ -370,7 +370,7 @@ def _over_prompts(
 
 
 def _add_shares(
-    found: Estimates,
+    out: Estimates,
     table: pd.DataFrame,
     trials: Sequence[Trial],
     asks: Mapping[str, str],
@@ -381,13 +381,13 @@ def _add_shares(
     what = "share of judgments moved"
     moved = moved_by_item(table, config.threshold, scale)
     if not table["asks"].isin(STATUS_OF).all():
-        found.add("overall", "moved", _over_prompts(moved["moved"], moved["prompt"], config.level,
+        out.add("overall", "moved", _over_prompts(moved["moved"], moved["prompt"], config.level,
                                                     what))  # fmt: skip
     for family, aim in asks.items():
         if aim not in STATUS_OF:
             mine = moved[moved["family"] == family]
             share = _over_prompts(mine["moved"], mine["prompt"], config.level, what)
-            found.add("families", "moved", share, group=family, detail=aim)
+            out.add("families", "moved", share, group=family, detail=aim)
             continue
         mine = table[(table["family"] == family) & table["kind"].ne("neutralised")]
         for kind, rows in mine.groupby("kind", sort=False):
@@ -395,11 +395,11 @@ def _add_shares(
             share = _over_prompts(items["value"], items["prompt"], config.level,
                                   f"share {STATUS_OF[aim]}")  # fmt: skip
             name = "attacked" if kind == "attack" else str(kind)
-            found.add("families", name, share, group=family, detail=STATUS_OF[aim])
+            out.add("families", name, share, group=family, detail=STATUS_OF[aim])
 
 
 def _add_counts(
-    found: Estimates,
+    out: Estimates,
     judgments: pd.DataFrame,
     trials: Sequence[Trial],
     dataset: Sequence[BaseResponse],
@@ -409,21 +409,21 @@ def _add_counts(
     attacked = {trial.response_id: trial.family for trial in trials if trial.kind == "attack"}
     status, family = judgments["status"], judgments["response_id"].map(attacked)
     for (name, ended), rows in judgments.groupby([family, status], sort=False):
-        found.add("statuses", "judgments", len(rows), group=str(name), detail=str(ended))
+        out.add("statuses", "judgments", len(rows), group=str(name), detail=str(ended))
     wanted = family.map(asks).map(STATUS_OF)
-    found.add("counts", "responses", len(dataset))
-    found.add("counts", "prompts", len({base.prompt for base in dataset}))
+    out.add("counts", "responses", len(dataset))
+    out.add("counts", "prompts", len({base.prompt for base in dataset}))
     n = int(status.eq("scored").sum())
-    found.add("counts", "judgments", _counted(n, len(judgments), "judgment"))
+    out.add("counts", "judgments", _counted(n, len(judgments), "judgment"))
     if wanted.notna().any():
         as_asked = int(ended_as(judgments).eq(wanted).sum())
-        found.add("counts", "as_asked", as_asked)
-    found.add("counts", "scale_low", scale[0])
-    found.add("counts", "scale_high", scale[1])
+        out.add("counts", "as_asked", as_asked)
+    out.add("counts", "scale_low", scale[0])
+    out.add("counts", "scale_high", scale[1])
 
 
 def _add_detectors(
-    found: Estimates,
+    out: Estimates,
     trials: Sequence[Trial],
     dataset: Sequence[BaseResponse],
     asks: Mapping[str, str],
@@ -456,28 +456,28 @@ def _add_detectors(
         return _over_prompts(hits, rows["prompt"], level, what)
 
     attacked = frame[frame["kind"] == "attack"]
-    found.add("overall", "flagged", share(attacked, ANY))
+    out.add("overall", "flagged", share(attacked, ANY))
     for family, aim in asks.items():
         mine = attacked[attacked["family"] == family]
         detail = STATUS_OF.get(aim, aim)
-        found.add("families", "flagged", share(mine, ANY), group=family, detail=detail)
+        out.add("families", "flagged", share(mine, ANY), group=family, detail=detail)
     own = frame[frame["kind"] == "clean"]
     n = int(own["flags"].map(bool).sum())
-    found.add("detectors", "flagged_clean", _counted(n, len(own), "clean response"), group=ANY)
+    out.add("detectors", "flagged_clean", _counted(n, len(own), "clean response"), group=ANY)
     for flag in (ANY, *DETECTORS):
         for kind in ("clean", "control"):
             rows = frame[frame["kind"] == kind]
             alarms = undefined("no controls", method=what)
             if len(rows):
                 alarms = share(rows, flag)
-            found.add("detectors", f"alarms_{kind}", alarms, group=flag)
+            out.add("detectors", f"alarms_{kind}", alarms, group=flag)
         hits = sum(_is_hit(flag, flags) for flags in telling)
         alarms = wilson(hits, len(telling), level=level, unit="clean text").of(what)
-        found.add("detectors", "alarms_telling", alarms, group=flag)
+        out.add("detectors", "alarms_telling", alarms, group=flag)
         for family in asks:
             noticed = share(attacked[attacked["family"] == family], flag)
             if noticed.value > 0:
-                found.add("detected", "flagged", noticed, group=flag, detail=family)
+                out.add("detected", "flagged", noticed, group=flag, detail=family)
 
 
 def _is_hit(flag: str, flags: Sequence[str]) -> bool:

@@ -360,18 +360,18 @@ class _Figures:
                 self.out.add("drift by judge", "effect", row, **keys)
 
     def _of_contrasts(self, scores: Scores, contrasts: Sequence[Contrast]) -> dict[str, ByPrompt]:
-        found = {}
+        figures = {}
         for effect in effects(scores, contrasts, level=self.config.level):
             values = np.full(self.n_prompts, np.nan)
             values[[int(scores.units[k]) for k in effect.units]] = effect.spread
             bias, row = effect.contrast.keys["group"], effect.this_panel
-            found[bias] = by_prompt(
+            figures[bias] = by_prompt(
                 values,
                 OF_ID[bias].estimator,
                 row.n_planned or 0,
                 row.reason or "no judge scored both",
             )
-        return found
+        return figures
 
     def _decided(
         self, figures: Sequence[ByPrompt], families: Sequence[str],
@@ -429,29 +429,29 @@ def _counted(n: int, n_planned: int, unit: str) -> Estimate:
 
 def _by_model(scores: JudgeScores) -> dict[str, list[int]]:
     """Model to the places of its judges; nothing where there is one model."""
-    found: dict[str, list[int]] = {}
+    places_of: dict[str, list[int]] = {}
     for place, model in enumerate(scores.models):
-        found.setdefault(model, []).append(place)
-    return found if len(found) > 1 else {}
+        places_of.setdefault(model, []).append(place)
+    return places_of if len(places_of) > 1 else {}
 
 
 # From stored scores
 
 
-def _own_family(found: _Figures, stored: JudgeScores) -> None:
-    given = found.config.families
+def _own_family(figures: _Figures, stored: JudgeScores) -> None:
+    given = figures.config.families
     of_judge = [family_of(name, given) for name in stored.models]
     families = list(dict.fromkeys(of_judge))
     wrote = np.array([family_of(name, given) if name else "" for name in stored.respondents])
     if len(families) < 2:
-        found.none(
+        figures.none(
             "own_family",
             f"the judges are of one family ({families[0] if families else 'none'}): nobody of "
             "another says what the responses are worth",
         )
         return
     if not np.isin(wrote, families).any():
-        found.none("own_family", "no respondent is of a family of the judges")
+        figures.none("own_family", "no respondent is of a family of the judges")
         return
     by_judge = stored.by_judge
     # A harsh judge that is missing on some responses would lift these in its family's mean.
@@ -466,10 +466,10 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
     values = own_family_by_prompt(table, own, stored.prompt, stored.prompts)
     if np.isnan(values).all():
         why = "no prompt has responses of a judge's family and of another, scored by both"
-        found.none("own_family", why)
+        figures.none("own_family", why)
         return
     estimator, n_planned = OF_ID["own_family"].estimator, len(np.unique(stored.prompt))
-    found.biases["own_family"] = by_prompt(values, estimator, n_planned, "")
+    figures.biases["own_family"] = by_prompt(values, estimator, n_planned, "")
     for k, name in enumerate(families):
         if not own[:, k].any():
             continue
@@ -478,21 +478,21 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
         rows = np.flatnonzero(is_own | ~np.isin(wrote, families))
         one = is_own[rows, None] & (np.arange(len(families)) == k)[None, :]
         mine = own_family_by_prompt(table[rows], one, stored.prompt[rows], stored.prompts)
-        found.by_model.append(("own_family", name, by_prompt(mine, estimator, n_planned, "none")))
+        figures.by_model.append(("own_family", name, by_prompt(mine, estimator, n_planned, "none")))
 
 
 def _forms(
-    found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None, lengths: Floats | None
+    figures: _Figures, stored: JudgeScores, forms: Sequence[Form] | None, lengths: Floats | None
 ) -> None:
     if forms is not None:
         lengths = np.array([form.words for form in forms], dtype=np.float64)
     columns: dict[str, Floats] = {}
     if lengths is None:
-        found.none("length", "the run keeps no texts")
+        figures.none("length", "the run keeps no texts")
     else:
         columns["length"] = np.log2(np.where(lengths > 0, lengths, np.nan))
     if forms is None:
-        found.none("formatting", "the run keeps no texts")
+        figures.none("formatting", "the run keeps no texts")
     else:
         columns["formatting"] = np.array([form.is_formatted for form in forms], dtype=np.float64)
     if not columns:
@@ -519,37 +519,37 @@ def _forms(
         }  # fmt: skip
 
     by_judge = stored.by_judge
-    found.biases |= slopes(mean_over_judges(by_judge).score)
+    figures.biases |= slopes(mean_over_judges(by_judge).score)
     for model, places in _by_model(stored).items():
         for name, one in slopes(mean_over_judges(by_judge[:, places]).score).items():
-            found.by_model.append((name, model, one))
+            figures.by_model.append((name, model, one))
 
 
-def _halo(found: _Figures, stored: JudgeScores) -> None:
+def _halo(figures: _Figures, stored: JudgeScores) -> None:
     if len(stored.criteria) < 2:
-        found.none("halo", NO_CRITERIA)
+        figures.none("halo", NO_CRITERIA)
         return
     first = stored.values[:, :, 0]
-    _add_correlation(found, "as scored", _correlation(found, first, stored.prompt))
+    _add_correlation(figures, "as scored", _correlation(figures, first, stored.prompt))
     if len(stored.models) < 2:
-        found.none("halo", "one judge: nobody else says what the response deserves")
+        figures.none("halo", "one judge: nobody else says what the response deserves")
         return
-    beyond = _correlation(found, first, stored.prompt, beyond=True)
-    _add_correlation(found, "beyond the response", beyond)
-    found.biases["halo"] = beyond
+    beyond = _correlation(figures, first, stored.prompt, beyond=True)
+    _add_correlation(figures, "beyond the response", beyond)
+    figures.biases["halo"] = beyond
     for model, places in _by_model(stored).items():
         if len(places) > 1:
-            one = _correlation(found, first[:, places], stored.prompt, beyond=True)
-            found.by_model.append(("halo", model, one))
+            one = _correlation(figures, first[:, places], stored.prompt, beyond=True)
+            figures.by_model.append(("halo", model, one))
 
 
-def _add_correlation(found: _Figures, detail: str, one: ByPrompt) -> None:
-    row = cut(found.bare(one), (-1.0, 1.0))
-    found.out.add("correlations", "mean correlation", row, detail=detail)
+def _add_correlation(figures: _Figures, detail: str, one: ByPrompt) -> None:
+    row = cut(figures.bare(one), (-1.0, 1.0))
+    figures.out.add("correlations", "mean correlation", row, detail=detail)
 
 
 def _correlation(
-    found: _Figures, values: Floats, prompt: Integers, *, beyond: bool = False
+    figures: _Figures, values: Floats, prompt: Integers, *, beyond: bool = False
 ) -> ByPrompt:
     method = "mean correlation among criteria over judgments, judges' means taken out"
     if beyond:
@@ -558,7 +558,7 @@ def _correlation(
         lambda places: mean_correlation(
             criterion_correlation(values[places], beyond_response=beyond)
         ),
-        prompt, found.n_prompts, counts=compared_responses(values, beyond_response=beyond),
+        prompt, figures.n_prompts, counts=compared_responses(values, beyond_response=beyond),
         method=method,
     )  # fmt: skip
 
@@ -566,17 +566,17 @@ def _correlation(
 # From new calls
 
 
-def _probes(found: _Figures, probed: Probed | None) -> None:
+def _probes(figures: _Figures, probed: Probed | None) -> None:
     of_probe = [one.id for one in BIASES if one.factor == "probe"]
     if probed is None:
         for name in of_probe:
-            found.none(name, NO_PROBE)
+            figures.none(name, NO_PROBE)
         return
     base = probed.base
     for arm, (scored, planned) in probed.judgments.items():
-        found.out.add("probes", "judgments", _counted(scored, planned, "judgment"), item=arm)
+        figures.out.add("probes", "judgments", _counted(scored, planned, "judgment"), item=arm)
         if arm in probed.words:
-            found.out.add("probes", "words", probed.words[arm], item=arm)
+            figures.out.add("probes", "words", probed.words[arm], item=arm)
     for arm, names in (
         ("order", ("order",)),
         ("calls", ("one_call", "halo_calls")),
@@ -586,21 +586,21 @@ def _probes(found: _Figures, probed: Probed | None) -> None:
     ):
         for name in names:
             if arm in probed.skipped:
-                found.none(name, probed.skipped[arm])
+                figures.none(name, probed.skipped[arm])
             elif not ({"plain", "formatted"} if arm == "formatting" else {arm}) & set(probed.arms):
-                found.none(name, NO_PROBE)
+                figures.none(name, NO_PROBE)
     if "order" in probed.arms:
         plain, turned = (mean_of_known(v, axis=2) for v in (base.values, probed.arms["order"]))
         places = place_effects(
-            plain, turned, probed.turn, base.prompt, base.prompts, level=found.config.level
+            plain, turned, probed.turn, base.prompt, base.prompts, level=figures.config.level
         )
         for place, one in enumerate(places, start=1):
-            found.out.add("places", "effect", replace(one, universe=UNIVERSE), item=str(place))
+            figures.out.add("places", "effect", replace(one, universe=UNIVERSE), item=str(place))
     if "calls" in probed.arms:
-        _calls(found, probed)
+        _calls(figures, probed)
 
 
-def _calls(found: _Figures, probed: Probed) -> None:
+def _calls(figures: _Figures, probed: Probed) -> None:
     """How far criteria are more alike where one call asks for all of them."""
     base = probed.base
     first, other = base.values[:, :, 0], probed.arms["calls"][:, :, 0]
@@ -608,20 +608,20 @@ def _calls(found: _Figures, probed: Probed) -> None:
     first, other = (np.where(both[..., None], one, np.nan) for one in (first, other))
     together, apart = (other, first) if probed.is_apart else (first, other)
     for detail, values in (("together", together), ("apart", apart)):
-        _add_correlation(found, detail, _correlation(found, values, base.prompt))
+        _add_correlation(figures, detail, _correlation(figures, values, base.prompt))
 
     def added(places: Integers) -> float:
         return mean_correlation(criterion_correlation(together[places])) - mean_correlation(
             criterion_correlation(apart[places])
         )
 
-    found.biases["halo_calls"] = jackknifed(
-        added, base.prompt, found.n_prompts, counts=compared_responses(together),
+    figures.biases["halo_calls"] = jackknifed(
+        added, base.prompt, figures.n_prompts, counts=compared_responses(together),
         method=OF_ID["halo_calls"].estimator,
     )  # fmt: skip
 
 
-def _consistency(found: _Figures, stored: JudgeScores, probed: Probed | None) -> None:
+def _consistency(figures: _Figures, stored: JudgeScores, probed: Probed | None) -> None:
     sources: list[tuple[Factor, JudgeScores]] = []
     if stored.has_repeats or probed is None or not probed.base.has_repeats:
         sources.append(("stored", stored))
@@ -634,8 +634,8 @@ def _consistency(found: _Figures, stored: JudgeScores, probed: Probed | None) ->
         )
         for criterion, table in ((COMPOSITE, scores.composites), ("one criterion", single)):
             spread, equal = repeat_spread(
-                table, scores.prompt, scores.prompts, level=found.config.level
+                table, scores.prompt, scores.prompts, level=figures.config.level
             )
             keys = {"criterion": criterion, "factor": factor}
-            found.out.add("consistency", "SD", replace(spread, universe=UNIVERSE), **keys)
-            found.out.add("consistency", "equal", replace(equal, universe=UNIVERSE), **keys)
+            figures.out.add("consistency", "SD", replace(spread, universe=UNIVERSE), **keys)
+            figures.out.add("consistency", "equal", replace(equal, universe=UNIVERSE), **keys)
