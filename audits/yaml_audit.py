@@ -55,7 +55,7 @@ class YamlAudit(Audit[YamlOptions]):
         alike = [*definition.factors, *(["order"] if read.options else [])]
         contrasts = {
             name: one
-            if one.match or not one.paired
+            if one.match
             else one.model_copy(update={"match": tuple(c for c in alike if c not in one.factor)})
             for name, one in definition.contrasts.items()
         }

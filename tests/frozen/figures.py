@@ -67,8 +67,9 @@ def read_frozen() -> pd.DataFrame:
 
     frame = pd.read_parquet(FIGURES_FILE)
     for name in ("run", *KEYS, "verdict"):
-        frame[name] = frame[name].astype(str).astype(object)
-    return frame
+        # A key that there was not when they were frozen is empty.
+        frame[name] = frame[name].astype(str).astype(object) if name in frame else ""
+    return frame[["run", *KEYS, *COMPARED]]
 
 
 def write_frozen(frame: pd.DataFrame) -> None:

@@ -28,9 +28,9 @@ from ..aggregation.paired_change import Term, of_separate_units, pseudo_values, 
 from ..auditing.run import AuditRun, estimated_by_definition
 from ..audits.answers_table import ANSWERS_FILE, HeldAnswers
 from ..audits.by_unit import Place, by_unit, place_of
-from ..audits.contrasts import values_of
+from ..audits.contrasts import CROSS, values_of
 from ..audits.definition import Contrast, Definition, Outcome, TableView
-from ..audits.estimate import CROSS, columns_of, merged_units
+from ..audits.estimate import columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
 from ..formats import listed_all, words
