@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.rules import WORTH, labelled, with_verdict
@@ -55,7 +57,7 @@ def decided_by_intervals(
         p = row.p
         if one.has_interval:
             single = one.p if one.p == one.p else 2 * stdtr(one.n - 1, -abs(row.value) / se)
-            p = min(1.0, k * float(single))
+            p = float(np.minimum(1.0, k * single))
         found.append(
             replace(
                 one,

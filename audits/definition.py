@@ -458,7 +458,6 @@ class Definition(_Part):
     answer_tokens: int = Field(default=4_000, description="most tokens of an answer")
     likely_answer_words: int = Field(default=60, description="about how long an answer is")
     effort: str | None = Field(default=None, description="reasoning effort asked of the targets")
-    resamples: int = Field(default=9_999, ge=0, description="permutations of the tests over units")
 
     @property
     def read_outcomes(self) -> dict[str, Outcome]:

@@ -451,7 +451,8 @@ def _add_paper(
         k = math.comb(len(rows_of), 2) if who else 1
         row = Estimate(
             test.statistic, n=test.n, unit="answer", reason=test.reason,
-            method="chi-square, answers taken for independent", p=min(1.0, k * test.p),
+            method="chi-square, answers taken for independent",
+            p=float(np.minimum(1.0, k * test.p)),
             p_method=f"chi-square, {test.df} df{', Bonferroni' if k > 1 else ''}",
         )  # fmt: skip
         found.add("paper", "chi_square", row, factor=name, **keys)

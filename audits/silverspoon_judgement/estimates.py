@@ -82,7 +82,9 @@ def estimate_judgement(
         _gold(found, gold)
     _topics(found, by_model, gold, dict(labels or {}))
     whole = rows.assign(
-        _unit=rows["base"], item_id=rows["scenario"] + "|" + rows["order"], value=rows["label"]
+        _unit=rows["base"],
+        item_id=rows["scenario"].astype(str) + "|" + rows["order"].astype(str),
+        value=rows["label"],
     )
     add_comparisons(found, MODELS, whole, models)
     return found

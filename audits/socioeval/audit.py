@@ -99,9 +99,6 @@ class SocioEvalOptions(AuditOptions):
         description="what tells of the class: class (its name), occupation, neighbourhood, or a "
         "file with markers of another kind; repeatable",
     )
-    resamples: int = Field(
-        default=9_999, ge=0, le=1_000_000, description="permutations of the tests over templates"
-    )
 
 
 class SocioEval(Audit[SocioEvalOptions]):

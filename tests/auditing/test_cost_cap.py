@@ -100,7 +100,7 @@ def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
         given = {
             "target": model("target", 0), "limit": 20, "out": tmp_path / "run",
             "judges": [model(name, 10_000) for name in ("one", "two")],
-            "ledger": tmp_path / "l.sqlite", "options": {"resamples": 0},
+            "ledger": tmp_path / "l.sqlite",
         }  # fmt: skip
         run = audit("socioeval", max_cost=cap, **given)
         said = run.record["result"]["cost_cap"]["sentence"]

@@ -27,8 +27,8 @@ from areopagus.cli.main import cli
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 Provider = Callable[[ServedRequest], ServedReply]
-SOCIOEVAL = {"theme": ["criminality", "education"], "resamples": 99}
-SAMARITAN = {"topic": ["street"], "group": ["gender"], "resamples": 99}
+SOCIOEVAL = {"theme": ["criminality", "education"]}
+SAMARITAN = {"topic": ["street"], "group": ["gender"]}
 PROFESSIONS = {"names_per_group": 3}
 OVERT = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 8, "resamples": 99}
 

@@ -377,8 +377,8 @@ def rescored(bench: Workbench) -> Any:
 # Audits
 
 AUDITS: Final[dict[str, dict[str, Any]]] = {
-    "samaritan": {"options": {"topic": ["street"], "resamples": 199}},
-    "socioeval": {"options": {"theme": ["criminality", "education"], "resamples": 199}},
+    "samaritan": {"options": {"topic": ["street"]}},
+    "socioeval": {"options": {"theme": ["criminality", "education"]}},
     "hidden-bias": {
         "options": {"category": ["gender", "age"], "arms": "both", "form": ["who"], "answers": 4,
                     "resamples": 99},

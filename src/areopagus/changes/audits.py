@@ -82,7 +82,7 @@ _TITLES: Final = {
 """What figures are called that no table shows, or under a head that needs its caption."""
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
-    "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
+    "counts", "models", "paper", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
     "ruling_check",
 )  # fmt: skip
 """Tables of counts, of tests, and of what is not the model's."""
@@ -159,7 +159,6 @@ class Pair:
     matched: Definition = field(init=False)
 
     def __post_init__(self) -> None:
-        self.definition = self.definition.model_copy(update={"resamples": 0})
         if self.known is not None:
             audit, options = self.known
             given = {"resamples": 0} if hasattr(options, "resamples") else {}
