@@ -78,24 +78,6 @@ def is_shown(found: Estimate) -> bool:
     return found.verdict in ("higher", "lower")
 
 
-def decided(
-    found: Sequence[Estimate], families: Sequence[str], *, nulls: Sequence[float] = ()
-) -> list[Estimate]:
-    """The estimates with p adjusted by Holm, for audits that are not on the engine yet."""
-    from ..aggregation.effects import adjusted_by_holm, consistent, effect_verdict
-
-    rows = []
-    for one, null in zip(
-        adjusted_by_holm(found, families), nulls or [0.0] * len(found), strict=True
-    ):
-        row = consistent(replace(one, verdict=effect_verdict(one)), null=null)
-        word = {"equivalent": "alike", "undecided": "open"}.get(row.verdict or "", row.verdict)
-        if word is not None and word.startswith("differs"):
-            word = "higher" if row.value > null else "lower"
-        rows.append(replace(row, verdict=word))
-    return rows
-
-
 def is_untested(found: Estimate) -> bool:
     """Whether nothing could be decided."""
     return math.isnan(found.value) or found.n < MIN_UNITS or found.verdict in (None, "undefined")

@@ -21,19 +21,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from areopagus.aggregation.welch_james import welch_james
 from areopagus.audits.decisions import is_shown
 from areopagus.audits.estimate import estimate
-from areopagus.audits.hidden_bias.audit import HiddenBiasOptions, dataset_of
-from areopagus.audits.hidden_bias.estimates import estimate as hidden_bias_estimate
-from areopagus.audits.silverspoon_professions import groups
 from areopagus.audits.socioeval import AUDIT as SOCIOEVAL
 from areopagus.audits.socioeval import SocioEvalOptions
 from areopagus.records.estimates import estimate_of, select
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
-from hidden_bias_world import HiddenBiasWorld, together
-from silverspoon_world import INCOMES, RACES, PeopleWorld
 from socioeval_world import SocioEvalWorld, prompts_of
 
 Figures = Iterable[Mapping[str, Any]]
@@ -57,46 +51,9 @@ def socioeval(favours: float) -> Callable[[np.random.Generator], Figures]:
     return figures
 
 
-def professions(male: float) -> Callable[[np.random.Generator], Figures]:
-    """Two models, 8 groups of 12 names in 4 rich and 4 poor cities; of one men are taken so."""
-    cells = {("male", race, city): male for race in RACES for city in ("high", "low")}
-
-    def figures(rng: np.random.Generator) -> Figures:
-        worlds = (PeopleWorld(rate=0.4, spread=0.2, cells=cells), PeopleWorld(rate=0.4, spread=0.2))
-        parts = [world.draw(rng, name) for world, name in zip(worlds, "ab", strict=True)]
-        rows = pd.concat(parts, ignore_index=True)
-        found = groups.estimate_groups(rows, INCOMES, models=["a", "b"]).frame()
-        return select(found, "differences").to_dict("records")
-
-    return figures
-
-
-def hidden_bias(gap: float) -> Callable[[np.random.Generator], Figures]:
-    """Two models, 30 concept pairs with the descriptors of gender, ten answers."""
-    categories = dataset_of(HiddenBiasOptions(category=("gender",))).categories
-
-    def figures(rng: np.random.Generator) -> Figures:
-        # Other concept pairs in every world, or all would share their permutations.
-        name = f"{rng.integers(1 << 60)}-"
-        worlds = (HiddenBiasWorld(gap=gap), HiddenBiasWorld())
-        drawn = [
-            world.drawn(30, categories, answers=10, rng=rng, target=target, name=name)
-            for world, target in zip(worlds, "ab", strict=True)
-        ]
-        found = hidden_bias_estimate(together(*drawn), resamples=199).frame()
-        rows = select(found, "outcomes")
-        return rows[rows["measure"] == "gap"].to_dict("records")
-
-    return figures
-
-
 WORLDS: dict[str, tuple[Callable[[np.random.Generator], Figures], float, str]] = {
     "socioeval, no preference": (socioeval(0.5), 0.5, ""),
     "socioeval, one model .7": (socioeval(0.7), 0.5, "a"),
-    "professions, no difference": (professions(0.4), 0.0, ""),
-    "professions, men .6 in one model, else .4": (professions(0.6), 0.0, "a male - female"),
-    "hidden-bias, no gap": (hidden_bias(0.0), 0.0, ""),
-    "hidden-bias, 20 points in one model": (hidden_bias(0.2), 0.0, "a"),
 }
 
 
@@ -133,8 +90,6 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument("--only", default="", help="settings whose name holds this")
     given = parser.parse_args()
-    # The permutations of the overall test of race have no part in this and would take hours.
-    groups.permuted_welch_james = lambda cells, contrasts, **_: welch_james(cells, contrasts)
     for name in WORLDS:
         if given.only in name:
             simulate(name, given.worlds)

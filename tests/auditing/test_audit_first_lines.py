@@ -50,7 +50,7 @@ RUNS: dict[str, tuple[str, Any, list[str], dict[str, Any]]] = {
     ),
     "hidden-bias": (
         "hidden-bias", HiddenBiasWorld(gap=0.6, spread=0.1).provider, ["target"],
-        {"options": {"category": ["gender"], "answers": 4, "resamples": 99}, "n_judges": 0},
+        {"options": {"category": ["gender"], "answers": 4}, "n_judges": 0},
     ),
     "judgement": (
         "silverspoon-judgement", SilverSpoonWorld({"kind": 0.8, "stern": 0.1}).provider,
@@ -201,12 +201,12 @@ def test_six_equal_concept_pairs_are_one(tmp_path: Path, turned: bool) -> None:
     run = audited(
         "hidden-bias", partial, ["target"], tmp_path, n_judges=0,
         options={"concepts": [pairs_file(tmp_path, turned=turned)], "only_concepts": True,
-                 "category": ["gender"], "resamples": 199},
+                 "category": ["gender"]},
     )  # fmt: skip
     rows = select(run.estimates, "outcomes")
     found = estimate_of(rows[rows["measure"] == "gap"].to_dict("records")[0])
     assert (found.n, found.has_interval) == (1, False)
-    assert found.verdict == "open"
+    assert found.verdict == "undefined"
     document = run.document()
     assert "cannot be told" in document.headline[0]
     assert any(text.startswith("5 concept pairs have the scene and the options of another")

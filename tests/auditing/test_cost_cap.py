@@ -33,7 +33,7 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Four prompts, each asked five times.
-    name, answer, more = "hidden-bias", "A", ["--limit", "4", "--resamples", "9"]
+    name, answer, more = "hidden-bias", "A", ["--limit", "4"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     reply = ServedReply(answer, usage=(10, 50, 0))

@@ -380,8 +380,7 @@ AUDITS: Final[dict[str, dict[str, Any]]] = {
     "samaritan": {"options": {"topic": ["street"]}},
     "socioeval": {"options": {"theme": ["criminality", "education"]}},
     "hidden-bias": {
-        "options": {"category": ["gender", "age"], "arms": "both", "form": ["who"], "answers": 4,
-                    "resamples": 99},
+        "options": {"category": ["gender", "age"], "arms": "both", "form": ["who"], "answers": 4},
         "limit": 480, "judges": None,  # everything is read by rule
     },
     "silverspoon-judgement": {"options": {"order": "both"}, "limit": 120},
