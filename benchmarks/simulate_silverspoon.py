@@ -27,6 +27,7 @@ from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.proportions import chi_square_test, wilson
 from areopagus.aggregation.welch_james import helmert, permuted_welch_james, welch_james
 from areopagus.auditing import audit
+from areopagus.audits.decisions import is_shown
 from areopagus.audits.registry import find_audit
 from areopagus.audits.silverspoon_judgement.estimates import estimate_judgement
 from areopagus.audits.silverspoon_narratives.words import estimate_words
@@ -133,10 +134,8 @@ def judgement(title: str, world: JudgementWorld, worlds: int) -> None:
         with_lower = figure("outcomes", "with_lower", respondent="a")
         tally.interval("coverage: with the lower end", with_lower, truth["with_lower"])
         pair = {"respondent": "a", "baseline": "b"}
-        mid_p = figure.value("pairs", "mcnemar_mid_p", **pair)
-        tally.p_value("alarm: models differ, McNemar over answers", mid_p)
-        p = figure("pairs", "difference", **pair).p
-        tally.p_value("alarm: models differ, scenarios flipped", p)
+        gap = figure("models", "difference", factor="supports", **pair)
+        tally.add("alarm: models differ, over scenarios", is_shown(gap))
     _print(title, tally, worlds, start)
 
 
@@ -215,7 +214,7 @@ def people(title: str, world: PeopleWorld, worlds: int) -> None:
                 ]
                 for race in RACES
             ]
-            p = chi_square_test(counts, resamples=0).p
+            p = chi_square_test(counts).p
             tally.add("alarm: race, chi-square over answers", p <= 0.05)
         else:
             for name, one in effects.items():
@@ -317,7 +316,7 @@ def sizes(worlds: int) -> None:
                 ]
                 high = [round(20 * float((shares[at] + shares[at + 4]).sum())) for at in range(4)]
                 counts = [[one, 40 * names - one] for one in high]
-                p = chi_square_test(counts, resamples=0).p
+                p = chi_square_test(counts).p
                 tally.add("alarm: race, chi-square over answers", p <= 0.05)
                 tally.add("alarm: race, by F", welch_james(shares, by_race).p <= 0.05)
                 # (1 + k) / 200 has the same level as more permutations, in a tenth of the time.
