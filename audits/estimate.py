@@ -445,7 +445,7 @@ def _add_paper(
         values = values_of(outcome, rows)
         counts.append([np.nansum(values), np.nansum(1 - values)])
     for who in ((), *combinations(range(len(rows_of)), 2)):
-        test = chi_square_test(np.asarray(counts)[list(who) or slice(None)], resamples=0)
+        test = chi_square_test(np.asarray(counts)[list(who) or slice(None)])
         respondents = list(rows_of)
         keys = dict(zip(("respondent", "baseline"), (respondents[k] for k in who), strict=False))
         k = math.comb(len(rows_of), 2) if who else 1

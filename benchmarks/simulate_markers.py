@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from areopagus.aggregation.multiplicity import holm
+from areopagus.audits.decisions import decided_by_intervals, is_shown
 from areopagus.audits.estimate import over_units
 from areopagus.audits.socioeval import AUDIT
 from areopagus.audits.socioeval.audit import kinds_compared
@@ -47,15 +48,16 @@ def markers(title: str, world: MarkersWorld, worlds: int) -> Tally:
         both = over_units(outcome, values, units, "template", crossed)
         tally.interval("coverage: rate, over templates", alone, rate)
         tally.interval("coverage: rate, over templates and markers", both, rate)
-        gaps = [kinds_compared(answers, "difference", *pair) for pair in pairs]
-        shown = holm([gap.p for gap in gaps]) <= 0.05
+        makers = [partial(kinds_compared, answers, "difference", *pair) for pair in pairs]
+        gaps = decided_by_intervals(makers, family="all")
+        shown = [is_shown(one) for one in gaps]
         for (first, second), gap in zip(pairs, gaps, strict=True):
             true = world.rates[first] - world.rates[second]
             name = f"{first} - {second}"
             tally.interval(f"coverage: {name}", gap, true)
-            tally.p_value(f"{'power' if true else 'alarm'}: {name}", gap.p)
+            tally.add(f"{'power' if true else 'alarm'}: {name}", not gap.covers(0.0))
         is_null = len(set(world.rates.values())) == 1
-        tally.add(f"{'alarm' if is_null else 'power'}: any of three, Holm", any(shown))
+        tally.add(f"{'alarm' if is_null else 'power'}: any of three", any(shown))
     _print(title, tally, worlds, start)
     return tally
 

@@ -22,6 +22,7 @@ import numpy as np
 from areopagus.aggregation.clustered_agreement import jackknife_of_tables, kappa_of, unit_tables
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.proportions import wilson
+from areopagus.audits.decisions import is_shown
 from areopagus.audits.silverspoon_judgement.estimates import estimate_judgement
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
@@ -118,10 +119,8 @@ def judgement(title: str, world: JudgementWorld, worlds: int) -> None:
         with_lower = figure("outcomes", "with_lower", respondent="a")
         tally.interval("coverage: with the lower end", with_lower, truth["with_lower"])
         pair = {"respondent": "a", "baseline": "b"}
-        mid_p = figure.value("pairs", "mcnemar_mid_p", **pair)
-        tally.p_value("alarm: models differ, McNemar over answers", mid_p)
-        p = figure("pairs", "difference", **pair).p
-        tally.p_value("alarm: models differ, scenarios flipped", p)
+        gap = figure("models", "difference", factor="supports", **pair)
+        tally.add("alarm: models differ, over scenarios", is_shown(gap))
     _print(title, tally, worlds, start)
 
 

@@ -67,9 +67,9 @@ def read_frozen() -> pd.DataFrame:
 
     frame = pd.read_parquet(FIGURES_FILE)
     for name in ("run", *KEYS, "verdict"):
-        # A key that there was not when they were frozen is empty.
+        # A key that came later plays no part in what was frozen before.
         frame[name] = frame[name].astype(str).astype(object) if name in frame else ""
-    return frame[["run", *KEYS, *COMPARED]]
+    return frame
 
 
 def write_frozen(frame: pd.DataFrame) -> None:
