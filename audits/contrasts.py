@@ -343,9 +343,10 @@ def of_groups(name: str, contrast: Contrast, arms: pd.DataFrame) -> Iterator[eng
                 details = list(dict.fromkeys(mine["detail"]))
                 reference = str(mine["reference"].iloc[0])
                 for detail in details if len(details) > 1 or not is_averaged else ():
-                    keys = {"factor": factor, "group": group, "detail": detail.partition("\x1f")[2]}
+                    keys = {"factor": str(factor), "group": str(group)}
+                    keys |= {"detail": detail.partition("\x1f")[2]}
                     keys |= {"respondent": who} if is_averaged else {}
-                    if weights := gap(who, factor, group, reference, detail):
+                    if weights := gap(who, str(factor), str(group), reference, detail):
                         yield engine.Contrast(
                             weights, "value", _keys(f"{name}_by_{column}", "difference", **keys),
                             f"differences by {column}{of_all}", contrast.margin,
@@ -382,7 +383,8 @@ def compared(
         rows = table[table["figure"] == figure]
         scale = _scale(definition, figure, rows["value"])
         worth = WORTH * (scale[1] - scale[0]) if scale else WORTH
-        scores = Scores.of(rows, arm="arm", unit="unit", item="item", columns=["value"])
+        columns = {name: rows[name] for name in ("arm", "unit", "item", "value")}
+        scores = Scores.of(columns, arm="arm", unit="unit", item="item", columns=["value"])
         less = definition.contrasts.get(figure.partition(".")[2])
         of = f"group less {less.reference_name.removeprefix('the ')}" if less else "difference"
         found += effects(scores, mine, scale=scale, worth=worth, unit=definition.unit_word, of=of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,9 +43,9 @@ def shown(found: Figures, planted: tuple[str, ...], null: float = 0.0) -> dict[s
     """Whether any is shown without cause, would be by its own interval, and what is planted is."""
     others = [one for at, one in found.items() if at != planted]
     return {
-        "any shown": any(map(is_shown, others)),
-        "any by its own": any(one.has_interval and not one.covers(null) for one in others),
-        "planted shown": is_shown(found[planted]) if planted in found else float("nan"),
+        "any shown": float(any(map(is_shown, others))),
+        "any by its own": float(any(one.has_interval and not one.covers(null) for one in others)),
+        "planted shown": float(is_shown(found[planted])) if planted in found else math.nan,
     }
 
 
@@ -98,8 +99,8 @@ def socioeval(rng: np.random.Generator, templates: str, favours: float) -> Mappi
     ]
     over_templates, over_answers = (np.mean([e.covers(0.2) for e in f.values()]) for f in rates)
     return shown(sides, ("a",) if favours != 0.5 else (), null=0.5) | {
-        "any pair": any(map(is_shown, pairs.values())),
-        "by the paper": any(one.p <= 0.05 for one in paper.values()),
+        "any pair": float(any(map(is_shown, pairs.values()))),
+        "by the paper": float(any(one.p <= 0.05 for one in paper.values())),
         "over templates": over_templates,
         "over answers": over_answers,
     }
