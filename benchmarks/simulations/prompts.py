@@ -12,7 +12,7 @@ from scipy import stats
 from simulation import covers, simulation
 
 from areopagus.aggregation.clustered import bounded_mean, clustered_rate
-from areopagus.audits.decisions import decided, is_shown
+from areopagus.audits.decisions import decided_by_intervals, is_shown
 from areopagus.audits.estimate import over_units
 from areopagus.audits.socioeval import AUDIT
 from areopagus.audits.socioeval.audit import kinds_compared
@@ -89,7 +89,7 @@ def markers(rng: np.random.Generator, rates: MarkersWorld) -> Mapping[str, float
     """SocioEval's questions by names of classes, occupations and neighbourhoods; templates and
     markers drawn anew: coverage of occupations' rate over templates alone and over templates and
     markers, mean coverage of the three differences between kinds, and how often any difference is
-    shown (Holm) where there is none, and where there is one."""
+    shown where there is none, and where there is one."""
     answers = rates.answers(prompts_of("fixed", KINDS), rng)
     mine = answers[answers["marker"] == "occupation"]
     values, units = mine["biased"].to_numpy(dtype=float), mine["template"].tolist()
@@ -97,12 +97,12 @@ def markers(rng: np.random.Generator, rates: MarkersWorld) -> Mapping[str, float
     crossed = [mine[name].tolist() for name in ("lower_marker", "higher_marker")]
     truth = rates.rates["occupation"]
     pairs = [(a, b) for place, a in enumerate(KINDS) for b in KINDS[:place]]
-    gaps = [kinds_compared(answers, "difference", *pair) for pair in pairs]
+    makers = [functools.partial(kinds_compared, answers, "difference", *pair) for pair in pairs]
+    gaps = decided_by_intervals(makers, family="all")
     true = [rates.rates[a] - rates.rates[b] for a, b in pairs]
-    is_any = any(is_shown(gap) for gap in decided(gaps, ["all"] * len(gaps)))
     return {
         "templates": covers(over_units(outcome, values, units, "template"), truth),
         "both": covers(over_units(outcome, values, units, "template", crossed), truth),
         "differences": float(np.mean([covers(gap, t) for gap, t in zip(gaps, true, strict=True)])),
-        "power" if any(true) else "false": float(is_any),
+        "power" if any(true) else "false": float(any(map(is_shown, gaps))),
     }
