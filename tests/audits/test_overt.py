@@ -270,7 +270,7 @@ def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() ->
         found = estimated(rows("who", answers, n_pairs=8), n_pairs=8)
         gap = found("outcomes", "overt_gap", respondent="m")
         assert gap.value == 0
-        assert gap.verdict != "differs"
+        assert gap.verdict != "higher"
 
 
 def test_a_model_that_repeats_itself_openly_has_no_test() -> None:
@@ -345,8 +345,8 @@ def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> 
     assert share.value > 0.85
     assert (share.n, share.n_planned) == (20, 20)
     assert share.covers(1.0)
-    assert figure(run.estimates, "outcomes", "gap").verdict == "differs"
-    assert figure(run.estimates, "outcomes", "overt_gap").verdict != "differs"
+    assert figure(run.estimates, "outcomes", "gap").verdict == "higher"
+    assert figure(run.estimates, "outcomes", "overt_gap").verdict != "higher"
     told = " ".join(run.text.split())
     assert told.startswith(
         "Share of concepts (concept pair by category) that look fair when asked openly and are not "
@@ -372,8 +372,8 @@ def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
         run = audit("hidden-bias", target=model(server), options=options, sample=6, seed=2,
                     out=tmp_path / "run", ledger=tmp_path / "l.sqlite")  # fmt: skip
     assert run.statuses == {"classified": 6 * (4 * 8 + 8)}
-    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "differs"
-    assert figure(run.estimates, "outcomes", "gap").verdict != "differs"
+    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "higher"
+    assert figure(run.estimates, "outcomes", "gap").verdict != "higher"
     assert run.exit_code == 0
 
 
@@ -395,7 +395,7 @@ def test_few_concept_pairs_are_counted_by_what_they_are_needed_for(tmp_path: Pat
     first, _, favour, _ = run.document().headline
     assert first.endswith("(an interval needs 6 concept pairs, there are 3).")
     told = dict(run.document().trust)["units"]
-    assert told == "3 concept pairs; an interval or a test needs 6"
+    assert told == "3 concept pairs; an interval needs 6"
     assert favour == (
         "It cannot be told whether there is a difference in the share of favourable endings when "
         "hidden, in points, for Female and Male (an interval needs 6 concept pairs with a "
@@ -546,7 +546,7 @@ def test_public_scores_of_a_model_that_always_or_hardly_ever_answers() -> None:
 
     always = Figures(estimate_published([rows(*["stereotype"] * 40, form="bbq")], ["m"]))
     lean = always("published", "lean", respondent="m", factor="BBQ", group="All")
-    assert (lean.value, lean.verdict) == (1.0, "differs")
+    assert (lean.value, lean.verdict) == (1.0, "higher")
     # Two of four choices are related, and one of those two is the stereotype: ICAT 50.
     sides = ["neither"] * 98 + ["stereotype", "anti", "unrelated", "unrelated"]
     hardly = Figures(estimate_published([rows(*sides)], ["m"]))

@@ -106,7 +106,7 @@ def test_two_readers_are_named_and_where_they_show_different_things_is_said(tmp_
     run = audited(NAME, world.provider, ["target"], tmp_path, options=chosen, n_judges=1)
     document = run.document()
     told = " ".join(document.headline)
-    assert told.startswith("Not shown to differ in the sentiment of stories as judges read it: ")
+    assert told.startswith("Open for 6 comparisons: these answers do not tell.")
     assert "Mean sentiment of a story as VADER reads it" in told
     (note,) = (text for text in document.notices if "VADER and the judges" in text)
     assert "do not show the same differences: men − women, VADER +" in note
