@@ -40,7 +40,7 @@ def by_unit(
     table = long_table(definition, answers)
     at = {name: k for k, name in enumerate(units)}
     table = table.assign(unit=table["unit"].map(at).astype(np.int64))
-    rows_of = dict(iter(table.groupby("arm", sort=False)))
+    rows_of = {str(arm): rows for arm, rows in table.groupby("arm", sort=False)}
     found = {}
     for one in contrasts_of(definition, table):
         keys = {name: value for name, value in one.keys.items() if name != "respondent"}
@@ -54,7 +54,7 @@ def _terms(contrast: Contrast, rows_of: dict[str, pd.DataFrame], n_units: int) -
     if contrast.is_pooled:
         (rows,) = sides
         code = rows["unit"].to_numpy()
-        return ((np.bincount(code, rows["value"], n_units),
+        return ((np.bincount(code, rows["value"], n_units).astype(np.float64),
                  np.bincount(code, minlength=n_units).astype(np.float64), 1.0),)  # fmt: skip
     means = [side.groupby(["unit", "item"], sort=False)["value"].mean() for side in sides]
     wholes = [rows_of[arm][["unit", "item"]].drop_duplicates() for arm in contrast.arms]

@@ -147,7 +147,7 @@ def add_comparisons(
         if one.is_difference or one.keys["measure"] == "mean"
     ]
     for effect in compared(definition, table, wanted):
-        keys = {"respondent": "", **effect.contrast.keys}
+        keys: dict[str, str] = {"respondent": "", **effect.contrast.keys}
         found.add(keys.pop("table"), keys.pop("measure"), _defined(effect.this_panel), **keys)
     for name, change in definition.changes.items():
         if change.lean:
@@ -165,11 +165,12 @@ def add_comparisons(
             if one.keys["measure"] == "difference" and one.keys["table"] in definition.contrasts
         ]
         for effect in compared(definition, bounds, alone):
-            row, keys = effect.this_panel, effect.contrast.keys
+            row = effect.this_panel
             if row.is_defined:
                 method = "bound over answers without a value"
                 bound = Estimate(row.value, n=row.n, unit=row.unit, method=method)
-                keys = {name: value for name, value in keys.items() if name != "measure"}
+                keys = dict(effect.contrast.keys)
+                keys.pop("measure")
                 found.add(keys.pop("table"), f"difference_{end}", bound, **keys)
 
 
@@ -208,7 +209,7 @@ def _add_answered(
             share = clustered_proportion(
                 mine["_has"].to_numpy(), mine["_unit"].tolist(), unit=definition.unit_word
             ).of("share with a value")
-            found.add(name, "answered", share, respondent=who, factor=factor, group=group)
+            found.add(name, "answered", share, respondent=who, factor=str(factor), group=str(group))
 
 
 def merged_units(answers: pd.DataFrame, unit: str) -> pd.Series:

@@ -262,7 +262,9 @@ def _rest_told(
 
 def _needed(view: AuditView, claims: Sequence[_Claim], effect: str) -> str:
     """How many units would show such an effect, of those that need most."""
-    most = max((claim.found.needed or 0 for claim in claims), default=0)
+    most = max(claim.found.needed or 0 for claim in claims)
+    if not most:
+        return "these answers do not tell"
     if most <= max(claim.found.n for claim in claims):
         return f"{effect} would probably have shown"
     step = 10 ** max(len(str(most)) - 2, 0)

@@ -66,7 +66,13 @@ def _add_brittleness(
     own = spread.rename(columns={"target": "respondent", "_unit": "unit"})
     table = pd.concat(with_all(own.assign(detail="", item="")), ignore_index=True)
     table["arm"] = table["respondent"] + "|" + table["factor"] + "|" + table["group"]
-    scores = Scores.of(table, arm="arm", unit="unit", item="item", columns=["value"])
+    scores = Scores.of(
+        {name: table[name] for name in ("arm", "unit", "item", "value")},
+        arm="arm",
+        unit="unit",
+        item="item",
+        columns=["value"],
+    )
     comparisons = [
         one
         for one in of_groups("brittleness", contrast.model_copy(update={"by": ()}), table)
@@ -121,7 +127,10 @@ def _add_runs(found: Estimates, whole: pd.DataFrame, rows: pd.DataFrame, respond
     """Every group's runs: means over phrasings, wordings, scenarios."""
     by_wording = whole.groupby(level=["factor", "group", "_unit", "rephrasing"], sort=False).mean()
     by_scenario = by_wording.groupby(level=["factor", "group", "_unit"], sort=False).mean()
-    cells = list(rows.groupby(["factor", "group"], sort=False).groups)
+    cells = [
+        (str(factor), str(group))
+        for (factor, group), _ in rows.groupby(["factor", "group"], sort=False)
+    ]
     units = list(dict.fromkeys(rows["_unit"]))
     change = np.full((len(units), len(cells)), np.nan)
     for at, (factor, group) in enumerate(cells):
