@@ -20,8 +20,6 @@ import argparse
 import math
 
 import numpy as np
-
-from areopagus.aggregation.common_judges import FEWEST_JUDGES
 from areopagus.aggregation.differences import (
     Difference,
     _scored,
@@ -29,6 +27,8 @@ from areopagus.aggregation.differences import (
     paired_differences,
     sides_of,
 )
+
+from areopagus.aggregation.common_judges import FEWEST_JUDGES
 
 PERSONAS, MODELS, CRITERIA = 10, 3, 5
 SD = {"r": 0.0, "q": 0.7, "P": 0.25, "M": 0.55, "rP": 0.12, "rM": 0.3, "rq": 0.6, "qP": 0.2,

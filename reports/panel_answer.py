@@ -16,7 +16,7 @@ from ..formats import count, interval, listed, number, share, short, units, word
 from ..precision.text import precision_of, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
-from .differences import Differences, other_judges
+from .comparison import NOT_CALIBRATED, Differences, other_judges
 from .document import BY_THIS_PANEL, in_demonstration
 from .weak_models import weak_models, weak_models_line, with_weak_models
 
@@ -31,8 +31,6 @@ FEWEST_SKEWED: Final = 20
 
 NOT_SCORED: Final = "not scored"
 """In the table `missing`: without a score, whatever the reason."""
-
-NOT_CALIBRATED = "Not checked against people yet (run `areopagus calibrate`)."
 
 Figures = dict[tuple[str, ...], dict[str, Estimate]]
 
@@ -250,12 +248,7 @@ class PanelView:
         told += [
             *self.missing(),
             *self.unbalanced(),
-            # with one model the design has said so already
-            *(
-                one
-                for one in self.differences.trust()
-                if len(panel["models"]) > 1 or one[0] != "direction"
-            ),
+            *self.differences.trust(),
             ("judges", judges),
             ("people", self.people),
         ]

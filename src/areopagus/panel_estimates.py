@@ -5,10 +5,11 @@ respondent        respondent, criterion         mean, in both universes; skewnes
                                                 prompts; responses; where judges
                                                 were missing: moved, unbalanced responses
 comparison        respondent, baseline,         difference, in both universes; prompts won, prompts
-                  criterion                     tied, prompts needed, unbalanced prompts, moved
+                  criterion                     tied; of the composite: pairs scored, scored here
+                                                alone, scored in the baseline alone, scored share,
+                                                bounds, one-sided judgments, moved
 comparison by model  respondent, baseline,      difference
                   model
-ranking           respondent                    log worth
 run               criterion                     mean
 rank              respondent                    mean rank
 spread            respondent                    lower quartile, median, upper quartile
@@ -45,7 +46,7 @@ import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
 from .aggregation.jackknife import cut_to_range
-from .compared import compared, judged, means_of_respondents, prompt_scores
+from .comparison import compared, judged, means_of_respondents, prompt_scores
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
@@ -104,7 +105,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
             such = _around(means.get((who, name), such.value), such, run.scale)
             found.add("respondent", "mean", such, **keys)
             if name == COMPOSITE and mean.such_judges.has_interval:
-                found.add("respondent", "skewness", _skewness(mean.by_prompt), **keys)
+                found.add("respondent", "skewness", _skewness(mean.by_unit), **keys)
     _ranks(found, *prompt_scores(run))
     _spread(found, scores)
     named = (COMPOSITE, *criteria) if len(criteria) > 1 else (COMPOSITE,)

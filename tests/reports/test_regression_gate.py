@@ -325,7 +325,7 @@ def test_a_run_that_has_lost_scores_does_not_pass_and_one_that_has_more_does(
     half = run_with("half", names[1], 0.0, lost=True)
     decided = gate(half, whole)
     assert (decided.outcome, decided.difference.value) == ("undecided", 0.0)
-    told = f"{decided.side} has no score on 12 responses that {decided.baseline} has one of (p "
+    told = f"{decided.side} has no score on 12 responses that {decided.baseline} has one of, "
     assert decided.unscored.replace("prompts", "responses").startswith(told)
     assert decided.unscored in decided.sentence()
     assert gate(whole, half).outcome == "not worse"

@@ -16,6 +16,7 @@ from ..formats import plain
 from ..progress import ESTIMATING, doing
 from ..records.estimates import Estimates, write_estimates
 from ..records.run_folder import RUN_FORMAT, RunFolder, run_identity_hash
+from ..reports.comparison import comparison_document
 from ..run import JobRun, Run
 from ..run import compare as compare_panels
 from ..shown import Shown
@@ -52,8 +53,36 @@ class ChangeRun(JobRun):
     command: ClassVar[str] = "compare"
 
     def document(self) -> Document:
-        """What is shown: what has changed from before to after, and whether it is shown."""
+        """What is shown: who scores higher, or what has changed from before to after."""
+        if self.record["of"] == Run.kind:
+            return comparison_document(self.record, self.estimates)
         return change_document(self.record, self.estimates)
+
+
+def write_comparison(
+    out: str | Path, record: dict[str, Any], estimates: pd.DataFrame, *, figures: bool = True
+) -> ChangeRun:
+    """Writes a folder of results with its report, as every job does, and returns it.
+
+    Args:
+        out: the folder; one that holds another comparison is refused.
+        record: the content of its run.json.
+        estimates: every figure.
+        figures: whether the report has pictures.
+
+    Raises:
+        InputError: the folder holds something else.
+        StoreError: it cannot be written.
+    """
+    folder = RunFolder.open(out, record["identity"])
+    try:
+        folder.write_run_file(record)
+        write_estimates(folder.path, estimates)
+    finally:
+        folder.close()
+    run = ChangeRun(out)
+    run.write_report(figures=figures)
+    return run
 
 
 class Changes(Shown):
@@ -124,15 +153,7 @@ class Changes(Shown):
             InputError: the folder holds something else.
             StoreError: it cannot be written.
         """
-        folder = RunFolder.open(out, self.record["identity"])
-        try:
-            folder.write_run_file(self.record)
-            write_estimates(folder.path, self.estimates)
-        finally:
-            folder.close()
-        run = ChangeRun(out)
-        run.write_report(figures=figures)
-        return run
+        return write_comparison(out, self.record, self.estimates, figures=figures)
 
     def write_report(self, out: str | Path, *, figures: bool = True) -> Path:
         """Writes the page alone, its pictures beside it, and returns its path.
