@@ -237,8 +237,11 @@ class Differences:
         same = "" if len(self._models) < 2 else f", although all {len(self._models)} models do"
         models = f": {against}" if against else same
         if agree:
-            both = f"{listed_all(_names(agree))}, but would not be sure to agree on"
-            return f"; {who} would agree on {both} {listed_all(_names(unsure))}{models}"
+            names = listed_all(_names(agree)), listed_all(_names(unsure))
+            if len(sides) > MOST_NAMED:
+                names = f"{len(agree)} of these {len(sides)}", f"the other {len(unsure)}"
+            unsure_on = f"but would not be sure to agree on {names[1]}{models}"
+            return f"; {who} would agree on {names[0]}, {unsure_on}"
         return f"; {who} would not be sure to agree{models}"
 
     @property
@@ -367,14 +370,14 @@ class Differences:
                 fewer.append(f"{who}on {count(pairs.n)} of {of} (left out: {pairs.reason})")
             if limits is not None:
                 limits = self._shown(limits)
-                ends = interval(limits.low, limits.high, is_signed=True)
-                bounds.append(f"{who}{ends}")
+                ends = [number(end, is_signed=True) for end in (limits.low, limits.high)]
+                bounds.append(" to ".join(ends) + (f" ({who.strip()})" if who else ""))
         if fewer:
             more = [f"{len(fewer) - MOST_NAMED} more on fewer than all"]
             left = more if len(fewer) > MOST_NAMED else []
             lines.append(("compared", "; ".join([*fewer[:MOST_NAMED], *left])))
         if bounds:
-            what = "if every missing vote stood at an end of the scale, the difference would lie in"
+            what = "if every missing vote stood at an end of the scale, the difference would be"
             lines.append(("bounds", f"{what} {listed_all([*bounds[:MOST_NAMED], *_more(bounds)])}"))
         return lines
 

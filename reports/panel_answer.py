@@ -303,15 +303,11 @@ class PanelView:
         moved = {
             who: figures["moved"].value
             for (who, _), figures in self.rows("respondent", "respondent", "criterion").items()
-            if "moved" in figures
+            if "moved" in figures and abs(figures["moved"].value) >= 0.005
         }
-        told = listed([f"{short(who)} {number(one, is_signed=True)}" for who, one in moved.items()])
-        return [
-            (
-                "unbalanced",
-                f"too little of {listed(missing)}; means are freed from it, which moved {told}",
-            )
-        ]
+        shifts = [f"{short(who)} {number(one, is_signed=True)}" for who, one in moved.items()]
+        so = f", which moved {listed(shifts)}" if shifts else ", which moved no mean by 0.01"
+        return [("unbalanced", f"too little of {listed(missing)}; means are freed from it{so}")]
 
     @property
     def judgments(self) -> dict[str, int]:

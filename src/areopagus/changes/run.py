@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -37,13 +39,13 @@ PAIRED: Final = (AuditRun.kind, StressRun.kind, AttackRun.kind)
 """Kinds of which two runs are compared before and after."""
 
 
-def _paired(before: JobRun, after: JobRun) -> Paired:
+def _paired(before: JobRun, after: JobRun, margin: float | None) -> Paired:
     if isinstance(before, AuditRun) and isinstance(after, AuditRun):
-        return paired_audits(before, after)
+        return paired_audits(before, after, margin)
     if isinstance(before, StressRun) and isinstance(after, StressRun):
-        return paired_stress(before, after)
+        return paired_stress(before, after, margin)
     assert isinstance(before, AttackRun) and isinstance(after, AttackRun)  # noqa: S101, PT018
-    return paired_attacks(before, after)
+    return paired_attacks(before, after, margin)
 
 
 class ChangeRun(JobRun):
@@ -99,11 +101,14 @@ class Changes(Shown):
             raise InputError([InputFault("margin", f"must be above 0, got {margin:g}")])
         doing(ESTIMATING)
         self.runs = before, after
-        found = _paired(before, after)
         is_stored = _is_stored(self.runs)
+        found = _paired(before, after, margin)
+        changes = found.changes
+        if is_stored:  # alike to the last digit, which shows nothing of the model
+            nothing = {"verdict": "undefined", "needed": None, "p": math.nan}
+            changes = [replace(one, change=replace(one.change, **nothing)) for one in changes]
         self._found = Estimates()
-        # Stored replies are alike to the last digit, which shows nothing of the model.
-        add_changes(self._found, found.figures, margin=None if is_stored else margin)
+        add_changes(self._found, changes)
         identities = [run.record["identity"] for run in self.runs]
         self.record: dict[str, Any] = {
             "kind": ChangeRun.kind,
@@ -119,7 +124,7 @@ class Changes(Shown):
                 for run, name in zip(self.runs, _names(self.runs), strict=True)
             ],
             "targets": list(after.record.get("targets", ())),
-            "figures": [one.shown() for one in found.figures],
+            "figures": [dict(one.of) for one in found.changes],
             "notices": [*found.notices, *_unfinished(self.runs)],
             "trust": list(found.trust),
             "untested": list(found.untested),
@@ -177,12 +182,12 @@ def compare(
 
     Of panel runs pairs are made by prompt, and only judges count who scored both sides.
     Differences are in points of the scale, with 95% intervals over prompts, for this panel and for
-    judges like these; verdicts are Holm's over all pairs. Runs of different panels are compared as
-    instruments, by response.
+    judges like these; those that hold for all pairs at once decide. Runs of different panels are
+    compared as instruments, by response.
 
     Of two audits, stress tests or attacks the first is before and the second after: every figure
-    that both have on the same items, its change, and whether that is shown (Holm over the figures
-    of the answer). Models are paired by name, or the only ones with each other.
+    that both have on the same items, its change, and whether that is shown, by intervals that hold
+    jointly for the answer. Models are paired by name, or the only ones with each other.
 
     Args:
         run: a run or its folder.
@@ -194,7 +199,7 @@ def compare(
             then tested. Left out: every pair is, and the best side is the baseline; of several
             runs, the first.
         margin: inside which a difference or a change does not matter, in the unit of the first
-            figure of the answer; tests equivalence.
+            figure of the answer: what is shown to lie within is alike.
 
     Raises:
         InputError: folders of different kinds, audits or panels, no such side or column, fewer

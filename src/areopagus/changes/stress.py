@@ -26,7 +26,7 @@ from ..stress_test.job import PANEL_FOLDER
 from ..stress_test.profile import framing_name
 from ..stress_test.responses import RESPONSES_FILE
 from ..stress_test.run import StressRun
-from .figures import ANSWER, Figure, Paired, models_paired, what_differs
+from .figures import ANSWER, Figure, Paired, decided_changes, models_paired, what_differs
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class _Test:
         return {name: k for k, name in enumerate({**given, **self.prompts})}
 
 
-def paired_stress(before: StressRun, after: StressRun) -> Paired:
+def paired_stress(before: StressRun, after: StressRun, margin: float | None = None) -> Paired:
     """The degradation of two stress tests of one panel.
 
     Raises:
@@ -127,7 +127,8 @@ def paired_stress(before: StressRun, after: StressRun) -> Paired:
         figures += _figures(tests, names, rows, {n: same[n] for n in framings}, n_planned, whose)
     figures.sort(key=lambda one: one.family != ANSWER)
     return Paired(
-        "Stress test: before and after", figures, list(_notices(tests, pairs, shared, same)),
+        "Stress test: before and after", decided_changes(figures, margin=margin),
+        list(_notices(tests, pairs, shared, same)),
         [
             ("coverage", f"{units(len(rows), 'prompt')} of {n_planned:,} are in both tests"),
             ("judges", "the same panel; a judge counts where it scored both responses, both times"),
