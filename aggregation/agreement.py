@@ -1,4 +1,4 @@
-"""Agreement beyond chance: Cohen's kappa, Gwet's AC2, Krippendorff's alpha."""
+"""Agreement of raters: kappa, Gwet's AC2, Krippendorff's alpha, one-way ICC, SCRuB's W."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from .estimate import Estimate, undefined
+from .jackknife import jackknife
+from .ratings import Ratings
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -286,3 +290,92 @@ def _relative(a: Floats, b: Floats) -> Floats:
     ratio = np.divide(a - b, total, out=np.zeros(total.shape), where=total > 0)
     squared: Floats = ratio**2
     return squared
+
+
+def kendall_w_uncorrected(ranks: npt.ArrayLike) -> float:
+    """Returns W as published with SCRuB: raw rank column, no re-ranking, no tie correction.
+
+    W = 12 S / (m²(n³ − n))      S: squared deviations of the rank sums from their own mean.
+    For comparison with that paper only: where ranks are tied or taken out of a longer list it is
+    not a coefficient of concordance: it can fall far short of the W that is corrected for ties, and
+    exceed 1.
+
+    Args:
+        ranks: shape (m raters, n items), as written by the raters; raters with any missing rank
+            are left out, as there.
+
+    Returns:
+        nan with fewer than two complete raters or two items.
+
+    Raises:
+        ValueError: not two-dimensional.
+    """
+    table = np.asarray(ranks, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"ranks must be raters x items, got shape {table.shape}")
+    table = table[~np.isnan(table).any(axis=1)]
+    n_raters, n_items = table.shape
+    if n_raters < 2 or n_items < 2:
+        return math.nan
+    sums = table.sum(axis=0)
+    squares = float(((sums - sums.mean()) ** 2).sum())
+    return float(12 * squares / (n_raters**2 * (n_items**3 - n_items)))
+
+
+def icc_one_way(ratings: Ratings, *, level: float = 0.95) -> tuple[Estimate, Estimate]:
+    """Returns ICC(1) of one rating and ICC(1,m) of the mean of a response's m ratings.
+
+    ICC(1) = (MSB − MSW) / (MSB + (m₀ − 1) MSW)      MSB, MSW: mean squares between and within
+    responses; m₀ = (N − Σ m_r² / N) / (n − 1), the usual number of ratings of a response. Who
+    rated is not asked, so that differences in strictness are error; differences between prompts
+    count as agreement. Responses with one rating say nothing. Jackknife over prompts.
+
+    Returns:
+        Both at most 1; below 0 where ratings of one response are less alike than any two. The
+        second is nan where the first is not positive.
+
+    Source: Shrout & Fleiss (1979), case 1; m₀ by Snedecor, as in Donner (1986).
+    """
+    _, at, sizes = np.unique(ratings.response, return_inverse=True, return_counts=True)
+    mine = ratings.select(sizes[at.reshape(-1)] > 1)
+    names = [f"ICC({form}), one-way over responses" for form in ("1", "1,m")]
+    if len(mine) < 3 or np.ptp(mine.value) == 0:
+        why = "no response has two ratings, or only one value is used"
+        return undefined(why, method=names[0]), undefined(why, method=names[1])
+    _, first, at, sizes = np.unique(
+        mine.response, return_index=True, return_inverse=True, return_counts=True
+    )
+    x = mine.value - mine.value.mean()
+    sums = np.bincount(at.reshape(-1), weights=x)
+    squares = np.bincount(at.reshape(-1), weights=x**2)
+    # by response: 1, m, m², Σx, (Σx)²/m, Σx²
+    parts = np.stack([np.ones(len(sizes)), sizes, sizes**2, sums, sums**2 / sizes, squares], axis=1)
+    _, prompt = np.unique(mine.prompt[first], return_inverse=True)
+    n_prompts = int(prompt.max()) + 1
+    of_prompt = np.stack(
+        [np.bincount(prompt.reshape(-1), weights=part, minlength=n_prompts) for part in parts.T],
+        axis=1,
+    )
+
+    def both(total: Floats) -> Floats:
+        n, size, squared_sizes, sum_all, between, square = np.moveaxis(total, -1, 0)
+        mean_between = (between - sum_all**2 / size) / (n - 1)
+        mean_within = (square - between) / (size - n)
+        usual = (size - squared_sizes / size) / (n - 1)
+        one = (mean_between - mean_within) / (mean_between + (usual - 1) * mean_within)
+        m = size / n
+        return np.stack([one, np.where(one > 0, m * one / (1 + (m - 1) * one), np.nan)], axis=-1)
+
+    whole = of_prompt.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values, without = both(whole), both(whole - of_prompt)
+    one = jackknife(
+        float(values[0]), without[:, 0], n=n_prompts, method=names[0], level=level,
+        bounds=(-math.inf, 1.0),
+    )  # fmt: skip
+    if not values[0] > 0:
+        return one, undefined("ICC(1) is not positive", method=names[1], n=n_prompts)
+    return one, jackknife(
+        float(values[1]), without[:, 1], n=n_prompts, method=names[1], level=level,
+        bounds=(-math.inf, 1.0),
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from scipy.special import stdtr
 from .effects import adjusted_by_holm, mean_by_prompt, t_test
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, t_interval
-from .jackknife import STANDS, jackknife, ratio, ratio_difference
+from .jackknife import STANDS, ratio, ratio_difference
 from .pair_counting import pair_sums
 
 Floats = npt.NDArray[np.float64]
@@ -61,16 +61,6 @@ class GapDeparture:
     own: Estimate
     others: Estimate
     difference: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadDeparture:
-    """Standard deviations within prompts, and the ratio of the group's to the others'."""
-
-    own: Estimate
-    others: Estimate
-    people: Estimate
-    ratio: Estimate
 
 
 def order_departure(
@@ -192,64 +182,6 @@ def _mean(by_prompt: Floats, what: str, level: float) -> Estimate:
         return replace(found, p=t_test(known)[1], p_method="t over prompts, two-sided")
     is_constant = len(known) >= MIN_UNITS and float(np.ptp(known)) < 1e-9
     return _of_signs(found) if is_constant else found
-
-
-def spread_departure(
-    scores: Floats, group: int, human: Floats, prompt: Integers, *, n_prompts: int, level: float
-) -> SpreadDeparture:
-    """Returns how widely a group spreads its scores within prompts, beside the other groups.
-
-    The ratio is of the group's standard deviation to the root mean square of the others', over
-    the rated responses that all groups scored; its interval is that of its logarithm, by
-    delete-one-prompt jackknife. People's is that of a mean over raters, and shrinks with their
-    number: it describes and is not tested.
-
-    Args:
-        scores, group, human, prompt, n_prompts, level: as in `order_departure`.
-    """
-    method = "standard deviation within prompts, pooled"
-    has_any: Mask = np.atleast_1d(np.isfinite(scores).any(axis=0))
-    rows = np.isfinite(human) & np.isfinite(scores[:, has_any]).all(axis=1)
-    groups, counts = prompt[rows], np.bincount(prompt[rows], minlength=n_prompts)
-    used = counts > 1
-    df = np.where(used, counts - 1, 0).astype(np.float64)
-    if not used.any():
-        none = undefined("no prompt has two responses that all scored and people rated")
-        return SpreadDeparture(none, none, none, none)
-
-    def squares(values: Floats) -> Floats:
-        mine = values[rows]
-        centred = mine - mean_by_prompt(mine, groups, n_prompts)[groups]
-        sums = np.bincount(groups, weights=centred**2, minlength=n_prompts)
-        return sums.astype(np.float64)
-
-    def deviation(sums: Floats) -> Estimate:
-        return Estimate(
-            float(np.sqrt(sums.sum() / df.sum())), n=int(used.sum()), method=method,
-            reason="a description of these scores: no interval",
-        )  # fmt: skip
-
-    mine = squares(scores[:, group])
-    rest = [q for q in range(scores.shape[1]) if q != group and has_any[q]]
-    own, people = deviation(mine), deviation(squares(human))
-    if not rest:
-        none = undefined(ALONE)
-        return SpreadDeparture(own, none, people, none)
-    theirs: Floats = np.stack([squares(scores[:, q]) for q in rest]).mean(axis=0)
-    named = "ratio of standard deviations within prompts to the other personas'"
-    tops, bottoms = mine[used], theirs[used]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left_out = 0.5 * np.log((mine.sum() - tops) / (theirs.sum() - bottoms))
-        value = 0.5 * float(np.log(mine.sum() / theirs.sum()))
-    if not math.isfinite(value) or not np.isfinite(left_out).all():
-        none = undefined("it, or every other persona, gives one score to each prompt", method=named)
-        return SpreadDeparture(own, deviation(theirs), people, none)
-    logarithm = jackknife(value, left_out, n=len(tops), method=named, level=level)
-    found = replace(
-        logarithm, value=math.exp(value), low=math.exp(logarithm.low),
-        high=math.exp(logarithm.high), se=math.nan,
-    )  # fmt: skip
-    return SpreadDeparture(own, deviation(theirs), people, found)
 
 
 def adjusted(found: Sequence[Estimate], family: str, below: str, above: str) -> list[Estimate]:

@@ -19,13 +19,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from .clustered import cluster_mean, cluster_share
-from .clustered_agreement import accuracy_of, jackknife_of_tables, kappa_of
+from .clustered import cluster_share
+from .clustered_agreement import jackknife_of_tables, kappa_of
 from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS
 from .one_more_person import verdict_on
 from .pair_counting import group_codes
-from .proportions import rogan_gladen
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -72,9 +71,8 @@ class LabelAgreement:
         categories: in the order of the codes.
         table: shape (K, K), rows people's label, columns the machine's; an item counts 1, divided
             among the labels that its people gave it.
-        figures: accuracy, kappa (Cohen's), ac1 (Gwet's), majority (accuracy on items with a label
-            that more than half of their people gave). Kappa is undefined where people give one
-            label only, and 0 where the machine does.
+        figures: accuracy, and kappa (Cohen's): what is beyond chance. Kappa is undefined where
+            people give one label only, and 0 where the machine does.
         recall: by category, of people's labels of it those that the machine gives too: of a yes
             the sensitivity, of a no the specificity.
         precision: by category, of the machine's labels of it those that people give too.
@@ -99,7 +97,6 @@ class CorrectedRate:
         category: which.
         raw: share of the items to which the machine gives it.
         corrected: the same for people; see `corrected_rate`.
-        rogan_gladen: the same as `corrected` by the machine's two rates of error, for reference.
         n_checked: items that people labelled too.
         n_items: items that the machine labelled.
     """
@@ -107,21 +104,8 @@ class CorrectedRate:
     category: str
     raw: Estimate
     corrected: Estimate
-    rogan_gladen: Estimate
     n_checked: int
     n_items: int
-
-
-def label_codes(labels: Sequence[str | None], categories: Sequence[str]) -> Integers:
-    """Returns the place of each label among the categories, -1 where there is none.
-
-    Raises:
-        ValueError: a label that is no category.
-    """
-    place = {name: code for code, name in enumerate(categories)}
-    if unknown := sorted({one for one in labels if one is not None and one not in place}):
-        raise ValueError(f"labels must be among {', '.join(categories)}, got {', '.join(unknown)}")
-    return np.array([-1 if one is None else place[one] for one in labels], dtype=np.int64)
 
 
 def vote_counts(item: npt.ArrayLike, code: npt.ArrayLike, n_items: int, n_codes: int) -> Floats:
@@ -150,11 +134,8 @@ def label_agreement(
 ) -> LabelAgreement:
     """Returns how far a machine's labels agree with those of people.
 
-    Shares have Wilson's interval at the effective number of items (`cluster_share`), kappa and AC1
-    a delete-one-group jackknife (`jackknife_of_tables`).
-
-    AC1 = (p − e) / (1 − e), e = Σ_k π_k (1 − π_k) / (K − 1), π_k the mean of both sides' shares: it
-    stays high where nearly all items are of one category, where kappa falls.
+    Shares have Wilson's interval at the effective number of items (`cluster_share`), kappa a
+    delete-one-group jackknife (`jackknife_of_tables`).
 
     Args:
         machine: shape (items,), codes of its labels, -1 where it gave none.
@@ -168,10 +149,9 @@ def label_agreement(
         ValueError: shapes that do not fit, or fewer than two categories.
 
     Measured coverage of 95% at 9, 26, 100 prompts of five (see `corrected_rate`): accuracy .942,
-    .947, .943; kappa .936, .945, .948; AC1 .923, .943, .942; recall .952, .951, .949.
+    .947, .943; kappa .936, .945, .948; recall .952, .951, .949.
 
-    Source: Cohen (1960), Educational and Psychological Measurement 20, 37–46; Gwet (2008), British
-    Journal of Mathematical and Statistical Psychology 61, 29–48.
+    Source: Cohen (1960), Educational and Psychological Measurement 20, 37–46.
     """
     given, counts, place = _checked(machine, votes, groups, categories)
     people = counts.sum(axis=1)
@@ -183,18 +163,12 @@ def label_agreement(
     # shares of several people vary less than one label: they count as labels, not as items
     weight = float(people[both].mean()) if both.any() else 1.0
 
-    def ratio(top: Floats, bottom: Floats, empty: str, weight: float = weight) -> Estimate:
+    def ratio(top: Floats, bottom: Floats, empty: str) -> Estimate:
         found = cluster_share(weight * top, weight * bottom, level=level, unit=unit)
         return replace(found, reason=empty) if not bottom.sum() > 0 else found
 
     n = tables.sum(axis=(1, 2))
     right = np.trace(tables, axis1=1, axis2=2)
-    decided = share.max(axis=1, initial=0) > 0.5
-    of_most = _tables(given[both][decided], np.round(share[decided]), place[both][decided])
-    n_decided = int(decided.sum())
-    majority = ratio(
-        np.trace(of_most, axis1=1, axis2=2), of_most.sum(axis=(1, 2)), "no item has a majority", 1.0
-    )
     nothing = f"people and machine share no item: no {unit} has both labels"
     figures = {
         "accuracy": ratio(right, n, nothing).of("share of items labelled as a person does"),
@@ -203,8 +177,6 @@ def label_agreement(
         else undefined(
             "people give one label throughout", unit=unit, method="Cohen's kappa", n=len(tables)
         ),
-        "ac1": _coefficient(tables, ac1_of, "Gwet's AC1", level, unit),
-        "majority": majority.of(f"share of the {n_decided} items with a majority labelled as it"),
     }
     recall, precision = {}, {}
     for code, name in enumerate(categories):
@@ -228,20 +200,17 @@ def people_agreement(
     level: float = 0.95,
     unit: str = "prompt",
 ) -> dict[str, Estimate]:
-    """Returns how far people's labels agree: percent agreement, alpha, Fleiss' kappa, AC1.
+    """Returns how far people's labels agree: percent agreement, and alpha beyond chance.
 
     agreement  mean over items of the share of pairs of their people who say the same
     alpha      Krippendorff's, nominal: pairs of an item with m labels weigh 1 / (m − 1)
-    kappa      Fleiss': (p − e) / (1 − e), e = Σ π_k², π the shares of labels over items
-    ac1        Gwet's: the same with e = Σ π_k (1 − π_k) / (K − 1)
 
-    Items with one label have nothing to compare and count only in the shares of AC1. Categories are
-    the K columns, those that nobody used too.
+    Items with one label have nothing to compare.
 
     Args:
         votes, groups, level, unit: as in `label_agreement`.
 
-    Source: Krippendorff (2011); Fleiss (1971), Psychological Bulletin 76, 378–382; Gwet (2008).
+    Source: Krippendorff (2011).
     """
     counts = np.asarray(votes, dtype=np.float64)
     _, counts, place = _checked(np.full(len(counts), -1), counts, groups, None)
@@ -249,21 +218,15 @@ def people_agreement(
     why = "every label is the same" if sums[:, 1].any() else "no item was labelled by two people"
     m = counts.sum(axis=1)
     weight = float(m[m > 1].mean()) if (m > 1).any() else 1.0  # as in `label_agreement`
-    found = {
-        "agreement": cluster_share(weight * sums[:, 0], weight * sums[:, 1], level=level,
-                                   unit=unit)
-        .of("share of pairs of an item's people who say the same, mean over items")
-    }  # fmt: skip
-    k = counts.shape[1]
-    for name, label, statistic in (
-        ("alpha", "Krippendorff's alpha, nominal", _alpha_of(k)),
-        ("kappa", "Fleiss' kappa", _fleiss_of(k)),
-        ("ac1", "Gwet's AC1", _people_ac1_of(k)),
-    ):
-        # groups without two labels of an item say nothing, but for the shares of AC1
-        told = sums if name == "ac1" and sums[:, 1].any() else sums[sums[:, 1] > 0]
-        found[name] = _coefficient(told, statistic, label, level, unit, why=why)
-    return found
+    same = cluster_share(weight * sums[:, 0], weight * sums[:, 1], level=level, unit=unit)
+    method = "share of pairs of an item's people who say the same, mean over items"
+    return {
+        "agreement": same.of(method),
+        # groups without two labels of an item say nothing
+        "alpha": _coefficient(
+            sums[sums[:, 1] > 0], _alpha, "Krippendorff's alpha, nominal", level, unit, why=why
+        ),
+    }
 
 
 def against_one_person(
@@ -283,7 +246,6 @@ def against_one_person(
     of_one, of_machine   kappa with the others
     difference           machine less person, its jackknife pairing them by group, with the verdict
                          of `one_more_person.verdict_on`
-    accuracy_of_one, accuracy_of_machine, accuracy_difference    shares that say the same
 
     Only items with two people or more count. Measured (see `corrected_rate`) with three people who
     err on .15, prompts of five, at 9, 26, 100 prompts: the difference covers .923, .946, .941; a
@@ -319,9 +281,6 @@ def against_one_person(
     def kappa(which: int, title: str) -> Estimate:
         return _coefficient(both, lambda t: _two_kappas(t)[which], title, level, unit)
 
-    n = of_one.sum(axis=(1, 2))
-    weight = float(m.mean()) if len(m) else 1.0  # as in `label_agreement`
-    right = [np.trace(one, axis1=1, axis2=2) for one in (of_one, of_machine)]
     difference = _coefficient(both, apart, "kappa of the machine less that of one person", level,
                               unit, bounds=(-2.0, 2.0))  # fmt: skip
     half = _coefficient(both, beyond_half, "beyond half", level, unit, bounds=(-2.0, 2.0))
@@ -329,9 +288,6 @@ def against_one_person(
         "of_one": kappa(0, "Cohen's kappa of one person with the others"),
         "of_machine": kappa(1, "Cohen's kappa with the same others"),
         "difference": replace(difference, verdict=verdict_on(difference, half)),
-        "accuracy_of_one": cluster_share(weight * right[0], weight * n, level=level, unit=unit),
-        "accuracy_of_machine": cluster_share(weight * right[1], weight * n, level=level, unit=unit),
-        "accuracy_difference": cluster_mean(right[1] - right[0], n, level=level, unit=unit),
     }
 
 
@@ -383,22 +339,19 @@ def corrected_rate(
     true shares .02 to .90: .945 to .954 with 200 labels of 1,000 items, .938 to .968 with prompts
     of 5, .962 to .974 with 13 of 26 prompts of 6; where the machine finds .163 and the truth is 0,
     1.000. The raw rate plus the mean of people less machine covers .941 to .957, .938 to .958, .906
-    to .970, with mean widths of .093, .098, .191 at a share of .10 against .075, .082, .187; Rogan
-    and Gladen's ratio .980 to .989, .963 to .986, .953 to .985, about twice as wide, and undefined
-    where the truth is 0. Shares among some, and weighted ones: simulate_checked_readings.py, in
+    to .970, with mean widths of .093, .098, .191 at a share of .10 against .075, .082, .187. Shares
+    among some, and weighted ones: simulate_checked_readings.py, in
     docs/how-it-works/simulations.md.
 
     Returns:
         All or within each label of the machine, the checked items must be a random part of the
         items: otherwise nothing is corrected. Undefined, with the reason, where nobody checked an
         item, or none of a label that the machine gave, or people give no checked item a category of
-        `among`; no limits below six checked groups. Rogan and Gladen's rate is of all items alike:
-        undefined with `among` or weights.
+        `among`; no limits below six checked groups.
 
     Source: Tenenbein (1970), Journal of the American Statistical Association 65, 1350–1361, double
     sampling; the ratio and its variance by linearisation with groups are ours (Cochran 1977,
-    Sampling Techniques, ch. 6). For reference Rogan & Gladen (1978) with the limits of Lee et al.,
-    arXiv 2511.21140, which hold items for independent.
+    Sampling Techniques, ch. 6).
     """
     given, counts, place = _checked(machine, votes, groups, categories)
     name = categories[category]
@@ -423,12 +376,7 @@ def corrected_rate(
     corrected = _double_sampling(
         given, checked, y, d, w, (place, shared), categories, outcomes, level, unit
     )
-    if among is None and weights is None:
-        reference = _rogan_gladen(given, checked, y, category, level)
-    else:
-        reference = undefined("made of shares of all items alike", unit="item",
-                              method="Rogan-Gladen", n=N)  # fmt: skip
-    return CorrectedRate(name, raw, corrected, reference, n, N)
+    return CorrectedRate(name, raw, corrected, n, N)
 
 
 def _double_sampling(
@@ -507,28 +455,6 @@ def _wilson(
     return Estimate(value, low, high, G, unit, named, level, se=math.sqrt(variance))
 
 
-def _rogan_gladen(
-    given: Integers,
-    checked: npt.NDArray[np.bool_],
-    y: Floats,
-    category: int,
-    level: float,
-) -> Estimate:
-    is_mine = given[checked] == category
-    n_positive, n_negative = float(y.sum()), float((1 - y).sum())
-    if min(n_positive, n_negative) < 1:
-        side = "have" if n_positive < 1 else "lack"
-        return undefined(f"hardly any checked item was found by people to {side} the category",
-                         unit="item", method="Rogan-Gladen", n=len(given))  # fmt: skip
-    return rogan_gladen(
-        float((given == category).mean()), len(given),
-        specificity=float(((1 - y) * ~is_mine).sum() / n_negative),
-        n_negative=round(n_negative),
-        sensitivity=float((y * is_mine).sum() / n_positive),
-        n_positive=round(n_positive), level=level,
-    )  # fmt: skip
-
-
 Statistic = Callable[[Floats], Floats]
 
 
@@ -561,16 +487,6 @@ def best_cut(score: Floats, share: Floats) -> float:
     return float((x[chosen] + x[chosen + 1]) / 2)
 
 
-def ac1_of(tables: Floats) -> Floats:
-    """Gwet's AC1 of two raters, of tables of shape (…, K, K)."""
-    n = tables.sum(axis=(-1, -2))[..., None]
-    share = (tables.sum(axis=-1) + tables.sum(axis=-2)) / (2 * n)
-    k = tables.shape[-1]
-    by_chance = (share * (1 - share)).sum(axis=-1) / (k - 1)
-    found: Floats = (accuracy_of(tables) - by_chance) / (1 - by_chance)
-    return found
-
-
 def _coefficient(
     sums: Floats,
     statistic: Statistic,
@@ -590,53 +506,25 @@ def _two_kappas(tables: Floats) -> tuple[Floats, Floats]:
 
 
 def _people_sums(counts: Floats, place: Integers) -> Floats:
-    """By group: items' agreement, items with two labels, alpha's disagreement, then label counts.
-
-    Of K categories: K pairable labels, K shares over items with two labels, K shares over items
-    with any, and how many those are.
-    """
+    """By group: agreement, items with two labels, alpha's disagreement, then label counts."""
     m = counts.sum(axis=1)
     several, some = m > 1, m > 0
     pairs = np.where(several, m * (m - 1), 1.0)
     same = (counts * (counts - 1)).sum(axis=1)
-    share = counts / np.where(some, m, 1.0)[:, None]
     columns = np.column_stack([
         np.where(several, same / pairs, 0.0), several,
         np.where(several, (m**2 - (counts**2).sum(axis=1)) / np.where(several, m - 1, 1.0), 0.0),
-        counts * several[:, None], share * several[:, None], share, some,
+        counts * several[:, None],
     ])  # fmt: skip
     return _summed(columns[some], place[some])
 
 
-def _alpha_of(k: int) -> Statistic:
-    def alpha(sums: Floats) -> Floats:
-        counts = sums[..., 3 : 3 + k]
-        n = counts.sum(axis=-1)
-        expected = n**2 - (counts**2).sum(axis=-1)
-        found: Floats = 1 - (n - 1) * sums[..., 2] / expected
-        return found
-
-    return alpha
-
-
-def _fleiss_of(k: int) -> Statistic:
-    def kappa(sums: Floats) -> Floats:
-        share = sums[..., 3 + k : 3 + 2 * k] / sums[..., 1:2]
-        by_chance = (share**2).sum(axis=-1)
-        found: Floats = (sums[..., 0] / sums[..., 1] - by_chance) / (1 - by_chance)
-        return found
-
-    return kappa
-
-
-def _people_ac1_of(k: int) -> Statistic:
-    def ac1(sums: Floats) -> Floats:
-        share = sums[..., 3 + 2 * k : 3 + 3 * k] / sums[..., -1:]
-        by_chance = (share * (1 - share)).sum(axis=-1) / (k - 1)
-        found: Floats = (sums[..., 0] / sums[..., 1] - by_chance) / (1 - by_chance)
-        return found
-
-    return ac1
+def _alpha(sums: Floats) -> Floats:
+    counts = sums[..., 3:]
+    n = counts.sum(axis=-1)
+    expected = n**2 - (counts**2).sum(axis=-1)
+    found: Floats = 1 - (n - 1) * sums[..., 2] / expected
+    return found
 
 
 def _tables(machine: Integers, share: Floats, place: Integers) -> Floats:

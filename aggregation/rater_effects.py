@@ -1,4 +1,4 @@
-"""How raters, and judges, depart from the others: severity, spread, length, their own family."""
+"""How harsh or lenient raters, and judges, are beside the others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .effects import mean_by_prompt, t_test
-from .estimate import Estimate, undefined
+from .estimate import Estimate
 from .intervals import MIN_UNITS, t_interval
-from .jackknife import jackknife
 from .multiplicity import holm
 from .rater_severity import severity
 from .ratings import Ratings, constant_raters
@@ -34,16 +33,12 @@ class RaterSeverities:
     Attributes:
         raters: codes.
         deviation: points from the other usual raters; its verdict is "harsh", "lenient" or None.
-        shrunk: severity in the additive fit, shrunk towards 0, from the same origin.
-        shrinkage: see `SeverityFit`; nan where the fit was not solved.
         n_groups: groups of raters that share no response.
         reason: why there are none, or None.
     """
 
     raters: tuple[int, ...] = ()
     deviation: tuple[Estimate, ...] = ()
-    shrunk: tuple[Estimate, ...] = ()
-    shrinkage: float = float("nan")
     n_groups: int = 0
     reason: str | None = None
 
@@ -53,8 +48,6 @@ def rater_severities(ratings: Ratings, *, level: float = 0.95) -> RaterSeveritie
 
     deviation   mean over prompts of rating minus the fitted score of the response, less the same
                 of the other usual raters, with a t interval over prompts; Holm over raters
-    shrunk      severity in the additive fit, shrunk towards 0, less the mean of the other usual
-                raters': the same origin; positive is lenient
 
     A rater is called harsh or lenient where Holm's p is below .05 and |deviation| is at least a
     quarter of the residual standard deviation. One harsh rater of five makes the other four look
@@ -76,11 +69,10 @@ def rater_severities(ratings: Ratings, *, level: float = 0.95) -> RaterSeveritie
     raters, j = np.unique(ratings.rater, return_inverse=True)
     responses, r = np.unique(ratings.response, return_inverse=True)
     J = len(raters)
-    plain, component, shrunk, shrinkage = np.zeros(J), np.zeros(J, dtype=np.int64), None, np.nan
+    plain, n_groups = np.zeros(J), 0
     if J <= MOST_RATERS:
-        fit = severity(ratings.value, ratings.response, j, shrink=True)
-        shrunk, shrinkage, component = fit.severity, fit.shrinkage, fit.judge_component
-        plain = severity(ratings.value, ratings.response, j, shrink=False).severity
+        fit = severity(ratings.value, ratings.response, j, shrink=False)
+        plain, n_groups = fit.severity, len(np.unique(fit.judge_component))
     b = np.where(np.isnan(plain), 0.0, plain)
     counts = np.bincount(r, minlength=len(responses))
     fitted = np.bincount(r, weights=ratings.value - b[j], minlength=len(responses)) / counts
@@ -97,16 +89,6 @@ def rater_severities(ratings: Ratings, *, level: float = 0.95) -> RaterSeveritie
     found = _over_prompts(_from_others(means, owner, prompt, is_usual), owner, J, level)
     adjusted = _holm(found)
     order = np.argsort(np.where(np.isnan(_values(found)), np.inf, _values(found)), kind="stable")
-    unfit = "shares no response with another rater"
-    if shrunk is None:
-        shrunk = np.full(J, np.nan)
-        unfit = f"more than {MOST_RATERS} raters: the additive fit was not solved"
-    shrunk = _from_usual(shrunk, component, is_usual)
-    per_rater = np.bincount(j, minlength=J)
-    method = (
-        "additive fit, shrunk (best linear unbiased prediction), less the same of the other usual "
-        "raters"
-    )
     return RaterSeverities(
         tuple(raters[order].tolist()),
         tuple(
@@ -118,16 +100,7 @@ def rater_severities(ratings: Ratings, *, level: float = 0.95) -> RaterSeveritie
             )
             for k in order.tolist()
         ),
-        tuple(
-            Estimate(
-                float(shrunk[k]), n=int(per_rater[k]), unit="rating", method=method,
-                reason=unfit if np.isnan(shrunk[k])
-                else "shrunk towards 0: the interval stands at the deviation",
-            )
-            for k in order.tolist()
-        ),
-        float(shrinkage),
-        len(np.unique(component)) if J <= MOST_RATERS else 0,
+        n_groups,
     )  # fmt: skip
 
 
@@ -189,116 +162,9 @@ def _over_prompts(means: Floats, owner: Integers, J: int, level: float) -> list[
     return found
 
 
-def _from_usual(shrunk: Floats, component: Integers, is_usual: Mask) -> Floats:
-    """Severities from where deviations are counted: the usual raters of the component but oneself.
-
-    As fitted they sum to zero over all raters, so that a harsh one makes the others look lenient.
-    """
-    size = int(component.max(initial=0)) + 1
-    counts_in = is_usual & np.isfinite(shrunk)
-    sums = np.bincount(component, weights=np.where(counts_in, shrunk, 0.0), minlength=size)
-    counts = np.bincount(component, weights=counts_in, minlength=size)
-    rest = sums[component] - np.where(counts_in, shrunk, 0.0)
-    others = counts[component] - counts_in
-    # the only usual rater of a component stands for itself
-    alone = np.where(counts_in, shrunk, 0.0)
-    origin: Floats = np.divide(rest, others, out=alone, where=others > 0)
-    return shrunk - origin
-
-
 def level_difference(
     judge: Floats, panel: Floats, prompt: Integers, n_prompts: int, level: float
 ) -> Estimate:
     """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
     means = mean_by_prompt(judge - panel, prompt, n_prompts)
     return t_interval(means, level=level).of("mean of judge less panel on the same responses")
-
-
-def score_spread(judge: Floats, prompt: Integers, n_prompts: int) -> Estimate:
-    """Returns the standard deviation of a judge's scores within prompts, pooled."""
-    known = np.isfinite(judge)
-    x, groups = judge[known], prompt[known]
-    deviation = x - mean_by_prompt(x, groups, n_prompts)[groups]
-    df = len(x) - len(np.unique(groups))
-    value = float(np.sqrt((deviation**2).sum() / df)) if df > 0 else float("nan")
-    return Estimate(
-        value, n=len(x), unit="response", method="standard deviation within prompts, pooled",
-        reason="a description of these scores: no interval" if df > 0
-        else "no prompt has two scored responses",
-    )  # fmt: skip
-
-
-def own_family_preference(
-    judge: Floats,
-    others: Floats,
-    prompt: Integers,
-    own: Mask,
-    other_models: Mask,
-    n_prompts: int,
-    level: float,
-) -> Estimate:
-    """Returns how much more a judge gives its own family's responses than other families do.
-
-    (judge − judges of other families) on its own family's responses, less the same on other
-    models' responses of the same prompt; mean over prompts.
-
-    Args:
-        judge: shape (R,), its scores.
-        others: shape (R,), the mean of the judges of other families; nan where there are none.
-        prompt: shape (R,).
-        own, other_models: shape (R,), responses by the judge's family, and by other models.
-        n_prompts, level: as elsewhere.
-    """
-    method = "judge less judges of other families, on its own family's responses less on others'"
-    if not own.any():
-        return undefined("its family wrote none of these responses", method=method)
-    gap = judge - others
-    if not np.isfinite(gap).any():
-        return undefined("no judge of another family", method=method)
-    difference = mean_by_prompt(np.where(own, gap, np.nan), prompt, n_prompts) - mean_by_prompt(
-        np.where(other_models, gap, np.nan), prompt, n_prompts
-    )
-    if not np.isfinite(difference).any():
-        return undefined("no prompt has responses of its family and of another", method=method)
-    return t_interval(difference, level=level).of(method)
-
-
-def length_slope(
-    judge: Floats, human: Floats, length: Floats, prompt: Integers, n_prompts: int, level: float
-) -> Estimate:
-    """Returns the points a judge adds for a doubling of length, people's opinion held fixed.
-
-    Least squares within prompts of the judge's score on log2(length) and people's mean.
-    """
-    method = "points a doubling of length, people's mean held fixed, within prompts"
-    with np.errstate(divide="ignore", invalid="ignore"):
-        doublings = np.where(length > 0, np.log2(np.where(length > 0, length, 1)), np.nan)
-    known = np.isfinite(judge) & np.isfinite(human) & np.isfinite(doublings)
-    if not known.any():
-        return undefined("the lengths of the responses are not known", method=method)
-    groups = prompt[known]
-
-    def centred(values: Floats) -> Floats:
-        mine = values[known]
-        return mine - mean_by_prompt(mine, groups, n_prompts)[groups]
-
-    x, h, d = centred(judge), centred(human), centred(doublings)
-    parts = np.stack([d * d, d * h, h * h, d * x, h * x], axis=1)
-    sums = np.zeros((n_prompts, 5))
-    np.add.at(sums, groups, parts)
-    sums = sums[np.bincount(groups, minlength=n_prompts) > 1]
-    if not len(sums):
-        return undefined("no prompt has two such responses", method=method)
-
-    def slope(s: Floats) -> Floats:
-        determinant = s[..., 0] * s[..., 2] - s[..., 1] ** 2
-        top = s[..., 3] * s[..., 2] - s[..., 1] * s[..., 4]
-        floor = 1e-9 * np.maximum(s[..., 0] * s[..., 2], 1e-30)
-        found: Floats = np.divide(
-            top, determinant, out=np.full(np.shape(top), np.nan), where=determinant > floor
-        )
-        return found
-
-    total = sums.sum(axis=0)
-    value = float(slope(total[None])[0])
-    return jackknife(value, slope(total - sums), n=len(sums), method=method, level=level)

@@ -13,9 +13,8 @@ ratings x nodes x categories is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +36,8 @@ class Data:
     """Ratings as counts. A cell is a rater and a criterion that met.
 
     Attributes:
-        R, J, C: responses, raters, criteria.
-        rater, criterion, scale: of each cell.
-        n_steps: categories but the lowest, of each scale.
+        R, J, C, K: responses, raters, criteria, categories.
+        rater, criterion: of each cell.
         given: sparse (R, cells * K), how often a response got a category in a cell.
         counts, sums: sparse (R, cells), ratings of a response in a cell, and their sum of codes.
         cluster: shape (R,), the prompt of each response.
@@ -52,8 +50,6 @@ class Data:
     K: int
     rater: Integers
     criterion: Integers
-    scale: Integers
-    n_steps: tuple[int, ...]
     given: Any
     counts: Any
     sums: Any
@@ -63,11 +59,12 @@ class Data:
     @property
     def n_fixed(self) -> int:
         """Parameters that every fit has: severities, difficulties, steps, mean and spread."""
-        return self.J + self.C + sum(self.n_steps) + 2
+        return self.J + self.C + self.K - 1 + 2
 
-    def first_step(self, scale: int) -> int:
-        """The place of the first step of a scale among the parameters."""
-        return self.J + self.C + sum(self.n_steps[:scale])
+    @property
+    def steps(self) -> slice:
+        """The places of the steps among the parameters."""
+        return slice(self.J + self.C, self.J + self.C + self.K - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,52 +86,41 @@ class Fit:
     is_reached: bool
 
 
-def counted(
-    code: Integers,
-    r: Integers,
-    j: Integers,
-    c: Integers,
-    g: Integers,
-    sc: Integers,
-    n_steps: Sequence[int],
-) -> Data:
+def counted(y: Floats, r: Integers, j: Integers, c: Integers, g: Integers) -> tuple[Data, Floats]:
+    """Returns ratings as counts, and where the search for the maximum starts.
+
+    Scores that nobody gave are no category. Steps start from how often neighbouring categories were
+    given, all else at its centre.
+
+    Args:
+        y: shape (N,), scores.
+        r, j, c, g: shape (N,), codes of response, rater, criterion and prompt.
+    """
     from scipy import sparse
 
-    J, C, K = int(j.max()) + 1, int(c.max()) + 1, max(n_steps) + 1
-    cells, cell = np.unique((j * C + c) * len(n_steps) + sc, return_inverse=True)
-    rater, rest = np.divmod(cells, C * len(n_steps))
-    criterion, scale = np.divmod(rest, len(n_steps))
-    R = int(r.max()) + 1
+    categories, code = np.unique(y, return_inverse=True)
+    r, j, c = (np.unique(codes, return_inverse=True)[1].reshape(-1) for codes in (r, j, c))
+    R, J, C, K = *(int(codes.max()) + 1 for codes in (r, j, c)), len(categories)
+    cells, cell = np.unique(j * C + c, return_inverse=True)
+    rater, criterion = np.divmod(cells, C)
     given = sparse.coo_matrix(
         (np.ones(len(code)), (r, cell * K + code)), shape=(R, len(cells) * K)
     ).tocsr()
     cluster = np.zeros(R, dtype=np.int64)
     cluster[r] = g
-    of_rater = np.bincount(j, minlength=J)
-    can_differ = (of_rater >= FEWEST_RATINGS) & (max(n_steps) > 1)
     codes = np.tile(np.arange(K, dtype=np.float64), (len(cells), 1))
-    return Data(
-        R, J, C, K, rater, criterion, scale, tuple(n_steps), given,
+    data = Data(
+        R, J, C, K, rater, criterion, given,
         given @ _blocks(np.ones_like(codes)), given @ _blocks(codes),
-        np.unique(cluster, return_inverse=True)[1].reshape(-1), can_differ,
+        np.unique(cluster, return_inverse=True)[1].reshape(-1),
+        (np.bincount(j, minlength=J) >= FEWEST_RATINGS) & (K > 2),
     )  # fmt: skip
-
-
-def steps_of(data: Data, scale: int) -> slice:
-    first = data.first_step(scale)
-    return slice(first, first + data.n_steps[scale])
-
-
-def start_of(data: Data, code: Integers, sc: Integers) -> Floats:
-    """Steps from how often neighbouring categories were given; all else at its centre."""
-    start = np.concatenate([np.zeros(data.n_fixed), np.ones(2 * data.J)])
-    for scale, n_steps in enumerate(data.n_steps):
-        counts = np.bincount(code[sc == scale], minlength=n_steps + 1).astype(np.float64)
-        step = np.log(counts[:-1] / counts[1:])
-        start[steps_of(data, scale)] = step - step.mean()
-        if scale == 0:
-            start[data.n_fixed - 2] = -step.mean()
-    return start
+    start = np.concatenate([np.zeros(data.n_fixed), np.ones(2 * J)])
+    counts = np.bincount(code, minlength=K).astype(np.float64)
+    step = np.log(counts[:-1] / counts[1:])
+    start[data.steps] = step - step.mean()
+    start[data.n_fixed - 2] = -step.mean()
+    return data, start
 
 
 class Model:
@@ -150,16 +136,9 @@ class Model:
         of_criterion = parameters[J : J + C][data.criterion]
         self.place = parameters[at] + self.spread * z - of_criterion[:, None]  # (cells, nodes)
         place = self.a[:, None] * self.place - parameters[:J][data.rater][:, None]
-        sums = np.full((len(data.n_steps), data.K), np.inf)
-        for scale, n_steps in enumerate(data.n_steps):
-            sums[scale, 0] = 0.0
-            sums[scale, 1 : n_steps + 1] = np.cumsum(parameters[steps_of(data, scale)])
-        self.sums = sums[data.scale]  # (cells, K), of thresholds up to each category
-        self.is_there = np.isfinite(self.sums)
-        self.sums = np.where(self.is_there, self.sums, 0.0)
-        k = np.arange(data.K)
-        eta = k * place[:, :, None] - (self.w[:, None] * self.sums)[:, None, :]
-        eta = np.where(self.is_there[:, None, :], eta, -np.inf)
+        # of thresholds up to each category, shape (K,)
+        self.sums = np.concatenate([[0.0], np.cumsum(parameters[data.steps])])
+        eta = np.arange(data.K) * place[:, :, None] - (self.w[:, None] * self.sums)[:, None, :]
         top = eta.max(axis=2, keepdims=True)
         self.log_p = eta - top - np.log(np.exp(eta - top).sum(axis=2, keepdims=True))
         self.p = np.exp(self.log_p)
@@ -167,7 +146,7 @@ class Model:
     def by_response(self) -> Floats:
         """Shape (R, nodes): log likelihood of each response's ratings at each node."""
         flat = self.log_p.transpose(0, 2, 1).reshape(-1, len(self.z))
-        found: Floats = self.data.given @ np.where(np.isfinite(flat), flat, 0.0)
+        found: Floats = self.data.given @ flat
         return found
 
     def posterior(self) -> tuple[Floats, float]:
@@ -193,7 +172,7 @@ class Model:
         found[..., 1] = by_quality
         found[..., 2] = by_quality * (self.spread * self.z)[None, :, None]
         found[..., 3] = k * self.place[:, :, None]
-        found[..., 4] = -self.sums[:, None, :]
+        found[..., 4] = -self.sums
         reached = (k[:, None] >= k[None, 1:]).astype(np.float64)
         found[..., 5:] = -self.w[:, None, None, None] * reached
         return found
@@ -211,10 +190,8 @@ class Model:
         if n_parameters > data.n_fixed:
             found[cells, 3, data.n_fixed + data.rater] = 1.0
             found[cells, 4, data.n_fixed + data.J + data.rater] = 1.0
-        for scale, n_steps in enumerate(data.n_steps):
-            mine = cells[data.scale == scale]
-            for step in range(n_steps):
-                found[mine, 5 + step, data.first_step(scale) + step] = 1.0
+        for step in range(data.K - 1):
+            found[:, 5 + step, data.steps.start + step] = 1.0
         return found
 
 
@@ -266,16 +243,13 @@ def _at_nodes(model: Model, expected: Floats, rows: slice, n_parameters: int) ->
         found[data.J + criterion] = -more(data.criterion == criterion, model.a[:, None])
     found[at] = -found[data.J : data.J + data.C].sum(axis=0)
     found[at + 1] = found[at] * (model.spread * model.z)
-    for scale, n_steps in enumerate(data.n_steps):
-        mine = data.scale == scale
-        for step in range(n_steps):
-            above = np.outer(np.where(mine, -model.w, 0.0), np.arange(data.K) > step)
-            reached = given @ above.reshape(-1)
-            found[data.first_step(scale) + step] = reached[:, None] - (
-                counts[:, mine] @ expected[mine, :, 5 + step]
-            )
+    for step in range(data.K - 1):
+        above = np.outer(-model.w, np.arange(data.K) > step)
+        reached = given @ above.reshape(-1)
+        found[data.steps.start + step] = reached[:, None] - counts @ expected[:, :, 5 + step]
     if n_parameters > data.n_fixed:
-        of_sums = (given @ _blocks(-model.sums)).toarray()
+        every = np.tile(-model.sums, (len(data.rater), 1))
+        of_sums = (given @ _blocks(every)).toarray()
         for rater in np.flatnonzero(data.can_differ).tolist():
             mine = data.rater == rater
             found[data.n_fixed + rater] = more(mine, model.place)
@@ -307,8 +281,7 @@ def _free(data: Data, n_parameters: int) -> Floats:
 
     held(slice(0, data.J))
     held(slice(data.J, data.J + data.C))
-    for scale in range(len(data.n_steps)):
-        held(steps_of(data, scale))
+    held(data.steps)
     if n_parameters > data.n_fixed:
         for first in (data.n_fixed, data.n_fixed + data.J):
             held(first + np.flatnonzero(data.can_differ))
@@ -406,21 +379,16 @@ def _sandwich(scores: Floats, information: Floats, basis: Floats, cluster: Integ
     return found
 
 
-class MeanSquares(NamedTuple):
-    """Mean squares of each rater, and as standard normal deviates."""
+def infit_deviates(data: Data, fit: Fit) -> tuple[float, ...]:
+    """Returns each rater's infit as a standard normal deviate (Wilson and Hilferty).
 
-    infit: tuple[float, ...]
-    outfit: tuple[float, ...]
-    infit_z: tuple[float, ...]
-    outfit_z: tuple[float, ...]
-
-
-def mean_squares(data: Data, fit: Fit) -> MeanSquares:
-    """Infit, outfit and their standardised forms; see `many_facet`."""
+    infit = Σ (x − m)² / Σ v, m and v the mean and variance of a rating that the *other* raters'
+    ratings predict, so that its expectation is 1 with few raters too.
+    """
     model = Model(data, fit.parameters, fit.z)
     everything = model.by_response() - fit.z**2 / 2
     k = np.arange(data.K)
-    found: dict[str, list[float]] = {"infit": [], "outfit": [], "infit_z": [], "outfit_z": []}
+    deviates = []
     for who in range(data.J):
         cells = np.flatnonzero(data.rater == who)
         columns = (cells[:, None] * data.K + k).reshape(-1)
@@ -428,32 +396,20 @@ def mean_squares(data: Data, fit: Fit) -> MeanSquares:
         rows = np.flatnonzero(np.diff(given.indptr))
         given = given[rows]
         flat = model.log_p[cells].transpose(0, 2, 1).reshape(-1, len(fit.z))
-        others = everything[rows] - given @ np.where(np.isfinite(flat), flat, 0.0)
+        others = everything[rows] - given @ flat
         weights = np.exp(others - others.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
-        squares, variances, fourths = [], [], []
+        square = expected = spread = 0.0
         dense = given.toarray().reshape(len(rows), len(cells), data.K)
         for place, cell in enumerate(cells.tolist()):
-            at = np.flatnonzero(dense[:, place].any(axis=1))
-            predicted = weights[at] @ model.p[cell]
-            mean = predicted @ k
-            away = (k[None, :] - mean[:, None]) ** 2
-            times = dense[at, place]
+            predicted = weights @ model.p[cell]
+            away = (k - (predicted @ k)[:, None]) ** 2
             variance, fourth = (predicted * away).sum(axis=1), (predicted * away**2).sum(axis=1)
-            for category in range(data.K):  # nearly always one rating a cell
-                n = times[:, category].astype(np.int64)
-                squares.append(np.repeat(away[:, category], n))
-                variances.append(np.repeat(variance, n))
-                fourths.append(np.repeat(fourth, n))
-        square, variance, fourth = (
-            np.concatenate(one) for one in (squares, variances, fourths)
-        )  # fmt: skip
-        n_all = len(square)
-        infit, outfit = square.sum() / variance.sum(), (square / variance).mean()
-        q_in = math.sqrt(max((fourth - variance**2).sum(), 0.0)) / variance.sum()
-        q_out = math.sqrt(max((fourth / variance**2 - 1).sum(), 0.0)) / n_all
-        for name, value, q in (("infit", infit, q_in), ("outfit", outfit, q_out)):
-            found[name].append(float(value))
-            z = (value ** (1 / 3) - 1) * 3 / q + q / 3 if q > 0 else math.nan
-            found[f"{name}_z"].append(float(z))
-    return MeanSquares(**{name: tuple(values) for name, values in found.items()})
+            times = dense[:, place].sum(axis=1)  # nearly always one rating a cell
+            square += float((dense[:, place] * away).sum())
+            expected += float(times @ variance)
+            spread += float(times @ (fourth - variance**2))
+        q = math.sqrt(max(spread, 0.0)) / expected
+        infit = square / expected
+        deviates.append((infit ** (1 / 3) - 1) * 3 / q + q / 3 if q > 0 else math.nan)
+    return tuple(deviates)

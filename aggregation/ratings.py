@@ -262,6 +262,61 @@ def prompt_tables(ratings: Ratings) -> Iterator[PromptTables]:
             )
 
 
+class Rotation(NamedTuple):
+    """Prompts of which most raters saw only part of the responses.
+
+    Attributes:
+        n_prompts: how many.
+        n_balanced: of them balanced: each rater saw as many responses, each response has as many
+            raters, and each pair of responses met as often.
+        seen: fewest and most responses that a rater saw of a prompt.
+        responses: fewest and most responses of a prompt.
+    """
+
+    n_prompts: int
+    n_balanced: int
+    seen: tuple[int, int]
+    responses: tuple[int, int]
+
+
+def rotation_of(ratings: Ratings) -> Rotation | None:
+    """Returns the prompts that were rated in rotation; None where there are none.
+
+    In such a prompt fewer than half of the raters of two responses or more rated all of it. Raters
+    who give one value throughout do not count.
+    """
+    ratings = ratings.select(~np.isin(ratings.rater, constant_raters(ratings)))
+    sizes: list[int] = []
+    responses: list[int] = []
+    n_balanced = 0
+    for tables in prompt_tables(ratings):
+        is_seen = ~np.isnan(tables.values)
+        usable = (is_seen.sum(axis=2) >= 2).sum(axis=1)
+        rotated = (usable >= 2) & (2 * tables.complete.sum(axis=1) < usable)
+        for seen in is_seen[rotated]:
+            n_seen = seen.sum(axis=1)
+            sizes += n_seen[n_seen > 1].tolist()
+            responses.append(seen.shape[1])
+            n_balanced += _is_balanced(seen[n_seen > 1])
+    if not responses:
+        return None
+    return Rotation(
+        len(responses), n_balanced, (min(sizes), max(sizes)), (min(responses), max(responses))
+    )
+
+
+def _is_balanced(seen: npt.NDArray[np.bool_]) -> bool:
+    """Whether a table (raters, responses) is a balanced incomplete block design.
+
+    Equal are the responses of each rater, the raters of each response, and those of each pair.
+    """
+    seen = seen[:, seen.any(axis=0)]
+    together = seen.T.astype(np.int64) @ seen.astype(np.int64)
+    meetings = together[~np.eye(len(together), dtype=bool)]
+    counts = (seen.sum(axis=1), np.diag(together), meetings)
+    return bool(meetings.min() > 0) and all(count.min() == count.max() for count in counts)
+
+
 def constant_raters(ratings: Ratings) -> Integers:
     """Returns the raters (codes) who gave one value throughout, in two ratings or more."""
     raters, j = np.unique(ratings.rater, return_inverse=True)

@@ -39,7 +39,6 @@ class StackedJudges:
         best_judge: index of the judge with the highest within-prompt tau on everything.
         agreement: of each weighting, out of fold: the mean over prompts of Somers' d,
             (C - D) / pairs that the target decides; the equal weights need no fit.
-        agreement_in_sample: the same in sample: what one would have believed.
         gain: agreement less that of equal weights; what is tested.
         p: two-sided sign-flip p of the gain over prompts, Holm-adjusted for the two.
         fold: shape (items,), the fold an item was predicted in; -1 without a target.
@@ -53,7 +52,6 @@ class StackedJudges:
     shrunk_weights: Floats
     best_judge: int
     agreement: dict[Weighting, float]
-    agreement_in_sample: dict[Weighting, float]
     gain: dict[Weighting, float]
     p: dict[Weighting, float]
     fold: Integers
@@ -120,13 +118,8 @@ def stack_judges(
     shrunk, penalty = _fit(X, y, codes, seed)
     best = _best_judge(X, y, codes)
     baseline = _concordance(X @ equal, y, codes)
-    in_sample: dict[Weighting, float] = {
-        "equal": _mean(baseline),
-        "shrunk": _mean(_concordance(X @ shrunk, y, codes)),
-        "best_single": _mean(_concordance(X[:, best], y, codes)),
-    }
     fold = np.full(len(table), -1, dtype=np.int64)
-    agreement: dict[Weighting, float] = {"equal": in_sample["equal"]}
+    agreement: dict[Weighting, float] = {"equal": _mean(baseline)}
     gain: dict[Weighting, float] = {}
     p: dict[Weighting, float] = {}
     weights = equal
@@ -141,7 +134,6 @@ def stack_judges(
             shrunk,
             best,
             agreement,
-            in_sample,
             gain,
             p,
             fold,
@@ -175,7 +167,7 @@ def stack_judges(
         adopted = max(earned, key=by_gain)
         weights = shrunk if adopted == "shrunk" else np.eye(J)[best]
     return StackedJudges(
-        adopted, weights, shrunk, best, agreement, in_sample, gain, p, fold, penalty, len(y),
+        adopted, weights, shrunk, best, agreement, gain, p, fold, penalty, len(y),
         prompts,
     )  # fmt: skip
 

@@ -126,7 +126,7 @@ def alt_test_power(
         table[:, missing] = np.nan
         error = rng.normal(size=quality.shape)
         judge = panel_r * quality + math.sqrt(1 - panel_r**2) * error
-        differences, _ = rank_differences(judge, table, groups)
+        differences = rank_differences(judge, table, groups)
         passed += int((rates_of_worlds(differences, epsilon) >= PASSING_RATE).sum())
     return passed / worlds
 

@@ -107,8 +107,8 @@ def difference(
 
 
 def coverage_of_rates(rng: np.random.Generator, worlds: int) -> None:
-    """The corrected rate, beside the raw one, the difference form and Rogan and Gladen's."""
-    names = ("raw", "corrected", "difference", "Rogan-Gladen")
+    """The corrected rate, beside the raw one and the difference form."""
+    names = ("raw", "corrected", "difference")
     print("coverage of the true share, mean width of the interval, share of worlds without one")
     for design in DESIGNS:
         print(f"\n{design}")
@@ -122,7 +122,6 @@ def coverage_of_rates(rng: np.random.Generator, worlds: int) -> None:
                 found["raw"].append(one.raw)
                 found["corrected"].append(one.corrected)
                 found["difference"].append(difference(prompt, truth, machine, checked))
-                found["Rogan-Gladen"].append(one.rogan_gladen)
             share, sensitivity, specificity = rates
             told = [f"  yes {share:.2f}, found {sensitivity:.2f}, no found {specificity:.3f}"]
             for name, given in found.items():
@@ -153,7 +152,7 @@ def people_world(
 
 
 def coverage_of_agreement(rng: np.random.Generator, worlds: int) -> None:
-    """Accuracy, kappa, AC1, recall, and people's own; the truth from 200,000 prompts."""
+    """Accuracy, kappa, recall, and people's own; the truth from 200,000 prompts."""
     prompt, votes, machine = people_world(rng, 200_000, 0.2)
     whole = label_agreement(machine, votes, prompt, CATEGORIES)
     truths = {name: one.value for name, one in whole.figures.items()}

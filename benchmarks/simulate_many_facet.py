@@ -1,20 +1,16 @@
 """Measures the many-facet rating-scale model in worlds whose parameters are known.
 
 Run: python benchmarks/simulate_many_facet.py [--worlds 500] [--seed 1] [--only NAME] [--out FILE]
-Prints Markdown tables, each figure with its Monte Carlo error: bias, root mean square error and
-coverage of the 95% intervals of severities and thresholds; how often planted raters are named, and
-others by mistake; and the same bias of joint maximum likelihood, plain and corrected by
-(L - 1)/L, L being the ratings a response, as why it was not chosen.
+Prints Markdown tables, each figure with its Monte Carlo error: how often planted raters are named,
+and others by mistake; the planted raters' range and consistency, with coverage of 95% intervals.
 
 A world: responses to prompts (a third of the variance of quality is the prompt's), five or thirty
 raters, scores from 1 to 7 or 10. "clean" worlds hold a rater severe by 1 logit and nothing else; in
 "planted" ones a rater uses half the range (thresholds twice as far apart) and one is erratic
 (scores follow quality by .35 of what the others' do). "skewed" draws quality from an exponential.
-"halo" gives the rater and the response a deviation of their own that all criteria share: that is
-scatter, which shrinks the ruler, so that coverage is told of the true figures and of those of the
-shrunken ruler, found in one world of 2,500 prompts. Both break what the model assumes. "beside
-judges" puts five people beside ten judges whose errors are alike: who is called erratic, narrow or
-wide in a fit of people alone, of judges alone, and of all?
+"halo" gives the rater and the response a deviation of their own that all criteria share. Both break
+what the model assumes. "beside judges" puts five people beside ten judges whose errors are alike:
+who is called erratic, narrow or wide in a fit of people alone, of judges alone, and of all?
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ import argparse
 import math
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +75,6 @@ class World:
     rater: npt.NDArray[np.int64]
     criterion: npt.NDArray[np.int64]
     prompt: npt.NDArray[np.int64]
-    severity: Floats
-    steps: Floats
     range_use: Floats
     consistency: Floats
 
@@ -119,69 +113,17 @@ def world(design: Design, rng: np.random.Generator) -> World:
     kept = np.isfinite(score).reshape(-1)
     r, j, c = (one.reshape(-1)[kept] for one in (r, j, c))
     flat = score.reshape(-1)[kept]
-    # severity is said at the mean quality, which is 0
-    at_mean = a * severity
-    usual = np.arange(raters) != SEVERE if design.severe else np.ones(raters, dtype=bool)
-    others = np.array([at_mean[usual & (np.arange(raters) != k)].mean() for k in range(raters)])
-    return World(flat, r, j, c, prompt[r], at_mean - others, steps, 1 / s, a)
-
-
-def joint(made: World, categories: int) -> tuple[Floats, Floats]:
-    """Severities and thresholds by joint maximum likelihood, extreme responses left out."""
-    keep = np.ones(len(made.score), dtype=bool)
-    for one in np.unique(made.response):
-        mine = made.response == one
-        if len(np.unique(made.score[mine])) == 1 and made.score[mine][0] in (1, categories):
-            keep &= ~mine
-    y, r, j = made.score[keep] - 1, made.response[keep], made.rater[keep]
-    _, r = np.unique(r, return_inverse=True)
-    k = np.arange(categories)
-    theta, b, tau = np.zeros(r.max() + 1), np.zeros(j.max() + 1), np.zeros(categories - 1)
-    for _ in range(400):
-        sums = np.concatenate([[0.0], np.cumsum(tau)])
-        eta = k * (theta[r] - b[j])[:, None] - sums
-        p = np.exp(eta - eta.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        mean = p @ k
-        variance = p @ k**2 - mean**2
-        up = np.clip(np.bincount(r, weights=y - mean) / np.bincount(r, weights=variance), -1, 1)
-        theta += up
-        down = np.bincount(j, weights=mean - y) / np.bincount(j, weights=variance)
-        b += down
-        b -= b.mean()
-        reached = p[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-        seen = (y[:, None] >= k[1:]).astype(float)
-        gap = (reached - seen).sum(axis=0) / (reached * (1 - reached)).sum(axis=0)
-        tau += np.clip(gap, -0.5, 0.5) / 2
-        tau -= tau.mean()
-        if max(np.abs(up).max(), np.abs(down).max(), np.abs(gap).max()) < 1e-4:
-            break
-    return b, tau
+    return World(flat, r, j, c, prompt[r], 1 / s, a)
 
 
 @dataclass
 class Tally:
     """What was seen over the worlds of one design."""
 
-    error: list[Floats]
-    covered: list[Floats]
-    step_error: list[Floats]
-    step_covered: list[Floats]
-    joint_slope: list[float]
-    marginal_slope: list[float]
     named: dict[str, list[float]]
     own: dict[str, list[float]]
     unfit: int = 0
     seconds: float = 0.0
-
-
-def slope(found: Floats, truth: Floats) -> float:
-    """How far estimates are stretched: least squares through 0, 1 being not at all."""
-    return float(found @ truth / (truth @ truth))
-
-
-MANY_PROMPTS = 2500
-"""Of the world that says how far a ruler is shrunken."""
 
 
 def fitted(made: World, design: Design) -> ManyFacetFit:
@@ -194,11 +136,7 @@ def fitted(made: World, design: Design) -> ManyFacetFit:
 
 def measured(design: Design, worlds: int, seed: int) -> Tally:
     """Fits the worlds."""
-    tally = Tally([], [], [], [], [], [], {}, {})
-    shrunken = None
-    if design.halo:
-        many = world(replace(design, prompts=MANY_PROMPTS), np.random.default_rng([seed, worlds]))
-        shrunken = fitted(many, design)
+    tally = Tally({}, {})
     for number in range(worlds):
         rng = np.random.default_rng([seed, number])
         made = world(design, rng)
@@ -209,38 +147,15 @@ def measured(design: Design, worlds: int, seed: int) -> Tally:
             tally.unfit += 1
             continue
         seen(tally, fit, made, design)
-        steps = fit.thresholds[0]
-        if shrunken is not None and len(steps.step) == len(shrunken.thresholds[0].step):
-            for name, own, of in (
-                ("severities", fit.severity, shrunken.severity),
-                ("thresholds", steps.step, shrunken.thresholds[0].step),
-            ):
-                covered = [one.covers(two.value) for one, two in zip(own, of, strict=True)]
-                told = tally.own.setdefault(f"{name} covered, of the shrunken ruler", [])
-                told.append(float(np.mean(covered)))
-        if len(steps.categories) == design.categories:
-            found = np.array([one.value for one in steps.step])
-            tally.step_error.append(found - made.steps)
-            tally.step_covered.append(
-                np.array([one.covers(t) for one, t in zip(steps.step, made.steps, strict=True)])
-            )
-            tally.marginal_slope.append(slope(found, made.steps))
-            if design.criteria == 1 and design.raters == 5:
-                tally.joint_slope.append(slope(joint(made, design.categories)[1], made.steps))
     return tally
 
 
 def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
     """Takes one fit in."""
-    tally.error.append(np.array([one.value for one in fit.severity]) - made.severity)
-    tally.covered.append(
-        np.array([one.covers(t) for one, t in zip(fit.severity, made.severity, strict=True)])
-    )
-    planted = {"severe": SEVERE if design.severe else None, "narrow": None, "erratic": None}
+    planted: dict[str, int | None] = {"narrow": None, "erratic": None}
     if design.planted:
         planted |= {"narrow": NARROW, "erratic": ERRATIC}
     calls = {
-        "severe": [one.verdict for one in fit.severity],
         "narrow": [one.verdict for one in fit.range_use],
         "erratic": [one.verdict for one in fit.consistency],
     }
@@ -257,23 +172,6 @@ def seen(tally: Tally, fit: ManyFacetFit, made: World, design: Design) -> None:
             if design.planted and found[who].has_interval:
                 tally.own.setdefault(f"{name} of the planted", []).append(found[who].value)
                 tally.own.setdefault(f"{name} covered", []).append(found[who].covers(truth[who]))
-    tally.own.setdefault("ruler with ranges of raters' own", []).append(
-        float(fit.has_own_parameters)
-    )
-    ms = {"infit": fit.infit, "outfit": fit.outfit, "infit z": fit.infit_z}
-    usual = [k for k in range(design.raters) if not design.planted or k not in (NARROW, ERRATIC)]
-    for name, values in ms.items():
-        array = np.array(values)
-        tally.own.setdefault(f"{name}, usual", []).append(float(array[usual].mean()))
-        if design.planted:
-            tally.own.setdefault(f"{name}, narrow", []).append(float(array[NARROW]))
-            tally.own.setdefault(f"{name}, erratic", []).append(float(array[ERRATIC]))
-    tally.own.setdefault("a usual |infit z| above 2", []).append(
-        float(any(abs(fit.infit_z[k]) > 2 for k in usual))
-    )
-    tally.own.setdefault("a usual infit outside .5 to 1.5", []).append(
-        float(any(not 0.5 <= fit.infit[k] <= 1.5 for k in usual))
-    )
 
 
 def beside_judges(worlds: int, seed: int, prompts: int = 26) -> list[str]:
@@ -326,27 +224,9 @@ def share(values: list[float]) -> str:
 
 def lines(design: Design, tally: Tally) -> list[str]:
     """The report of one design."""
-    error, covered = np.array(tally.error), np.array(tally.covered, dtype=float)
-    step, reached = np.array(tally.step_error), np.array(tally.step_covered, dtype=float)
     told = [f"### {design.name}", ""]
-    told.append(f"worlds {len(error)}, not fitted {tally.unfit}, seconds {tally.seconds:.0f}")
+    told.append(f"not fitted {tally.unfit}, seconds {tally.seconds:.0f}")
     told += ["", "| figure | value |", "|---|---|"]
-    of_severe = error[:, SEVERE]
-    told.append(f"| severity of the severe rater: bias | {share(of_severe.tolist())} |")
-    told.append(f"| the same: root mean square error | {math.sqrt((of_severe**2).mean()):.3f} |")
-    told.append(f"| the same: coverage | {share(covered[:, SEVERE].tolist())} |")
-    told.append(f"| all severities: RMSE | {math.sqrt((error**2).mean()):.3f} |")
-    told.append(f"| all severities: coverage | {share(covered.mean(axis=1).tolist())} |")
-    if len(step):
-        told.append(f"| thresholds: largest bias | {np.abs(step.mean(axis=0)).max():.3f} |")
-        told.append(f"| thresholds: RMSE | {math.sqrt((step**2).mean()):.3f} |")
-        told.append(f"| thresholds: coverage | {share(reached.mean(axis=1).tolist())} |")
-        told.append(f"| thresholds stretched, marginal | {share(tally.marginal_slope)} |")
-    if tally.joint_slope:
-        told.append(f"| thresholds stretched, joint | {share(tally.joint_slope)} |")
-        n = design.seen_by or design.raters
-        shrunk = [one * (n - 1) / n for one in tally.joint_slope]
-        told.append(f"| the same, corrected by (L - 1)/L | {share(shrunk)} |")
     for name, values in (*tally.named.items(), *tally.own.items()):
         told.append(f"| {name} | {share(values)} |")
     return [*told, ""]

@@ -1,11 +1,10 @@
-"""Simulates panels of known make-up: effective number, severities taken apart, corrected shares.
+"""Simulates panels of known make-up: effective number of judges, corrected shares.
 
 Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
 Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
-effective number of judges and of the severities of a persona and a model, with 15% of the judgments
-missing; the same of a panel whose judges share no error, and how often such a panel falls below its
-null; and the coverage of corrected pass rates. Monte Carlo error beside each. The effective number
-is that of the judgments that are there, by the layout of each world, freed from severities.
+effective number of judges with 15% of the judgments missing; the same of a panel whose judges
+share no error; and the coverage of corrected pass rates. Monte Carlo error beside each. The
+effective number is that of the judgments that are there, by the layout of each world.
 """
 
 import argparse
@@ -16,15 +15,10 @@ import numpy as np
 from areopagus.aggregation.decision_study import layout_of
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.judge_worth import (
-    independent_worth,
-    worth_of_components,
-    worth_of_layout,
-)
+from areopagus.aggregation.judge_worth import worth_of_components, worth_of_layout
 from areopagus.aggregation.proportions import rogan_gladen
 from areopagus.calibration.dataset import Dataset
 from areopagus.calibration.decision_study import add_decision_study
-from areopagus.calibration.judges import add_severities_apart
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.responses import make_responses
 from areopagus.records.estimates import Estimates, estimate_at
@@ -86,56 +80,41 @@ def line(rate: float, n: int, truth: float, mean: float) -> str:
 
 
 def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
-    """Effective number and severities."""
+    """The effective number."""
     names = [f"{g}/{k}" for g in range(n_prompts) for k in range(RESPONSES)]
     prompts = [f"{g}" for g in range(n_prompts) for _ in range(RESPONSES)]
     nothing = [None] * len(names)
     responses = make_responses(
         names, prompts, respondent=nothing, source=nothing, model=nothing, domain=nothing
     )
-    effective, persona, model, truths = [], [], [], []
+    effective, truths = [], []
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
     for _ in range(worlds):
         made = panel(rng, n_prompts)
         out = Estimates()
         add_decision_study(out, Dataset(responses, (), (), None, made, None, None, 0, 0, ()), None)
-        add_severities_apart(out, made, "overall", responses.prompt)
         rows = out.frame()
         effective.append(estimate_at(rows, "size", "worth"))
         scores = made.scores[..., 0]
         study = panel_g_study(scores, prompt=prompt, jackknife=False)
         layout = layout_of(scores, prompt, study, is_adjusted=True)
         truths.append(worth_of_layout(S2, layout))
-        persona.append(estimate_at(rows, "judges", "severity_apart", group="persona 0"))
-        model.append(estimate_at(rows, "judges", "severity_apart", group="model 0"))
     print(f"\n{n_prompts} prompts: coverage of 95% intervals")
     print("  effective number of judges (jackknife) ", covered(effective, truths))
-    print("  severity of a persona (jackknife)      ", covered(persona, [PERSONA[0]] * worlds))
-    print("  severity of a model (jackknife)        ", covered(model, [MODEL[0]] * worlds))
 
 
 def independent_panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
     """Panels whose judges share no error."""
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
-    found, truths, below = [], [], 0
-    for world in range(worlds):
+    found, truths = [], []
+    for _ in range(worlds):
         scores = panel(rng, n_prompts, INDEPENDENT).scores[..., 0]
         study = panel_g_study(scores, prompt=prompt)
         layout = layout_of(scores, prompt, study, is_adjusted=True)
-        number = worth_of_components(study, layout, n_prompts, 0.95)
-        found.append(number)
+        found.append(worth_of_components(study, layout, n_prompts, 0.95))
         truths.append(worth_of_layout(INDEPENDENT, layout))
-        null = independent_worth(
-            scores, prompt=prompt, components=study.components, is_adjusted=True, seed=world
-        )
-        below += number.value < null.low
     print(f"\n{n_prompts} prompts: panels of independent judges")
     print("  effective number of judges (jackknife) ", covered(found, truths))
-    rate = below / worlds
-    error = math.sqrt(rate * (1 - rate) / worlds)
-    print(
-        "  below the null (nominal .025)".ljust(41), f"{rate:.3f} ± {error:.3f}  ({worlds} worlds)"
-    )
 
 
 def shares(rng: np.random.Generator, worlds: int) -> None:

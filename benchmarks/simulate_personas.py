@@ -6,9 +6,8 @@ Ten personas on three models score six responses a prompt on five criteria, as t
 the models share errors. Prints the share of worlds in which anybody at all is named: for its order,
 its level (in worlds without severities) and a respondent. In planted worlds one persona sees
 half of one criterion, or nothing of it: how often it is named there, and how often anybody else or
-another criterion is. Coverage of the 95% interval of a persona's difference in order. With --draft
-the comparison of two versions of one persona on held-out prompts: called better or worse where they
-do not differ, and better where the draft errs half as much. Monte Carlo error beside each.
+another criterion is. Coverage of the 95% interval of a persona's difference in order. Monte Carlo
+error beside each.
 """
 
 import argparse
@@ -18,9 +17,7 @@ import numpy as np
 
 from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration.dataset import Target
-from areopagus.calibration.panel_scores import PanelScores
 from areopagus.persona_review.departures import LESS, Departing, add_departures
-from areopagus.persona_review.draft import BETTER, WORSE, add_check
 from areopagus.records.estimates import Estimates
 
 PERSONAS, MODELS, RESPONSES, CRITERIA, RATERS = 10, 3, 6, 5, 3
@@ -29,14 +26,14 @@ WHO = [f"w{k}" for k in range(RESPONSES)]
 
 
 def world(
-    rng: np.random.Generator, n_prompts: int, *, severity: float, factor: float, error: float = 0.5
-) -> tuple[list[Departing], np.ndarray]:
-    """The composite and five criteria, and the scores: responses x personas x models x criteria."""
+    rng: np.random.Generator, n_prompts: int, *, severity: float, factor: float
+) -> list[Departing]:
+    """The composite and five criteria."""
     n = n_prompts * RESPONSES
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
     quality = rng.normal(size=(n, 1)) + 0.7 * rng.normal(size=(n, CRITERIA))
     shared = 0.4 * rng.normal(size=(n, 1, 1, CRITERIA)) + 0.4 * rng.normal(size=(n, 1, MODELS, 1))
-    own = error * rng.normal(size=(n, PERSONAS, 1, CRITERIA))
+    own = 0.5 * rng.normal(size=(n, PERSONAS, 1, CRITERIA))
     rest = 0.8 * rng.normal(size=(n, PERSONAS, MODELS, CRITERIA))
     truth = np.repeat(quality[:, None, :], PERSONAS, axis=1)
     truth[:, 0, 1] *= factor
@@ -59,7 +56,7 @@ def world(
         name = None if c is None else f"c{c}"
         target = Target("", ratings, judged.mean(axis=1), human, human, np.ones(n), name)
         found.append(Departing(target, judged, human, prompt, n_prompts, True))
-    return found, scores
+    return found
 
 
 def share(told: str, hits: list[bool]) -> None:
@@ -79,7 +76,7 @@ def reviews(worlds: int, n_prompts: int, seed: int) -> None:
         rng = np.random.default_rng([seed, n_prompts])
         order, level, who, hit, extra, covered = [], [], [], [], [], []
         for _ in range(worlds):
-            found, _ = world(rng, n_prompts, **settings)
+            found = world(rng, n_prompts, **settings)
             out = Estimates()
             add_departures(out, found, NAMES, NAMES, WHO * n_prompts)
             frame = out.frame()
@@ -108,49 +105,14 @@ def reviews(worlds: int, n_prompts: int, seed: int) -> None:
         share("anybody said to mark a respondent up or down", who)
 
 
-def drafts(worlds: int, n_prompts: int, seed: int) -> None:
-    """Two versions of p0 on held-out prompts."""
-    print(f"draft, {n_prompts} prompts held out")
-    for label, error in (("as good", 1.0), ("half the error", 0.5)):
-        rng = np.random.default_rng([seed, n_prompts, 2])
-        better, worse = [], []
-        for _ in range(worlds):
-            found, scores = world(rng, n_prompts, severity=0.5, factor=1.0, error=1.0)
-            n = len(scores)
-            quality = found[0].human  # the draft errs about people, as the present version does
-            old = quality[:, None, None, None] + rng.normal(size=(n, 1, 1, CRITERIA))
-            new = quality[:, None, None, None] + error * rng.normal(size=(n, 1, 1, CRITERIA))
-            scores[:, :1] = old + 0.8 * rng.normal(size=(n, 1, MODELS, CRITERIA))
-            fresh = new + 0.8 * rng.normal(size=(n, 1, MODELS, CRITERIA))
-            verdict = add_check(
-                Estimates(), found, panel(scores, NAMES), panel(fresh, ["p0"]), "p0", level=0.95
-            )
-            assert verdict is not None
-            better.append(verdict.verdict == BETTER)
-            worse.append(verdict.verdict == WORSE)
-        share(f"{label}: called better", better)
-        share(f"{label}: called worse", worse)
-
-
-def panel(scores: np.ndarray, names: list[str]) -> PanelScores:
-    """The scores as a panel's."""
-    models = tuple(f"m{k}" for k in range(MODELS))
-    criteria = tuple(f"c{k}" for k in range(CRITERIA))
-    n = np.zeros(len(scores), dtype=np.int64)
-    return PanelScores(
-        scores[:, :, :, None, :], tuple(names), models, criteria, ("",) * len(names), {}, n, 0.0
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prompts", type=int, nargs="*", default=[9, 26, 60])
-    parser.add_argument("--draft", action="store_true", help="only the check of a draft")
     given = parser.parse_args()
     for n_prompts in given.prompts:
-        (drafts if given.draft else reviews)(given.worlds, n_prompts, given.seed)
+        reviews(given.worlds, n_prompts, given.seed)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import stats
 
-from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.one_more_person import (
     AT_LEAST_HALF,
     BETTER,
@@ -29,8 +28,6 @@ from areopagus.aggregation.preferences import (
     worths,
 )
 from areopagus.aggregation.ranking import plackett_luce
-from areopagus.aggregation.ratings import ratings_of_table
-from areopagus.study.design import rotated_sets
 
 Lines = Iterator[tuple[str, float, float]]
 PROMPTS, POOL, NOISE = 10, 6, 1.0
@@ -172,37 +169,6 @@ def orders(worlds: int, rng: np.random.Generator) -> Lines:
             yield f"{told}: prompts without a maximum", share, math.sqrt(share * (1 - share))
 
 
-def rotations(worlds: int, rng: np.random.Generator) -> Lines:
-    """Yields r̄ and how often its p is below .05, in the rotation that the study kit draws.
-
-    Eight prompts of six responses, six raters who see four each; nobody agrees, raters share a
-    quality (noise as large as its spread), and the same with every rater on all six.
-    """
-    names = [str(k) for k in range(POOL)]
-    for label, signal in (("nobody agrees", 0.0), ("noise 1", 1.0)):
-        for seen in (4, 3, POOL):
-            values, rejected, pooled = [], 0, 0
-            for world in range(worlds):
-                quality = signal * rng.normal(size=8 * POOL)
-                table = np.full((6, 8 * POOL), np.nan)
-                for prompt in range(8):
-                    sets = rotated_sets(names, seen, 6, seed=world, purpose=str(prompt)).sets
-                    for rater, chosen in enumerate(sets):
-                        mine = prompt * POOL + np.array([int(one) for one in chosen])
-                        table[rater, mine] = quality[mine] + rng.normal(size=seen)
-                ratings = ratings_of_table(table, prompt=np.repeat(np.arange(8), POOL))
-                found = concordance(ratings, seed=world)
-                values.append(found.mean_spearman.value)
-                rejected += found.p.value <= 0.05
-                if found.rotation is not None:
-                    pooled += found.rotation.skillings_mack.p <= 0.05
-            told = f"{seen} of {POOL} in rotation, {label}"
-            yield f"{told}: mean r̄", float(np.mean(values)), float(np.std(values))
-            for name, n in (("r̄", rejected), ("Skillings-Mack", pooled)):
-                share = n / worlds
-                yield f"{told}: p of {name} below .05", share, math.sqrt(share * (1 - share))
-
-
 def _compared(
     rng: np.random.Generator, quality: np.ndarray, noise: float, raters: int
 ) -> Preferences:
@@ -303,7 +269,6 @@ def worth_errors(worlds: int, rng: np.random.Generator) -> Lines:
 
 STUDIES: dict[str, Callable[[int, np.random.Generator], Lines]] = {
     "orders": orders,
-    "rotations": rotations,
     "preferences": preferences,
     "worth_errors": worth_errors,
 }

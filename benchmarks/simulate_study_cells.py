@@ -11,12 +11,11 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import rankdata
 from simulate_worlds import TRUTH_PROMPTS, World, dataset, share, world
 
-from areopagus.aggregation.concordance import concordance
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.rotations import mid_ranks
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.panel_people import add_one_person, add_pair_types
 from areopagus.calibration.paper import add_paper
@@ -49,7 +48,7 @@ def as_ranks(made: Dataset) -> Dataset:
     order = np.lexsort((ratings.response, ratings.rater, ratings.prompt))
     ranks = np.empty(len(ratings))
     # every rater rated all six responses of every prompt
-    ranks[order] = -mid_ranks(-ratings.value[order].reshape(-1, 6)).ravel()
+    ranks[order] = -rankdata(-ratings.value[order].reshape(-1, 6), axis=1).ravel()
     return replace(made, ratings=(replace(ratings, kind="rank", value=ranks),))
 
 
@@ -57,11 +56,7 @@ def cells(drawn: World) -> dict[str, Estimate]:
     """The figures of one world."""
     made = with_domains(dataset(drawn))
     target = targets_of(made)[0]
-    agreed = concordance(target.ratings, permute=False)
-    found = {
-        "people: ICC of the mean of 5 raters": agreed.icc_mean,
-        "people: same order throughout": agreed.same_order,
-    }
+    found = {}
     for kind, one in (("score", made), ("rank", as_ranks(made))):
         out = Estimates()
         add_paper(out, one)
@@ -70,8 +65,8 @@ def cells(drawn: World) -> dict[str, Estimate]:
             domain = named["group"] or "all"
             if "mean" in row:
                 found[f"mean {kind}, {named['respondent']}, {domain}"] = row["mean"]
-            if kind == "rank" and named["group"] and "w" in row:
-                found |= {f"W, {domain}": row["w"], f"tau, {domain}": row["tau"]}
+            if kind == "rank" and named["group"] and "tau" in row:
+                found[f"tau, {domain}"] = row["tau"]
     # the pair types alone: no bootstrap of the taus
     out = Estimates()
     add_pair_types(out, made, target)

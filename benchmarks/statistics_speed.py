@@ -24,11 +24,8 @@ from areopagus.aggregation import (
     kendall_tau_b,
     krippendorff_alpha,
     pairwise_tau,
-    permutation_test,
     ratings_of_table,
 )
-from areopagus.aggregation.concordance import w_of_ranks
-from areopagus.aggregation.rotations import mid_ranks
 
 Floats = NDArray[np.float64]
 RESAMPLES = 10_000
@@ -86,19 +83,6 @@ def plain_bootstrap(x: Floats, y: Floats, groups: NDArray[np.int64], times: int)
     return drawn
 
 
-def plain_permutations(x: Floats, y: Floats, groups: NDArray[np.int64], times: int) -> Floats:
-    """y dealt anew within each group, one deal after the other."""
-    rng = np.random.default_rng(0)
-    rows = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-    drawn = np.empty(times)
-    for index in range(times):
-        dealt = y.copy()
-        for each in rows:
-            dealt[each] = rng.permutation(dealt[each])
-        drawn[index] = plain_stratified(x, dealt, groups)
-    return drawn
-
-
 def plain_alpha(ratings: Floats) -> float:
     """Krippendorff's interval alpha by its definition, unit by unit and pair by pair."""
     flat = ratings.ravel()
@@ -108,13 +92,6 @@ def plain_alpha(ratings: Floats) -> float:
     ]
     among = 2 * (flat.size * (flat**2).sum() - flat.sum() ** 2) / 2
     return float(1 - sum(within) / flat.size / (2 * among / flat.size / (flat.size - 1)))
-
-
-def plain_w(ratings: Floats) -> float:
-    """Kendall's W from scipy's Friedman statistic."""
-    raters, items = ratings.shape
-    found = stats.friedmanchisquare(*ratings.T)
-    return float(found.statistic / (raters * (items - 1)))
 
 
 def plain_pairs(ratings: Floats) -> float:
@@ -141,14 +118,6 @@ def cases() -> list[Case]:
                 times / RESAMPLES,
             )
         )
-        listed.append(
-            Case(
-                f"permutation test within prompts, {items:,} responses",
-                lambda x=x, y=y, g=groups: permutation_test(x, y, g),  # type: ignore[misc]
-                lambda x=x, y=y, g=groups, t=times: plain_permutations(x, y, g, t),  # type: ignore[misc]
-                times / 9_999,
-            )
-        )
     x, y = ratings_of(2, 5_000, rng)
     groups = np.arange(5_000) // 6
     listed.append(
@@ -171,11 +140,6 @@ def cases() -> list[Case]:
             "mean tau of 30 raters over all of 1,000 items",
             lambda: pairwise_tau(ratings_of_table(many)),
             lambda: plain_pairs(many),
-        ),
-        Case(
-            "Kendall's W, 30 raters, 1,000 items",
-            lambda: w_of_ranks(mid_ranks(many)),
-            lambda: plain_w(many),
         ),
         Case(
             "alpha (interval), 30 raters, 1,000 items",

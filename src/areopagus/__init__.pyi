@@ -32,7 +32,6 @@ from .panel import Panel as Panel
 from .panel import ascore_prompts as ascore_prompts
 from .panel import score_prompts as score_prompts
 from .persona_review import ReviewRun as ReviewRun
-from .persona_review import areview_persona as areview_persona
 from .persona_review import review_persona as review_persona
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona

@@ -2,10 +2,10 @@
 
 Table `checks` of a job's estimates, by `factor`:
 
-    readings    accuracy, kappa, ac1, majority of readings with people; n_items, n_people
+    readings    accuracy, kappa of readings with people; n_items, n_people
     category    by category (`group`): recall, precision, n_people, n_readings
     confusion   items by people's category (`group`) and the reading (`detail`)
-    people      agreement, alpha, kappa, ac1 of people with each other, where two labelled an item
+    people      agreement, alpha of people with each other, where two labelled an item
     rate        by rate (`detail`), of all and of each respondent or framing: raw, corrected
 
 `criterion` says of which readings, where a job has several. Agreement is over different texts, one
@@ -261,8 +261,7 @@ def _share(
         among=(0, 1) if rate.among else None, weights=None if (weights == 1).all() else weights,
         texts=texts, level=level, unit=unit,
     )  # fmt: skip
-    found = {"raw": one.raw, "corrected": one.corrected}
-    return found | ({"rogan_gladen": one.rogan_gladen} if one.rogan_gladen.is_defined else {})
+    return {"raw": one.raw, "corrected": one.corrected}
 
 
 def _mean(
@@ -346,9 +345,7 @@ def checks_document(estimates: pd.DataFrame, seed: int, title: str) -> Document:
     at = zip(rates["criterion"], rates["detail"], strict=True)
     is_first = [(of if isinstance(of, str) else None, name) in names for of, name in at]
     first = rates[is_first]
-    summary = [
-        part for part in (_rates(first), _agreement(estimates, with_ac1=False)) if part is not None
-    ]
+    summary = [part for part in (_rates(first), _agreement(estimates)) if part is not None]
     every = (_agreement(estimates), *_by_category(estimates))
     if len(first) < len(rates):
         every = (_rates(rates), *every)
@@ -513,17 +510,19 @@ def _rates(estimates: pd.DataFrame) -> Table | None:
     )  # fmt: skip
 
 
-def _agreement(estimates: pd.DataFrame, *, with_ac1: bool = True) -> Table | None:
+def _agreement(estimates: pd.DataFrame) -> Table | None:
     """People with the readings, and with each other."""
     rows: list[list[Any]] = []
     notes: list[str] = []
     several = len(_checked(estimates)) > 1
     for of in _checked(estimates):
-        for factor, same, title in (("readings", "accuracy", "readings"),
-                                    ("people", "agreement", "each other")):  # fmt: skip
+        for factor, same, beyond, title in (
+            ("readings", "accuracy", "kappa", "readings"),
+            ("people", "agreement", "alpha", "each other"),
+        ):
             found = [
                 estimate_at(estimates, CHECKS, name, factor=factor, criterion=of)
-                for name in (same, "kappa", *(["ac1"] * with_ac1))
+                for name in (same, beyond)
             ]
             n = estimate_at(estimates, CHECKS, "n_items", factor=factor, criterion=of)
             if found[0] is not None:
@@ -532,15 +531,12 @@ def _agreement(estimates: pd.DataFrame, *, with_ac1: bool = True) -> Table | Non
                 notes += [one.reason for one in found if one is not None and one.reason]
     columns = [Column("reading", "id")] if several else []
     columns.append(Column("people with", "id"))
-    columns += [
-        Column(name, "estimate", _DIGITS) for name in ("same", "kappa", *(["AC1"] * with_ac1))
-    ]
+    columns += [Column(name, "estimate", _DIGITS) for name in ("same", "beyond chance")]
     columns.append(Column("items", "count"))
     caption = (
-        "Share of items on which both say the same; kappa, Cohen's with the readings and Fleiss' "
-        "among people"
+        "Share of items on which both say the same; and beyond chance: Cohen's kappa with the "
+        "readings, Krippendorff's alpha among people."
     )
-    caption += "; Gwet's AC1, which stays high where one category prevails." if with_ac1 else "."
     told = [f"no interval: {said(one)}" for one in dict.fromkeys(notes)]
     return Table(caption, "Agreement", columns, rows, notes=told) if rows else None
 

@@ -34,7 +34,6 @@ def test_one_comparison_by_hand() -> None:
     found = alt_test(judge, {"a": a, "b": both, "c": both}, epsilon=0.1)
     d = np.array([-1] * 15 + [0] * 15 + [1] * 5 + [0] * 5)
     assert found.comparisons[0].difference == pytest.approx(-0.25)
-    assert found.comparisons[0].advantage == pytest.approx(35 / 40)
     expected = stats.ttest_1samp(d, 0.1, alternative="less").pvalue
     assert found.comparisons[0].p == pytest.approx(expected)
 
@@ -60,7 +59,7 @@ def test_rank_scores_agree_with_scipy_prompt_by_prompt() -> None:
     table = np.round(np.array([list(row.values()) for row in people.values()]))
     of_judge = np.round(np.array(list(judge.values())))
     groups = np.repeat(np.arange(6), 5)
-    d, wins = rank_differences(of_judge[None], table[None], groups)
+    d = rank_differences(of_judge[None], table[None], groups)
     for rater in range(4):
         mean = np.delete(table, rater, axis=0).mean(axis=0)
         for prompt in range(6):
@@ -69,23 +68,19 @@ def test_rank_scores_agree_with_scipy_prompt_by_prompt() -> None:
             other = np.nan_to_num(stats.kendalltau(of_judge[rows], mean[rows]).statistic)
             gap = 0 if abs(own - other) < 1e-9 else np.sign(own - other)
             assert d[0, rater, prompt] == gap
-            assert wins[0, rater, prompt] == (gap <= 0)
 
 
-def test_a_form_that_a_constant_passes_is_uninformative_and_none_wins_by_rank() -> None:
+def test_a_constant_wins_against_nobody_by_rank() -> None:
     rng = np.random.default_rng(3)
     quality = rng.normal(6, 0.5, 200)
     people: dict[Any, dict[int, float]] = {
         k: dict(enumerate((quality + rng.normal(0, 1.5, 200)).tolist())) for k in range(5)
     }
     constant = dict.fromkeys(range(200), 6.0)
-    published = alt_test(constant, people, epsilon=0.2, score="neg_rmse")
-    assert (published.winning_rate, published.verdict) == (1, "uninformative")
-    assert "always says the same" in (published.reason or "")
     groups = {item: item // 5 for item in range(200)}
     ranked = alt_test(constant, people, epsilon=0.2, score="rank", groups=groups, worlds=100)
     assert ranked.winning_rate == 0
-    assert ranked.references["constant"].winning_rate == 0
+    assert ranked.references["constant"] == 0
 
 
 def test_a_judge_who_knows_the_truth_passes_by_rank() -> None:
@@ -94,8 +89,7 @@ def test_a_judge_who_knows_the_truth_passes_by_rank() -> None:
         dict(enumerate(quality.tolist())), people, epsilon=0.2, score="rank", groups=groups
     )
     assert found.verdict == "pass"
-    assert found.power_of_truth > found.power
-    assert found.references["random"].winning_rate == 0
+    assert found.references["random"] == 0
 
 
 def test_failing_without_power_is_not_enough_prompts() -> None:
@@ -118,7 +112,7 @@ def test_a_judge_that_falls_short_of_most_raters_fails_whatever_the_power() -> N
 def test_an_epsilon_that_lets_a_random_judge_pass_makes_the_test_uninformative() -> None:
     judge, people, groups, _ = world(6, prompts=60, noise=3.0)
     found = alt_test(judge, people, epsilon=0.9, score="rank", groups=groups, worlds=0)
-    assert found.references["random"].winning_rate == 1
+    assert found.references["random"] == 1
     assert found.verdict == "uninformative"
     assert "at random" in (found.reason or "")
 
@@ -131,12 +125,16 @@ def test_order_of_raters_and_items_does_not_matter() -> None:
     }
     two = alt_test(judge, turned, epsilon=0.2, score="rank", groups=groups, worlds=0)
     assert two.winning_rate == one.winning_rate
-    assert two.advantage_probability == pytest.approx(one.advantage_probability)
+    differences = {one.rater: one.difference for one in two.comparisons}
+    for comparison in one.comparisons:
+        assert differences[comparison.rater] == pytest.approx(comparison.difference)
 
 
 def test_missing_values_are_left_out() -> None:
     judge, people, _, _ = world(9)
     judge[0] = float("nan")
     people["rater 0"][1] = None  # type: ignore[assignment]
-    found = alt_test(judge, people, epsilon=0.1, score="neg_rmse", references=False)
+    labels = {name: {k: None if x is None else round(x) for k, x in values.items()}
+              for name, values in people.items()}  # fmt: skip
+    found = alt_test(judge, labels, epsilon=0.1, references=False)
     assert [one.n for one in found.comparisons] == [98, 99, 99, 99]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from areopagus import aggregation as a
-from areopagus.aggregation.concordance import kendall_w_uncorrected
+from areopagus.aggregation.agreement import kendall_w_uncorrected
 from areopagus.aggregation.degradation_cells import prompts_to_detect
 from areopagus.aggregation.intervals import half_width, variance_degrees
 from areopagus.aggregation.retest_noise import noise_floor
@@ -33,18 +33,16 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ("raters, items", a.krippendorff_alpha, ([1, 2],), {}),
     ("negative", a.krippendorff_alpha, ([[-1, 2], [1, 2]], "ratio"), {}),
     ("infinite", a.krippendorff_alpha, ([[math.inf, 2], [1, 2]],), {}),
-    ("raters, items", kendall_w_uncorrected, ([1, 2, 3],), {}),
-    ("raters, items", a.durbin_w, ([1.0, 2.0],), {}),
+    ("raters x items", kendall_w_uncorrected, ([1, 2, 3],), {}),
     ("one label an item", a.kendall_tau_b, ([1, 2], [1, 2], ["a"]), {}),
     ("1 missing", a.kendall_tau_b, ([1, 2], [1, 2], ["a", None]), {}),
     ("vectors of one length", a.kendall_tau_b, ([1, 2], [1, 2, 3]), {}),
-    ("method", a.bootstrap_stratified_tau, ([1], [1], ["a"]), {"method": "basic"}),
-    ("alternative", a.permutation_test, ([1, 2], [1, 2]), {"alternative": "both"}),
+    ("resamples", a.bootstrap_stratified_tau, ([1], [1], ["a"]), {"resamples": 0}),
     ("epsilon", a.alt_test, ({}, {"a": {}, "b": {}}), {"epsilon": 1}),
     ("two raters", a.alt_test, ({}, {"a": {}}), {"epsilon": 0.1}),
     ("needs groups", a.alt_test, ({}, {"a": {}, "b": {}}), {"epsilon": 0.1, "score": "rank"}),
     ("needs numbers", a.alt_test, ({0: "x"}, {"a": {0: 1}, "b": {0: 1}}),
-     {"epsilon": 0.1, "score": "neg_rmse"}),
+     {"epsilon": 0.1, "score": "rank", "groups": {0: 0}}),
     ("have no group", a.alt_test, ({0: 1}, {"a": {0: 1}, "b": {0: 1}}),
      {"epsilon": 0.1, "score": "rank", "groups": {}}),
     ("one length", a.isotonic_map, ([1, 2], [1]), {}),

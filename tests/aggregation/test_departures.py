@@ -14,7 +14,6 @@ from areopagus.aggregation.departures import (
     gap_departure,
     order_departure,
     places,
-    spread_departure,
 )
 
 PROMPT = np.repeat(np.arange(2), 3)
@@ -102,23 +101,6 @@ def test_what_a_respondent_gets_is_free_of_severity() -> None:
     found = gap_departure(preferring, others, human, prompt, n_prompts=12, level=0.95, part=part)
     assert found.difference.value == pytest.approx(0.8, abs=0.15)
     assert found.difference.p < 0.001
-
-
-def test_the_spread_is_a_ratio_to_the_others_with_limits_around_it() -> None:
-    prompt, human, others = world()
-    scores = np.stack([0.5 * others, others, others], axis=1)
-    rng = np.random.default_rng(8)
-    scores = scores + 0.01 * rng.normal(size=scores.shape)
-    found = spread_departure(scores, 0, human, prompt, n_prompts=12, level=0.95)
-    assert found.ratio.value == pytest.approx(0.5, abs=0.02)
-    assert found.ratio.low < found.ratio.value < found.ratio.high
-    deviations = scores[:, 0].reshape(12, 4)
-    by_hand = np.sqrt(((deviations - deviations.mean(axis=1, keepdims=True)) ** 2).sum() / 36)
-    assert found.own.value == pytest.approx(by_hand)
-    flat = np.stack([np.full(48, 5.0), others], axis=1)
-    none = spread_departure(flat, 0, human, prompt, n_prompts=12, level=0.95)
-    assert none.own.value == 0.0
-    assert math.isnan(none.ratio.value)
 
 
 def test_places_within_prompts_are_those_of_scipy_and_missing_ones_take_none() -> None:

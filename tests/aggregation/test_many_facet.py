@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 
 from areopagus.aggregation.many_facet import ManyFacetFit, many_facet
+from areopagus.aggregation.rating_scale import Data, Fit, counted, infit_deviates, maximum
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -30,6 +31,11 @@ class World:
             "scale": (1, int(self.score.max())), "criterion": self.criterion, "prompt": self.prompt,
         }  # fmt: skip
         return many_facet(self.score, self.response, self.rater, **given | options)  # type: ignore[arg-type]
+
+    def maximum(self) -> tuple[Data, Fit]:
+        """Without ranges and consistencies of raters' own."""
+        data, start = counted(self.score, self.response, self.rater, self.criterion, self.prompt)
+        return data, maximum(data, start, is_extended=False)
 
 
 def world(
@@ -81,13 +87,15 @@ def test_it_gives_the_published_figures_of_the_law_school_test() -> None:
     rows = [[int(bit) for bit in f"{k:05b}"] for k, n in enumerate(LSAT6) for _ in range(n)]
     table = np.array(rows, dtype=float)
     assert len(table) == 1000
-    response, item = np.indices(table.shape)
-    fit = many_facet(table.ravel(), response.ravel(), item.ravel(), scale=(0, 1))
-    assert fit.spread == pytest.approx(0.7551, abs=5e-5)
+    response, item = (one.ravel() for one in np.indices(table.shape))
+    made = World(table.ravel(), response, item, np.zeros_like(item), response)
+    data, fit = made.maximum()
+    mean, log_spread = fit.parameters[data.n_fixed - 2 : data.n_fixed]
+    assert np.exp(log_spread) == pytest.approx(0.7551, abs=5e-5)
     difficulty = 0.7551 * np.array([-3.6153, -1.3224, -0.3176, -1.7301, -2.7802])
-    fair = np.array(fit.fair)
-    assert np.log(fair / (1 - fair)) == pytest.approx(-difficulty, abs=5e-4)
-    assert all(one.reason is not None for one in fit.range_use)  # two categories have no range
+    assert mean - fit.parameters[:5] == pytest.approx(-difficulty, abs=5e-4)
+    # two categories have no range
+    assert all(one.reason is not None for one in made.fit(scale=(0, 1)).range_use)
 
 
 # Published, several categories: 75 children (a row each) on 24 activities, disliked, neither or
@@ -139,20 +147,17 @@ LIKING_CONDITIONAL = np.array([
 def test_it_gives_the_published_figures_of_three_categories() -> None:
     table = np.array([[int(one) for one in row] for row in LIKING.split()], dtype=float)
     assert table.shape == (75, 24)
-    child, activity = np.indices(table.shape)
-    fit = many_facet(table.ravel(), child.ravel(), activity.ravel(), scale=(0, 2), named=())
-    steps = values(fit.thresholds[0].step)
+    child, activity = (one.ravel() for one in np.indices(table.shape))
+    data, fit = World(table.ravel(), child, activity, np.zeros_like(child), child).maximum()
+    steps, place = fit.parameters[data.steps], fit.parameters[:24]
+    mean, log_spread = fit.parameters[data.n_fixed - 2 : data.n_fixed]
     # TAM sums over 21 nodes of its own: it agrees to its numeric error.
     assert steps == pytest.approx([-0.7845489, 0.7845489], abs=1e-3)
-    assert fit.spread == pytest.approx(1.114, abs=1e-3)
-    assert fit.reliability == pytest.approx(0.896, abs=2e-3)
-    # A rater's place, from what it gives the average response: the expected score, solved for it.
-    # (`severity` is against the other usual raters, not against all.)
-    fair, apart = np.array(fit.fair), np.exp(steps[1])
-    half = (fair - 1) * apart / 2
-    place = -np.log((half + np.sqrt(half**2 + fair * (2 - fair))) / (2 - fair))
-    assert 0.05232 - LIKING_MARGINAL.mean() == pytest.approx(-place.mean(), abs=1e-3)
-    place -= place.mean()
+    assert np.exp(log_spread) == pytest.approx(1.114, abs=1e-3)
+    first, second = fit.weights @ fit.z, fit.weights @ fit.z**2
+    reliability = first.var(ddof=1) / (first.var(ddof=1) + (second - first**2).mean())
+    assert reliability == pytest.approx(0.896, abs=2e-3)
+    assert mean == pytest.approx(0.05232 - LIKING_MARGINAL.mean(), abs=1e-3)
     assert place == pytest.approx(LIKING_MARGINAL - LIKING_MARGINAL.mean(), abs=1e-3)
     # Conditional likelihood supposes no distribution of quality.
     assert steps[1] == pytest.approx(1.566148493 / 2, abs=3e-3)
@@ -200,16 +205,12 @@ def test_it_reaches_the_maximum_of_a_likelihood_written_plainly(
     small: tuple[World, Floats],
 ) -> None:
     made, best = small
-    fit = made.fit()
-    assert not fit.has_own_parameters
-    b = np.append(best[:2], -best[:2].sum())
-    others = np.array([np.delete(b, k).mean() for k in range(3)])
-    assert [one.verdict for one in fit.severity] == [None, None, None]
-    assert values(fit.severity) == pytest.approx(b - others, abs=1e-3)
-    assert values(fit.difficulty) == pytest.approx([best[2], -best[2]], abs=1e-3)
+    data, fit = made.maximum()
+    assert fit.parameters[:3] == pytest.approx(np.append(best[:2], -best[:2].sum()), abs=1e-3)
+    assert fit.parameters[3:5] == pytest.approx([best[2], -best[2]], abs=1e-3)
     step = np.append(best[3:5], -best[3:5].sum())
-    assert values(fit.thresholds[0].step) == pytest.approx(step, abs=1e-3)
-    assert fit.spread == pytest.approx(np.exp(best[6]), abs=1e-3)
+    assert fit.parameters[data.steps] == pytest.approx(step, abs=1e-3)
+    assert fit.parameters[data.n_fixed - 1] == pytest.approx(best[6], abs=1e-3)
 
 
 def test_its_standard_errors_are_those_of_the_sandwich_over_prompts(
@@ -236,12 +237,11 @@ def test_its_standard_errors_are_those_of_the_sandwich_over_prompts(
     ])  # fmt: skip
     bread = np.linalg.inv(-hessian)
     covariance = bread @ scores.T @ scores @ bread * 12 / 11
-    fit = made.fit()
-    assert fit.difficulty[0].se == pytest.approx(np.sqrt(covariance[2, 2]), rel=1e-3)
-    assert fit.thresholds[0].step[0].se == pytest.approx(np.sqrt(covariance[3, 3]), rel=1e-3)
-    reach = stats.t.ppf(0.975, 11) * fit.difficulty[0].se
-    assert fit.difficulty[0].high - fit.difficulty[0].value == pytest.approx(reach)
-    assert fit.n_prompts == 12
+    _, fit = made.maximum()
+    errors = np.sqrt(np.diag(fit.covariance))
+    assert errors[3] == pytest.approx(np.sqrt(covariance[2, 2]), rel=1e-3)
+    assert errors[5] == pytest.approx(np.sqrt(covariance[3, 3]), rel=1e-3)
+    assert made.fit().n_prompts == 12
 
 
 def test_mean_squares_are_those_of_what_the_other_raters_predict(
@@ -259,7 +259,7 @@ def test_mean_squares_are_those_of_what_the_other_raters_predict(
         found: Floats = np.exp(eta - np.logaddexp.reduce(eta))
         return found
 
-    squares, variances = [], []
+    squares, variances, spreads = [], [], []
     for r in np.unique(made.response[made.rater == 2]):
         mine = made.response == r
         posterior = weights.copy()
@@ -273,36 +273,32 @@ def test_mean_squares_are_those_of_what_the_other_raters_predict(
             mean = p @ np.arange(4)
             squares.append((y - 1 - mean) ** 2)
             variances.append(p @ np.arange(4) ** 2 - mean**2)
-    fit = made.fit()
-    assert fit.infit[2] == pytest.approx(sum(squares) / sum(variances), abs=2e-3)
-    ratios = np.array(squares) / np.array(variances)
-    assert fit.outfit[2] == pytest.approx(ratios.mean(), abs=2e-3)
+            spreads.append(p @ (np.arange(4) - mean) ** 4 - variances[-1] ** 2)
+    infit, q = sum(squares) / sum(variances), np.sqrt(sum(spreads)) / sum(variances)
+    # Wilson and Hilferty
+    deviate = (infit ** (1 / 3) - 1) * 3 / q + q / 3
+    assert infit_deviates(*made.maximum())[2] == pytest.approx(deviate, abs=0.02)
 
 
 def test_planted_parameters_come_back() -> None:
     steps = np.array([-2.2, -1.5, 0.1, 1.0, 2.6])
-    fit = world(3, responses=1200, steps=steps, severity={1: 1.0}).fit()
-    assert values(fit.severity)[1] == pytest.approx(1.0, abs=0.15)
-    assert values(fit.thresholds[0].step) == pytest.approx(steps - steps.mean(), abs=0.2)
-    assert fit.spread == pytest.approx(1.5, abs=0.1)
-    assert [one.verdict for one in fit.severity] == [None, "severe", None, None, None]
-    assert np.array(fit.infit) == pytest.approx(np.ones(5), abs=0.1)
-    assert not fit.has_own_parameters
-    assert fit.rater_reliability > 0.9
-    assert 0.7 < fit.reliability < 0.95
+    made = world(3, responses=1200, steps=steps, severity={1: 1.0})
+    data, fit = made.maximum()
+    assert fit.parameters[1] == pytest.approx(0.8, abs=0.15)  # 1 less the mean of five
+    assert fit.parameters[data.steps] == pytest.approx(steps - steps.mean(), abs=0.2)
+    assert np.exp(fit.parameters[data.n_fixed - 1]) == pytest.approx(1.5, abs=0.1)
+    assert np.abs(infit_deviates(data, fit)).max() < 3
+    # whoever is severe is neither narrow nor erratic
+    named = made.fit()
+    assert not any(one.verdict for one in (*named.range_use, *named.consistency))
 
 
 def test_who_uses_half_the_scale_and_who_is_erratic_is_named_and_nobody_else() -> None:
     fit = world(4, apart={1: 2.0}, follows={2: 0.2}, severity={0: 1.2}, responses=240).fit()
     assert [one.verdict for one in fit.range_use] == [None, "narrow", None, None, None]
     assert [one.verdict for one in fit.consistency] == [None, None, "erratic", None, None]
-    assert [one.verdict for one in fit.severity] == ["severe", None, None, None, None]
     assert fit.range_use[1].covers(0.5)
     assert fit.consistency[2].covers(0.2)
-    assert fit.infit[2] > 1.3 > 0.9 > fit.infit[1]
-    assert fit.has_own_parameters
-    # The ruler is that of the usual raters: not shrunk by the erratic one.
-    assert fit.spread == pytest.approx(1.5, abs=0.3)
 
 
 def test_a_rater_who_counts_from_the_other_end_is_erratic_with_a_consistency_below_nought() -> None:
@@ -324,30 +320,26 @@ def test_names_and_order_of_the_rows_change_nothing() -> None:
         made.criterion[order] + 3, 70 - made.prompt[order],
     ).fit()  # fmt: skip
     assert turned.raters == (5, 6, 7, 8, 9)
-    assert values(turned.severity)[::-1] == pytest.approx(values(fit.severity), abs=1e-5)
     assert values(turned.range_use)[::-1] == pytest.approx(values(fit.range_use), abs=1e-4)
-    assert turned.infit[::-1] == pytest.approx(fit.infit, abs=1e-5)
-    assert turned.quality[::-1] == pytest.approx(fit.quality, abs=1e-5)
+    assert values(turned.consistency)[::-1] == pytest.approx(values(fit.consistency), abs=1e-4)
 
 
-def test_a_score_that_nobody_gave_is_no_category_and_is_named() -> None:
+def test_a_score_that_nobody_gave_is_no_category() -> None:
     made = world(7, responses=80)
     score = np.where(made.score >= 4, made.score + 1, made.score)  # 4 of 1 to 8 is never given
     gapped = many_facet(score, made.response, made.rater, scale=(0, 9), prompt=made.prompt)
     plain = made.fit()
-    assert gapped.thresholds[0].categories == (1, 2, 3, 5, 6, 7, 8)
-    assert gapped.thresholds[0].unused == (0, 4, 9)
-    assert values(gapped.severity) == pytest.approx(values(plain.severity), abs=1e-6)
+    assert values(gapped.range_use) == pytest.approx(values(plain.range_use), abs=1e-6)
 
 
 def test_responses_with_the_highest_score_from_everybody_have_a_quality() -> None:
     made = world(8, responses=80)
     score = np.where(made.response == 0, 7.0, np.where(made.response == 1, 1.0, made.score))
-    fit = World(score, made.response, made.rater, made.criterion, made.prompt).fit()
-    assert fit.is_extreme[:2] == (True, True)
-    assert fit.quality[1] == min(fit.quality)
-    assert fit.quality[0] == max(fit.quality)
-    assert max(np.abs(fit.quality)) < 8
+    _, fit = World(score, made.response, made.rater, made.criterion, made.prompt).maximum()
+    quality = fit.weights @ fit.z  # in its standard deviations
+    assert quality[1] == quality.min()
+    assert quality[0] == quality.max()
+    assert np.abs(quality).max() < 5
 
 
 def test_raters_who_share_no_response_are_not_compared() -> None:
@@ -371,7 +363,7 @@ def test_raters_who_share_no_response_are_not_compared() -> None:
     assert dict(alone.left_out) == {
         7: "shares no response with another rater", 8: "one value throughout",
     }  # fmt: skip
-    assert values(alone.severity) == pytest.approx(values(fit.severity), abs=1e-6)
+    assert values(alone.range_use) == pytest.approx(values(fit.range_use), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -399,47 +391,24 @@ def test_a_slider_of_a_hundred_points_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_raters_who_share_nothing_have_no_ruler(seed: int) -> None:
+def test_raters_who_share_nothing_are_not_fitted(seed: int) -> None:
     score = np.random.default_rng(seed).integers(1, 6, size=600).astype(float)
     response, rater = np.divmod(np.arange(600), 3)
     fit = many_facet(score, response, rater, scale=(1, 5))
     assert fit.reason is not None
-    assert fit.reason.startswith("raters share too little for a ruler (reliability 0.")
+    assert fit.reason.startswith("raters share too little of their order (reliability 0.")
 
 
 def test_with_five_prompts_there_are_figures_and_no_intervals() -> None:
     fit = world(11, responses=20).fit()
     assert fit.n_prompts == 5
-    for one in (*fit.severity, *fit.thresholds[0].step, *fit.consistency):
+    for one in fit.consistency:
         assert one.is_defined
         assert not one.has_interval
         assert one.verdict is None
         assert one.reason == "5 prompts: an interval needs at least 6"
 
 
-def test_people_of_five_points_and_judges_of_ten_stand_on_one_ruler() -> None:
-    five = world(12, responses=200, raters=3, steps=np.linspace(-1.5, 1.5, 4))
-    rng = np.random.default_rng(12)  # the same qualities, for world() draws them first
-    quality = 1.5 * rng.normal(size=200)
-    k, tau = np.arange(10), np.linspace(-3, 3, 9)
-    sums = np.concatenate([[0.0], np.cumsum(tau)])
-    eta = k * quality[:, None, None] - sums + np.zeros((1, 4, 1))
-    ten = (eta + np.random.default_rng(1).gumbel(size=eta.shape)).argmax(axis=-1) + 1.0
-    r, j = (one.reshape(-1) for one in np.indices(ten.shape))
-    fit = many_facet(
-        np.concatenate([five.score, ten.reshape(-1)]),
-        np.concatenate([five.response, r]),
-        np.concatenate([five.rater, 3 + j]),
-        scale=[(1, 5), (1, 10)],
-        rater_scale=np.concatenate([np.zeros(len(five.score)), np.ones(ten.size)]),
-        prompt=np.concatenate([five.prompt, r // 4]),
-    )
-    assert [len(one.step) for one in fit.thresholds] == [4, 9]
-    assert values(fit.thresholds[1].step) == pytest.approx(tau, abs=0.6)
-    assert values(fit.severity) == pytest.approx(np.zeros(7), abs=0.4)
-    assert np.corrcoef(fit.quality, quality)[0, 1] > 0.95
-
-
 def test_columns_that_do_not_fit_raise() -> None:
-    with pytest.raises(ValueError, match="one response, rater and scale a score"):
+    with pytest.raises(ValueError, match="one response and rater a score"):
         many_facet([1, 2], [0], [0, 1], scale=(1, 5))

@@ -124,7 +124,7 @@ def test_a_run_folder_is_read_with_its_panel(made: tuple[Path, Run, Calibration]
     assert set(axes) == {"disciplinary", "ideological"}
     assert figure(report, "panel", "beyond_source").is_defined
     assert figure(report, "panel", "beyond_length").is_defined
-    assert figure(report, "panel", "accuracy").value > 0.9
+    assert figure(report, "panel", "tau").value > 0.8
 
 
 def test_the_same_panel_is_calibrated(made: tuple[Path, Run, Calibration]) -> None:

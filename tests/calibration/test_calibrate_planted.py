@@ -22,7 +22,6 @@ def report(planted_report: Calibration) -> Calibration:
 
 def test_harsh_and_constant_raters_are_named_and_the_others_are_not(report: Calibration) -> None:
     assert called(report, "raters", "deviation", "rater") == {"h0": "harsh", "h4": "constant"}
-    assert called(report, "raters", "share_tied", "rater") == {"h4": "constant"}
     harsh = figure(report, "raters", "deviation", rater="h0")
     assert harsh.value == pytest.approx(-2, abs=0.3)
     assert harsh.high < -1.5
@@ -53,7 +52,6 @@ def test_a_panel_that_only_knows_the_source_is_named(make_world: Callable[..., A
 def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibration) -> None:
     assert report.record["target"] == {"criterion": "overall", "kind": "score", "of_panel": None}
     tau = figure(report, "panel", "tau")
-    assert tau.p < 1e-6
     assert tau.low < tau.value < tau.high <= 1
     assert tau.value < figure(report, "panel", "ceiling").value + 0.1
     assert figure(report, "one person", "n_comparisons", rater=None).value == 5 * 24
@@ -65,17 +63,6 @@ def test_the_panel_agrees_below_its_ceiling_and_beats_one_person(report: Calibra
     assert figure(report, "one person", "tau_of_one", rater="h4").value == 0
 
 
-def test_own_families_are_recognised(report: Calibration) -> None:
-    assert report.record["families"] == {
-        "openai/gpt-4o-mini": "openai",
-        "anthropic/claude-sonnet-4-5": "anthropic",
-    }
-    # claude-4 wrote one response of every prompt; nobody prefers their own here
-    own = figure(report, "judges", "own_family", group="anthropic/claude-sonnet-4-5")
-    assert own.n == 24
-    assert own.is_defined
-
-
 def test_three_prompts_refuse_every_interval_and_say_why(few_report: Calibration) -> None:
     found = few_report
     over_prompts = found.estimates[found.estimates["unit"] == "prompt"]
@@ -83,8 +70,6 @@ def test_three_prompts_refuse_every_interval_and_say_why(few_report: Calibration
     assert not over_prompts["low"].notna().any()
     for table, measure in (("panel", "tau"), ("maps", "error"), ("size", "worth")):
         assert "at least 6" in (figure(found, table, measure).reason or "")
-    apart = figure(found, "judges", "severity_apart", group="historian")
-    assert "at least 6" in (apart.reason or "")
     assert found.record["limitations"][0][0] == "intervals and tests over prompts"
     assert called(found, "judges", "accuracy", "group") == {}
     assert called(found, "weights", "agreement", "group") == {"equal": "adopted"}
@@ -122,7 +107,7 @@ def test_the_order_of_rows_does_not_matter(planted: Files, tmp_path: Path) -> No
     turned = tmp_path / "humans.csv"
     turned.write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
     one, other = (agreement(path) for path in (planted.humans, turned))
-    for measure in ("tau", "w", "alpha_interval"):
+    for measure in ("tau", "ac2", "alpha_interval"):
         values = [figure(found, "people", measure).value for found in (one, other)]
         assert values[0] == pytest.approx(values[1], abs=1e-12)
 

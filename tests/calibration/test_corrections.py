@@ -60,7 +60,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
 
 def test_order_is_compared_with_ranks_and_level_with_scores(both: Calibration) -> None:
     assert (both.record["target"]["kind"], both.record["levels"]["kind"]) == ("rank", "score")
-    assert figure(both, "size", "worth_by_errors", detail="score").is_defined
     assert "People's level: overall (scores), for maps, means and widths." in both.text
     assert "an order holds no level" not in both.text
 
@@ -78,8 +77,6 @@ def test_the_scores_beside_the_ranks_give_the_corrections_they_give_alone(
         assert found.equals(other), table
     for one in (both, alone):
         assert called(one, "maps", "error", "group") == {"line": "adopted"}
-    worth = [figure(one, "size", "worth_by_errors").value for one in (both, alone)]
-    assert worth[0] == worth[1]
     # the weights follow the order, which the ranks hold
     taus = [figure(one, "weights", "agreement", group="equal").value for one in (both, alone)]
     assert taus[0] != taus[1]
@@ -110,7 +107,6 @@ def test_ranks_alone_hold_no_level(tmp_path: Path) -> None:
     assert found.record["levels"] is None
     reason = figure(found, "maps", "error").reason
     assert reason == "people gave ranks: an order holds no level"
-    assert "ranks" in (figure(found, "size", "worth_by_errors").reason or "")
 
 
 def test_a_map_of_another_criterion_is_not_applied(tmp_path: Path) -> None:

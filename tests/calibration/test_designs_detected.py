@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 
@@ -56,9 +57,9 @@ def test_what_a_model_makes_of_a_prompt_is_error_with_one_response_a_prompt(tmp_
     here = figure(found, "designs", "standard_error", group="this panel")
     assert here.value == pytest.approx(0.476, rel=0.12)
     assert figure(found, "size", "worth").value == pytest.approx(0.8 / 0.2267, rel=0.2)
-    # three raters, variances 1.69 of prompts and 1 of each: 1.69 / 2.69
-    icc = figure(found, "people", "icc_one", criterion="overall", detail="score")
-    assert (icc.n, icc.covers(1.69 / 2.69)) == (60, True)
+    # three raters, variances 1.69 of prompts and 1 of each: a correlation of 1.69 / 2.69
+    tau = figure(found, "people", "tau", criterion="overall", detail="score")
+    assert (tau.n, tau.covers(2 / math.pi * math.asin(1.69 / 2.69))) == (60, True)
     text = " ".join(found.text.split())
     assert "order of responses to different prompts" in text
     assert "of the order of responses to one prompt" not in text  # but among what cannot be said

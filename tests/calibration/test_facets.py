@@ -1,4 +1,4 @@
-"""The ruler of people and judges through files: who is named, what is refused, what is drawn."""
+"""The many-facet model of people through files: who is named, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibration_worlds import Files, called, figure, summary, write_table
 from areopagus.calibration import Agreement, Calibration, agreement, calibrate
 from areopagus.calibration.facets import TABLE
 from areopagus.records.estimates import select
-from areopagus.reports.document import Chart, Section, Table
+from areopagus.reports.document import Section, Table
 
 STEPS = np.linspace(-2.5, 2.5, 6)
 
@@ -57,12 +57,11 @@ def found(people: Path) -> Agreement:
     return agreement(people, scale=(1, 7), ruler=True)
 
 
-def test_agreement_says_who_uses_half_the_scale_who_is_erratic_and_who_is_severe(
+def test_agreement_says_who_uses_half_the_scale_and_who_is_erratic(
     found: Agreement,
 ) -> None:
     assert called(found, TABLE, "range_use", "rater") == {"half": "narrow"}
     assert called(found, TABLE, "consistency", "rater") == {"odd": "erratic"}
-    assert called(found, TABLE, "severity", "rater") == {"severe": "severe"}
     assert figure(found, TABLE, "range_use", rater="half").covers(0.5)
     line = summary(found)
     assert "scale use" in line
@@ -72,51 +71,21 @@ def test_agreement_says_who_uses_half_the_scale_who_is_erratic_and_who_is_severe
 
 def test_every_figure_has_its_unit_and_interval_or_its_reason(found: Agreement) -> None:
     rows = select(found.estimates, TABLE)
-    for name in ("severity", "range_use", "consistency", "step"):
+    for name in ("range_use", "consistency"):
         mine = rows[rows["measure"] == name]
         assert (mine["low"] < mine["value"]).all(), name
         assert (mine["n"] == 40).all()
         assert mine["method"].str.contains("sandwich").all()
-    assert set(rows[rows["measure"] == "step"]["item"]) == {"2", "3", "4", "5", "6", "7"}
-    assert len(rows[rows["measure"] == "quality"]) == 160
+    assert set(rows["measure"]) == {
+        "range_use", "consistency", "n_ratings", "n_responses", "n_prompts",
+    }  # fmt: skip
 
 
-def test_the_ruler_is_one_picture_with_responses_raters_and_thresholds(found: Agreement) -> None:
-    (chart,) = [one for one in section(found).parts if isinstance(one, Chart)]
-    assert chart.kind == "forest"
-    assert chart.rows[0] == "160 responses"
-    assert chart.rows[1] == "person severe (severe)"
-    assert {"person odd (erratic)", "person half (narrow)", "person ada"} < set(chart.rows)
-    assert list(chart.rows[-6:]) == [f"score {k} or more" for k in range(2, 8)]
-    assert chart.low[0][0] < chart.values[0][0] < chart.high[0][0] < chart.high_wide[0][0]
-
-
-def test_people_and_judges_stand_on_one_ruler(tmp_path: Path, people: Path) -> None:
-    rows = ratings({"ada": USUAL, "ben": USUAL, "cy": USUAL, "good": USUAL, "soft": (-1.5, 1, 1),
-                    "half": (0.0, 2.2, 1.0)})  # fmt: skip
-    persons = [row for row in rows if row[2] in ("ada", "ben", "cy")]
-    judged = [[p, r, name, "m", s] for p, r, name, s in rows if name in ("good", "soft", "half")]
-    humans = write_table(
-        tmp_path / "h.csv", ["prompt_id", "response_id", "rater_id", "score"], persons
-    )
-    judges = write_table(
-        tmp_path / "j.csv", ["prompt_id", "response_id", "persona", "model", "score"], judged
-    )
-    found = calibrate(judges, humans, scale=(1, 7), ruler_with_judges=True)
-    assert called(found, TABLE, "range_use", "group") == {"half x m": "narrow"}
-    assert called(found, TABLE, "severity", "group") == {"soft x m": "lenient"}
-    assert called(found, TABLE, "consistency", "group") == {}
-    one = figure(found, TABLE, "severity", rater="ada")
-    other = figure(found, TABLE, "severity", group="soft x m")
-    assert one.value - other.value == pytest.approx(1.5, abs=0.4)
-    assert figure(found, TABLE, "n_ratings", factor=None).value == 6 * 160
-    (table,) = [p for p in section(found).parts if isinstance(p, Table) and "Raters" in p.label]
-    assert [row[1] for row in table.rows] == ["person"] * 3 + ["judge"] * 3
-    assert "half x m (" in summary(found)
-    alone = calibrate(judges, humans, scale=(1, 7), ruler=True)
-    assert figure(alone, TABLE, "n_ratings", factor=None).value == 3 * 160
-    (table,) = [p for p in section(alone).parts if isinstance(p, Table) and "Raters" in p.label]
-    assert [row[1] for row in table.rows] == ["person"] * 3
+def test_the_report_names_them_with_their_figures(found: Agreement) -> None:
+    (table,) = [one for one in section(found).parts if isinstance(one, Table)]
+    called = {str(row[0]): row[-1] for row in table.rows}
+    assert called == {"ada": "", "ben": "", "half": "narrow", "odd": "erratic", "severe": ""}
+    assert "Fitted: 800 ratings of 160 responses to 40 prompts." in " ".join(found.text.split())
 
 
 def test_the_model_is_fitted_on_request_only(people: Path, planted_report: Calibration) -> None:
@@ -126,18 +95,14 @@ def test_the_model_is_fitted_on_request_only(people: Path, planted_report: Calib
         assert "scale use" not in summary(report)
 
 
-def test_the_planted_random_judge_is_erratic_and_the_harsh_rater_severe(
-    planted: Files,
-) -> None:
-    report = calibrate(*planted, scale=(1, 10), ruler_with_judges=True)
-    erratic = called(report, TABLE, "consistency", "group")
-    assert erratic["historian x openai/gpt-4o-mini"] == "erratic"
-    assert figure(report, TABLE, "severity", rater="h0").verdict == "severe"
-    text = report.text
-    assert "Not fitted: h4: one value throughout." in " ".join(text.split())
+def test_who_gives_one_value_is_not_fitted_and_judges_are_not_either(planted: Files) -> None:
+    report = calibrate(*planted, scale=(1, 10), ruler=True)
+    assert "Not fitted: h4: one value throughout." in " ".join(report.text.split())
+    rows = select(report.estimates, TABLE)
+    assert set(rows["rater"].dropna()) == {f"h{k}" for k in range(5)}
 
 
-def test_with_a_half_point_it_says_why_there_is_no_ruler(tmp_path: Path) -> None:
+def test_with_a_half_point_it_says_why_nothing_is_fitted(tmp_path: Path) -> None:
     rows = ratings({"ada": USUAL, "ben": USUAL, "cy": USUAL})
     rows[5][3] = 3.5
     path = write_table(tmp_path / "h.csv", ["prompt_id", "response_id", "rater_id", "score"], rows)
@@ -153,14 +118,14 @@ def test_without_a_known_scale_nothing_is_fitted(people: Path) -> None:
     assert figure(agreement(people, ruler=True), TABLE, "fit").reason == "no scale is known"
 
 
-def test_ranks_have_no_ruler_and_no_section(make_world: Callable[..., Files]) -> None:
+def test_ranks_have_no_section(make_world: Callable[..., Files]) -> None:
     report = calibrate(*make_world(6, as_ranks=True), ruler=True)
     assert not len(select(report.estimates, TABLE))
     assert "facets" not in [s.name for s in report.document().sections]
 
 
 def test_three_prompts_name_nobody(make_world: Callable[..., Files]) -> None:
-    found = calibrate(*make_world(3), scale=(1, 10), ruler_with_judges=True)
+    found = calibrate(*make_world(3), scale=(1, 10), ruler=True)
     rows = select(found.estimates, TABLE)
     assert rows["verdict"].isna().all()
     assert "scale use" not in summary(found)

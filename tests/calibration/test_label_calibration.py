@@ -150,8 +150,7 @@ def test_labels_that_share_no_word_are_not_compared(world: World) -> None:
 def test_a_panel_that_scores_is_compared_in_order_and_at_a_cut(world: World) -> None:
     found = calibrate(world.judge_scores(), world.people(), scale=(1, 10))
     # means of three scores differ by 3 with a spread of .75: nearly every pair is in order
-    assert figure(found, "labels", "auc_within").low > 0.85
-    assert figure(found, "labels", "auc_across").low > 0.9
+    assert figure(found, "labels", "auc").low > 0.9
     cut = figure(found, "labels", "cut")
     assert 4.5 < cut.value < 6.5
     assert "chosen for kappa" in cut.method
@@ -175,7 +174,7 @@ def test_auc_over_prompts_is_that_of_scikit_learn(world: World) -> None:
             given.setdefault(row["response_id"], []).append(float(row["overall"]))
     y, x = zip(*((labels[name], np.mean(values)) for name, values in given.items()), strict=True)
     expected = metrics.roc_auc_score(y, x)
-    assert figure(found, "labels", "auc_across").value == pytest.approx(expected)
+    assert figure(found, "labels", "auc").value == pytest.approx(expected)
 
 
 def test_a_stated_cut_is_taken_as_it_is(world: World) -> None:
@@ -195,7 +194,7 @@ def test_a_stated_cut_is_taken_as_it_is(world: World) -> None:
 
 def test_a_cut_chosen_on_noise_shows_no_agreement(world: World) -> None:
     found = calibrate(world.judge_scores(gap=0.0), world.people(), scale=(1, 10))
-    assert figure(found, "labels", "auc_across").covers(0.5)
+    assert figure(found, "labels", "auc").covers(0.5)
     assert not figure(found, "labels", "kappa").low > 0
     assert first_line(found) in (
         panel_is("not shown to be better than chance"), panel_is("worse than one more person"),

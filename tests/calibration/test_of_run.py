@@ -138,7 +138,7 @@ def test_a_file_with_a_column_a_respondent_says_the_same_as_one_with_response_id
     by_respondent, by_id = (
         calibrate(runs / "pilot", human).estimates for human in (reading, runs / "humans.csv")
     )
-    for measure in ("n_responses", "tau", "icc_one"):
+    for measure in ("n_responses", "tau", "alpha_interval"):
         values = [f[f.measure == measure].value.to_numpy() for f in (by_respondent, by_id)]
         assert len(values[0]) > 0
         np.testing.assert_array_equal(*values)

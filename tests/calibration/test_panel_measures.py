@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 from calibration_worlds import figure
 
-from areopagus.aggregation.rater_effects import (
-    length_slope,
-    own_family_preference,
-    score_spread,
-)
 from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration.dataset import Dataset, targets_of
 from areopagus.calibration.judges import add_judges
@@ -169,33 +164,3 @@ def test_one_person_by_hand() -> None:
     assert difference.reason == "the statistic does not vary over prompts"
     n = [figure(found, "one person", "tau_of_one", rater=who).n for who in "abc"]
     assert n == [6, 6, 6]
-
-
-def test_a_length_slope_is_found_and_quality_is_not_mistaken_for_it() -> None:
-    rng = np.random.default_rng(2)
-    prompt = np.repeat(np.arange(30), 5)
-    quality = rng.normal(size=150)
-    length = 500 * 2 ** (0.8 * quality + rng.normal(scale=0.5, size=150))  # better ones are longer
-    fair = quality + rng.normal(scale=0.1, size=150)
-    biased = fair + 0.7 * np.log2(length)
-    for judge, slope in ((fair, 0.0), (biased, 0.7)):
-        found = length_slope(judge, quality, length, prompt, 30, 0.95)
-        assert found.value == pytest.approx(slope, abs=0.1)
-        assert found.covers(slope)
-
-
-def test_own_family_preference_by_hand() -> None:
-    prompt = np.repeat(np.arange(6), 3)
-    own, other = np.tile([True, False, False], 6), np.tile([False, True, False], 6)
-    judge, others = np.tile([8.0, 5.0, 1.0], 6), np.tile([6.0, 5.5, 9.0], 6)
-    found = own_family_preference(judge, others, prompt, own, other, 6, 0.95)
-    # (8 − 6) − (5 − 5.5) = 2.5 in every prompt; people's responses do not count
-    assert found.value == pytest.approx(2.5)
-    none = own_family_preference(judge, others, prompt, own & False, other, 6, 0.95)
-    assert none.reason == "its family wrote none of these responses"
-
-
-def test_spread_is_within_prompts() -> None:
-    values = np.array([1.0, 3.0, 101.0, 103.0])
-    # deviations ±1 in each of two prompts: sqrt(4 / (4 − 2))
-    assert score_spread(values, np.array([0, 0, 1, 1]), 2).value == pytest.approx(math.sqrt(2))

@@ -170,7 +170,7 @@ def test_ratings_and_preferences_of_one_study_stand_beside_each_other(tmp_path: 
     rated, compared = read_humans(world.humans), read_humans(files.humans)
     found = agreement(replace(rated, preferences=compared.preferences))
     keys = {"criterion": "overall", "detail": "score"}
-    for measure in ("tau", "alpha_interval", "w"):
+    for measure in ("tau", "alpha_interval", "ac2"):
         one, other = (figure(x, "people", measure, **keys) for x in (found, plain))
         assert one.value == other.value
     alone = figure(agreement(files.humans), "preferences", "kappa", criterion="overall")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from calibration_worlds import figure
 
-from areopagus.aggregation.concordance import concordance, kendall_w_uncorrected
+from areopagus.aggregation.agreement import kendall_w_uncorrected
 from areopagus.aggregation.jackknife import ratio, ratio_difference
 from areopagus.aggregation.kendall import pairwise_tau
 from areopagus.aggregation.ratings import Ratings, by_place, make_ratings, prompt_tables
@@ -42,38 +42,6 @@ def dense(seed: int, missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     table = np.round(5 + quality + rng.normal(size=(6, prompts.size)))
     table[rng.random(table.shape) < missing] = np.nan
     return table, prompts
-
-
-def test_the_icc_of_one_prompt_is_the_classical_one() -> None:
-    # Shrout & Fleiss (1979): 6 items x 4 raters; ICC(3,1) .7148, ICC(2,1) .2898, ICC(3,4) .9093
-    table = np.array(
-        [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]],
-        dtype=float,
-    ).T
-    found = concordance(from_dense(table, np.zeros(6, dtype=np.int64)))
-    published = {"icc_one": 0.7148, "icc_absolute": 0.2898, "icc_mean": 0.9093}
-    for name, value in published.items():
-        assert getattr(found, name).value == pytest.approx(value, abs=5e-5), name
-
-
-def test_shared_choices_by_hand() -> None:
-    # One prompt, three raters: tops are {a}, {a, b}, {c}. Pairs share: (a | a,b) 1/2, the others
-    # 0: mean 1/6. Orders: a>b>c, a=b>c, c>b>a: none alike.
-    table = np.array([[3, 2, 1], [3, 3, 1], [1, 2, 3]], dtype=float)
-    found = concordance(from_dense(table, np.zeros(3, dtype=np.int64)))
-    assert found.top_one.value == pytest.approx(1 / 6)
-    assert found.same_order.value == 0
-    twice = np.vstack([table, table[:1]])  # the first again: 1 of 6 pairs alike
-    again = concordance(from_dense(twice, np.zeros(3, dtype=np.int64)))
-    assert again.same_order.value == pytest.approx(1 / 6)
-
-
-def test_same_order_counts_alike_with_many_raters() -> None:
-    rng = np.random.default_rng(0)
-    ranks = rng.permuted(np.tile(np.arange(3.0), (100, 1)), axis=1)
-    found = concordance(from_dense(ranks, np.zeros(3, dtype=np.int64)), permute=False)
-    counts = np.unique(ranks, axis=0, return_counts=True)[1]
-    assert found.same_order.value == pytest.approx((counts * (counts - 1)).sum() / (100 * 99))
 
 
 def test_the_papers_w_and_tau_take_raw_ranks() -> None:
@@ -124,8 +92,6 @@ def test_the_published_agreement_of_summevals_experts_is_found_and_printed(
     ):  # fmt: skip
         found = figure(summeval_experts, "people", "alpha_interval", criterion=criterion)
         assert round(found.value, 3) == alpha
-    pooled = figure(summeval_experts, "people", "alpha_ordinal", criterion="all")
-    assert round(pooled.value, 3) == 0.714
     assert "0.58 [" in " ".join(summeval_experts.text.split())
     summary = render_text(summeval_experts.document())
     assert "agreement is better than chance on" in summary[0]

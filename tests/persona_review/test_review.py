@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from in_process import areopagus
 
-from areopagus import InputError, ReviewRun, load_persona, review_persona
-from areopagus.persona_review.draft import next_version
-from areopagus.persona_review.wording import named_by
+from areopagus import InputError, ReviewRun, review_persona
 from areopagus.records.estimates import select
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PERSONAS = [f"p{k}" for k in range(6)]
 CRITERIA = ("clarity", "evidence", "depth")
 
@@ -141,21 +140,6 @@ def test_judges_without_personas_are_refused(tmp_path: Path) -> None:
         review_persona(other, rated, out=tmp_path / "r", on_progress=False)
 
 
-def test_a_line_that_names_the_criterion_is_found_and_common_words_find_none() -> None:
-    historian = load_persona("historian")
-    (first, *_) = named_by(historian, "Claims rest on sources that can be examined.")
-    assert first.part == "description"
-    assert "sources" in first.words
-    assert named_by(historian, "You read what they say of it, and so on.") == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("1", "2"), ("1.9", "1.10"), ("2024-b3", "2024-b4"), ("draft", "draft.1")]
-)
-def test_the_version_is_raised_by_its_last_number(old: str, new: str) -> None:
-    assert next_version(old) == new
-
-
 def test_the_command_says_it_and_writes_json(tmp_path: Path) -> None:
     write_world(tmp_path, turned=True)
     words = ("personas", "review", "judgments.csv", "humans.csv", "--scale", "1:10")
@@ -167,16 +151,36 @@ def test_the_command_says_it_and_writes_json(tmp_path: Path) -> None:
     assert told["kind"] == "persona_review"
     assert any(row.get("verdict") == "agrees less" for row in told["estimates"])
     again = areopagus("report", "r", "--full", folder=tmp_path)
-    assert "By prompt" in again.stdout
+    assert "Largest departures" in again.stdout
 
 
-def test_an_unknown_persona_and_a_draft_of_stored_judgments_are_bad_input(tmp_path: Path) -> None:
+def test_an_unknown_persona_is_bad_input(tmp_path: Path) -> None:
     write_world(tmp_path, turned=True, n_prompts=3)
     words = ("personas", "review", "judgments.csv", "humans.csv", "--out", "r")
     done = areopagus(*words, "--persona", "nobody", folder=tmp_path)
     assert done.returncode == 2
     assert "has no persona nobody" in done.stderr
-    drafting = ("--persona", "p1", "--draft", "--model", "openai/x")
-    done = areopagus(*words, *drafting, folder=tmp_path)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_folder_of_another_run_is_not_written_over(tmp_path: Path) -> None:
+    write_world(tmp_path, turned=True, n_prompts=3)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "run.json").write_text('{"format": 1, "kind": "stress"}')
+    words = ("personas", "review", "judgments.csv", "humans.csv", "--out", "other")
+    done = areopagus(*words, folder=tmp_path)
     assert done.returncode == 2
-    assert "not stored judgments" in done.stderr
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["run.json"]
+
+
+def test_texts_and_reasons_of_a_run_stand_beside_the_departures(tmp_path: Path) -> None:
+    done = areopagus("score", str(EXAMPLES / "responses.csv"), "--persona", "historian",
+                     "--persona", "ethicist", "--out", "run", folder=tmp_path)  # fmt: skip
+    assert done.returncode == 0
+    people = EXAMPLES / "humans" / "ratings.csv"
+    run = review_persona(tmp_path / "run", people, personas=["ethicist"], on_progress=False)
+    assert run.path == tmp_path / "run" / "persona_review"
+    with (run.path / "departures.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["persona"] for row in rows} == {"ethicist"}
+    assert all(row["prompt"] and row["response"] for row in rows)

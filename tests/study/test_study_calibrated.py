@@ -89,7 +89,7 @@ def test_known_raters_and_figures_come_out_of_a_study_that_was_built_and_collect
         assert one.low <= (-2 if rater == "rater-05" else 0) <= one.high, (rater, one)
     # Items: the panel of two who can judge and one who guesses agrees with people more than they
     # do among themselves, and the weak response came last for all but the careless one.
-    panel = estimate_at(found, "panel", "mean_tau", criterion="composite", detail="score")
+    panel = estimate_at(found, "panel", "tau", criterion="composite", detail="score")
     people = estimate_at(found, "people", "tau", criterion="overall", detail="rank")
     last = estimate_at(found, "calibration items", "floor_last", criterion="overall", detail="rank")
     assert panel is not None

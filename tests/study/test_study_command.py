@@ -235,7 +235,7 @@ def test_a_plan_says_what_was_measured_in_a_calibration_and_in_ratings(tmp_path:
     rows = json_rows(agreement(ratings).estimates)
     folder.write_text(json.dumps({"kind": "agreement", "estimates": rows}))
     found = " ".join(run("plan", folder, "--half-width", 0.5).stdout.split())
-    assert "(measured: ICC(3,1) of raters, overall, score; " in found
+    assert "(measured: tau of pairs of raters, overall, score; " in found
     assert "1: SD of one rating within a prompt (assumed; no variance components" in found
     found = run("plan", folder, "--ratings", ratings, "--half-width", 0.5).stdout
     assert found.count("(measured: ") == 3

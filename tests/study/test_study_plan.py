@@ -147,18 +147,16 @@ def test_one_seed_gives_one_plan() -> None:
     )
 
 
-def people(
-    out: Estimates, name: str, kind: str = "score", *, tau: float, icc: float = math.nan
-) -> None:
+def people(out: Estimates, name: str, kind: str = "score", *, tau: float) -> None:
     """What a calibration says of people on one criterion: 40 ratings of 10 responses."""
     keys = {"criterion": name, "detail": kind}
-    figures = {"tau": Estimate(tau), "icc_one": Estimate(icc), "n_ratings": 40, "n_responses": 10}
+    figures = {"tau": Estimate(tau), "n_ratings": 40, "n_responses": 10}
     out.add_all("people", figures, **keys)
 
 
 def panel(out: Estimates, name: str, kind: str = "score", *, tau: float, ceiling: float) -> None:
     """What it says of the panel on one criterion."""
-    figures = {"mean_tau": Estimate(tau), "ceiling": Estimate(ceiling)}
+    figures = {"tau": Estimate(tau), "ceiling": Estimate(ceiling)}
     out.add_all("panel", figures, criterion=name, detail=kind)
 
 
@@ -211,14 +209,24 @@ def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(
     assert "no `sd`" not in notes
 
 
-def test_one_scored_criterion_with_complete_raters_has_its_icc(
+def test_one_scored_criterion_has_the_icc_of_its_raters_tau(
     tmp_path: Path, found: Estimates
 ) -> None:
-    people(found, "overall", tau=0.2, icc=0.61)
+    people(found, "overall", tau=0.2)
     panel(found, "overall", tau=0.4, ceiling=0.7)
     known = assumptions_from(written(tmp_path / "c.json", found))
-    assert known.icc == 0.61
-    assert "ICC(3,1)" in known.listed[1].origin
+    assert known.icc == pytest.approx(math.sin(0.1 * math.pi))
+    assert "tau of pairs of raters, overall, score" in known.listed[1].origin
+
+
+def test_a_panel_on_one_response_a_prompt_has_no_correlation_within_prompts(
+    tmp_path: Path, found: Estimates
+) -> None:
+    panel(found, "overall", tau=0.4, ceiling=0.7)
+    counts = {"n_responses": 30, "n_prompts": 30}
+    found.add_all("panel", counts, criterion="overall", detail="score")
+    known = assumptions_from(written(tmp_path / "c.json", found))
+    assert "a prompt has one response there" in known.listed[2].origin
 
 
 def test_where_nobody_scored_ranks_are_what_there_is(tmp_path: Path, found: Estimates) -> None:
@@ -230,7 +238,7 @@ def test_where_nobody_scored_ranks_are_what_there_is(tmp_path: Path, found: Esti
 
 def test_a_panel_that_disagrees_is_not_passed_off_as_an_unknown_one(tmp_path: Path) -> None:
     out = Estimates()
-    people(out, "overall", tau=0.2, icc=0.61)
+    people(out, "overall", tau=0.2)
     panel(out, "overall", tau=-0.08, ceiling=0.7)
     known = assumptions_from(written(tmp_path / "c.json", out))
     origins = {one.name: one.origin for one in known.listed}
@@ -242,10 +250,10 @@ def test_a_panel_that_disagrees_is_not_passed_off_as_an_unknown_one(tmp_path: Pa
 def test_the_folder_of_a_calibration_and_its_run_will_do(tmp_path: Path, named: str) -> None:
     folder, out = tmp_path / "calibration", Estimates()
     folder.mkdir()
-    people(out, "overall", tau=0.2, icc=0.61)
+    people(out, "overall", tau=0.2)
     write_estimates(folder, out)
     (folder / "run.json").write_text('{"format": 1, "kind": "calibration"}')
-    assert assumptions_from(folder / named).icc == 0.61
+    assert assumptions_from(folder / named).icc == pytest.approx(math.sin(0.1 * math.pi))
 
 
 def test_an_agreement_file_gives_what_it_has(tmp_path: Path) -> None:
@@ -324,7 +332,7 @@ def test_people_s_own_scores_come_before_a_calibration_and_options_before_both(
 ) -> None:
     rows = rating_rows(prompts=12, raters=3, sides={"human": 2, "model": 2}, between=0.5, seed=3)
     ratings = ratings_file(tmp_path / "r.csv", rows)
-    people(found, "overall", tau=0.2, icc=0.61)
+    people(found, "overall", tau=0.2)
     panel(found, "overall", tau=0.4, ceiling=0.7)
     file = written(tmp_path / "c.json", found)
     own = assumptions_from(ratings=ratings)

@@ -374,9 +374,6 @@ class Answer:
         worth, m = (self.of("people", name, **keys) for name in ("mean_worth", "raters_a_response"))
         if worth is not None and worth.is_defined and m is not None:
             told += f"; reliability of the mean of {m.value:.2g} raters {number(worth.value)}"
-        w, chance = (self.of("people", name, **keys) for name in ("w", "w_by_chance"))
-        if self.rotation(keys) and w is not None and w.is_defined and chance is not None:
-            told += f"; W {estimate(w)}, by chance {number(chance.value)}"
         yield "people", told
 
     def rotation(self, keys: Keys) -> str:
@@ -679,7 +676,9 @@ class Answer:
             if agreed.verdict == BELOW_CHANCE:
                 against.append(self.named(keys))
                 continue
-            tau = first_defined([agreed, figures.get("alpha_ordinal")])
+            tau = first_defined(
+                [agreed, figures.get("alpha_interval"), figures.get("alpha_ordinal")]
+            )
             known = tau is not None and tau.has_interval
             into = unknown if tau is None or not known else shared if tau.low > 0 else apart
             into.append(self.named(keys))

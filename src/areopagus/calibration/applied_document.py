@@ -11,8 +11,7 @@ from ..records.estimates import estimates_by, select
 from ..reports.comparison import HIGHER, LOWER, is_decided, of_family
 from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
 from .answer import demonstration
-from .corrections import RANDOM
-from .results import HOLDS_IF_ALIKE, Sampled
+from .results import HOLDS_IF_ALIKE, RANDOM, Sampled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -53,7 +53,6 @@ from .reading import (
     run_named,
     texts_of,
 )
-from .responses import family_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,7 +239,6 @@ def calibrate(
     *,
     responses: Any = None,
     inferred: Inferred | None = None,
-    families: Mapping[str, str] | None = None,
     scale: Scale | None = None,
     **options: Any,
 ) -> Calibration:
@@ -255,7 +253,6 @@ def calibrate(
         inferred: scores that a panel inferred from raters' written justifications: a run over the
             table of `areopagus humans comments`, or ratings in any layout; compared with people's
             ratings, labelled inferred.
-        families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score that people could give, where the reading does not say;
             or that by criterion, "rest" for all others.
         options: as below; `on_progress` is that of `Panel.score_many`.
@@ -278,7 +275,7 @@ def calibrate(
     chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
     out = Estimates()
     doing("comparing people with people")
-    add_people(out, dataset, target=targets[0] if targets else None, **chance)
+    add_people(out, dataset, target=targets[0] if targets else None, level=config.level)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
     everybody, had_composite = dataset, any(map(_is_composite, targets))
@@ -299,25 +296,20 @@ def calibrate(
     add_labels(out, dataset, cuts=cuts, rated=config.rated, epsilon=config.epsilon, **chance)
     doing("comparing judges")
     if target is not None:
-        add_judges(out, dataset, target, families=families, level=config.level)
-    if config.ruler or config.ruler_with_judges:
+        add_judges(out, dataset, target, level=config.level)
+    if config.ruler:
         doing("fitting the many-facet model")
-        limits = identity.get("scale")
-        panel_scale = (limits[0], limits[1]) if limits else None
-        add_many_facets(
-            out, dataset, with_judges=config.ruler_with_judges, panel_scale=panel_scale, **chance
-        )
+        add_many_facets(out, dataset, **chance)
     doing("comparing sizes of the panel")
-    add_decision_study(out, dataset, target, levels=levels, **chance)
+    add_decision_study(out, dataset, target, **chance)
     doing("fitting corrections")
-    note = add_corrections(out, dataset, target, levels=levels, rated=config.rated, **chance)
+    note = add_corrections(out, dataset, target, levels=levels, **chance)
     doing("comparing the panel with one person")
     if dataset.ratings:
         add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
     doing("computing the paper's figures")
     add_calibration_items(out, dataset)
-    add_paper(out, dataset, inferred=of_comments, **chance)
-    models = dataset.panel.models if dataset.panel is not None else ()
+    add_paper(out, dataset, target=target, inferred=of_comments, level=config.level)
     record = _record("calibration", config, dataset, matched) | {
         "run": run_named(run),
         "composite_refused": had_composite and not any(map(_is_composite, targets)),
@@ -327,7 +319,6 @@ def calibrate(
         "target": _described(target),
         "levels": _described(levels),
         "stand_ins": list(stand_ins_of(dataset)),
-        "families": {model: family_of(model, families) for model in models},
         "map_note": note,
     }
     return Calibration(
@@ -361,13 +352,13 @@ def agreement(
     doing("comparing people with people")
     out = Estimates()
     matched = add_matched(out, dataset, reading, None)
-    add_people(out, dataset, level=config.level, seed=config.seed)
+    add_people(out, dataset, level=config.level)
     add_label_people(out, dataset, level=config.level)
     add_preferences(out, dataset, level=config.level)
     if config.ruler:
         add_many_facets(out, dataset, level=config.level, seed=config.seed)
     add_calibration_items(out, dataset)
-    add_paper(out, dataset, level=config.level, seed=config.seed)
+    add_paper(out, dataset, level=config.level)
     return Agreement(_record("agreement", config, dataset, matched), out.frame())
 
 

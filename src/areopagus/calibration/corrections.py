@@ -12,13 +12,11 @@ import numpy.typing as npt
 from ..aggregation.conformal import conformal_width, isotonic_map
 from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.prediction_powered import ppi_mean
 from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
 from .panel_people import none_rated
-from .responses import HUMAN, MODEL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -26,15 +24,11 @@ Integers = npt.NDArray[np.int64]
 ALPHA = 0.05
 FEWEST_PROMPTS = 6
 MOST_FOLDS = 10
-FEWEST_FOR_CURVE = 10
 FOLD_DRAWS = 5
 """Divisions of the prompts into folds over which a width is averaged."""
 
 ADOPTED = "adopted"
 """The verdict on a correction that was earned."""
-
-RANDOM, NOT_RANDOM = "random", "not a random sample"
-"""How rated prompts were taken, and the verdict on means where it was not so, or nobody said."""
 
 MapName = Literal["as is", "mean", "line", "isotonic"]
 """How people's level of a response is told; "mean" is a yardstick and is never adopted."""
@@ -49,27 +43,20 @@ def add_corrections(
     target: Target | None,
     *,
     levels: Target | None = None,
-    rated: str | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> str | None:
     """Adds which corrections people's ratings earn, and returns a note on maps, or None.
 
-    "weights"        ways of weighting judges (`group`): their agreement with people out of fold and
-                     in sample (what one would have believed), and the gain over equal weights, the
-                     difference of two agreements, which is tested; the verdict of the agreement is
-                     "adopted" for one of them
+    "weights"        ways of weighting judges (`group`): their agreement with people out of
+                     fold, and the gain over equal weights, the difference of two agreements, which
+                     is tested; the verdict of the agreement is "adopted" for one of them
     "judge weights"  of every judge (`group`) in the weighting that is adopted
     "maps"           ways from the panel's score to people's level (`group`): root mean squared
                      error out of fold; gain in squared error over the simpler way (p_adjusted is
                      Holm's over two), and over people's mean given to every response. A map is
                      adopted where it has both
     "map knots"      of the adopted map, fitted on everything; none for "as is"
-    "calibration curve"  means of panel and people over ten groups of responses with like panel
-                     scores
-    "group means"    people's mean of a group of responses: of those rated alone, and with the
-                     panel's scores of the others (PPI++, clustered, out of fold): "earned" where
-                     narrower and the rated prompts were said to be a random sample
     "conformal"      the half-width around a (mapped) panel score, at the level of all intervals
 
     Weights follow the order of the main target; the rest is fitted to `levels`, which the keys
@@ -79,8 +66,7 @@ def add_corrections(
         out: takes the figures.
         dataset: the data.
         target: the main target: weights are fitted to its order.
-        levels: what map, means and widths are fitted to; the main target where that holds scores.
-        rated: how the rated prompts were taken, "random" or "chosen"; None where nobody said.
+        levels: what map and widths are fitted to; the main target where that holds scores.
         level: nominal coverage.
         seed: of folds and sign flips.
     """
@@ -98,8 +84,6 @@ def add_corrections(
         _add_none(out, why)
         return None
     predicted, note = _add_map(out, dataset, levels, seed)
-    _add_curve(out, levels)
-    _add_group_means(out, dataset, levels, rated, level)
     width = _conformal(dataset, levels, predicted, level)
     out.add("conformal", "half_width", width, **keys_of(levels.ratings))
     return note
@@ -111,7 +95,7 @@ def _add_none(
     *places: tuple[str, str],
 ) -> None:
     for table, measure in places or (
-        ("maps", "error"), ("group means", "rated_alone"), ("conformal", "half_width")
+        ("maps", "error"), ("conformal", "half_width")
     ):  # fmt: skip
         out.add(table, measure, undefined(why))
 
@@ -147,7 +131,6 @@ def _add_weights(out: Estimates, dataset: Dataset, target: Target, seed: int) ->
         verdict = ADOPTED if way == fit.adopted else None
         figures = {
             "agreement": replace(agreement(value, "out of fold"), verdict=verdict),
-            "agreement_in_sample": agreement(fit.agreement_in_sample[way], "in sample"),
         }
         if way in fit.p:
             figures["gain"] = Estimate(
@@ -298,77 +281,6 @@ def _knots(
     ends = np.array(scale if scale is not None else (x.min(), x.max()), dtype=np.float64)
     mapped = slope * ends + intercept
     return tuple(ends.tolist()), tuple(mapped.tolist())
-
-
-def _add_curve(out: Estimates, target: Target) -> None:
-    x, y = target.panel[target.both], target.human[target.both]
-    if len(x) < FEWEST_FOR_CURVE:
-        return
-    order = np.argsort(x, kind="stable")
-    for place, part in enumerate(np.array_split(order, min(10, len(x) // 5)), start=1):
-        for name, values in (("panel", x[part]), ("people", y[part])):
-            mean = Estimate(
-                float(values.mean()), n=len(part), unit="response", method="mean of a group",
-                reason="a description of these responses: no interval",
-            )  # fmt: skip
-            keys = {"factor": "panel score", "item": str(place), **keys_of(target.ratings)}
-            out.add("calibration curve", name, mean, **keys)
-
-
-def _add_group_means(
-    out: Estimates, dataset: Dataset, target: Target, rated: str | None, level: float
-) -> None:
-    responses = dataset.responses
-    labelled = target.both
-    unlabelled = np.isfinite(target.panel) & ~np.isfinite(target.human)
-    if not unlabelled.any():
-        why = "every scored response is rated: there is nothing to predict"
-        return _add_none(out, why, ("group means", "rated_alone"))
-    groups: dict[str, npt.NDArray[np.bool_]] = {"all": np.ones(len(responses), dtype=bool)}
-    if responses.has_both_sources:
-        groups["people"] = responses.source == HUMAN
-        groups["models"] = responses.source == MODEL
-    names = dict.fromkeys(who for who in responses.respondent if who)
-    if 1 < len(names) <= 50:
-        who = np.array([name or "" for name in responses.respondent], dtype=object)
-        groups |= {name: who == name for name in names}
-    found = False
-    for name, mask in groups.items():
-        mine, rest = labelled & mask, unlabelled & mask
-        if mine.sum() < 2 or not rest.any():
-            continue
-        fit = ppi_mean(
-            target.human[mine], target.panel[mine], target.panel[rest],
-            groups=responses.prompt[mine].tolist(),
-            unlabelled_groups=responses.prompt[rest].tolist(), level=level,
-        )  # fmt: skip
-        powered = fit.mean.of("prediction-powered mean of people's ratings")
-        plain = fit.labelled_only.of("mean of people's ratings")
-        is_narrower = (
-            powered.has_interval
-            and plain.has_interval
-            and powered.high - powered.low < plain.high - plain.low
-        )
-        figures: dict[str, Estimate | float] = {
-            "n_rated": fit.n_labelled,
-            "n_not_rated": fit.n_unlabelled,
-            "rated_alone": plain,
-            "with_panel": replace(powered, verdict=_earned(rated, is_narrower=is_narrower)),
-            "weight": fit.weight,
-        }
-        out.add_all("group means", figures, group=name, **keys_of(target.ratings))
-        found = True
-    if not found:
-        why = "no group has two rated responses and others beside"
-        _add_none(out, why, ("group means", "rated_alone"))
-    return None
-
-
-def _earned(rated: str | None, *, is_narrower: bool) -> str:
-    """What becomes of a mean that the panel has a part in."""
-    if not is_narrower:
-        return "not narrower"
-    return "earned" if rated == RANDOM else NOT_RANDOM
 
 
 def _conformal(

@@ -21,17 +21,11 @@ from ..aggregation.design import Design, design_of, fell_out
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
 from ..aggregation.jackknife import BLOCKS, cut_to_range
-from ..aggregation.judge_worth import (
-    against_null,
-    effective_judges,
-    independent_worth,
-    rating_noise,
-    worth_of_components,
-)
+from ..aggregation.judge_worth import worth_of_components
 from ..aggregation.multiplicity import holm
 from ..records.design import add_design, stored_design
 from ..records.estimates import Estimates, estimates_by, select
-from .dataset import Dataset, Target, keys_of
+from .dataset import Dataset, Target
 from .panel_scores import PanelScores
 
 if TYPE_CHECKING:
@@ -48,10 +42,6 @@ STANDARD_ERRORS = (1.0, 0.75, 0.5, 0.35, 0.25)
 MOST_SCORES = 200_000
 """Scores used for the components; of more, whole prompts are drawn."""
 
-NULL_DRAWS = 200
-MOST_NULL_CELLS = 100_000
-"""Panels drawn for the null of the errors, and the scores from which on none are."""
-
 THIS_PANEL = "this panel"
 
 NO_DESIGN = "no design that was looked at reaches it"
@@ -62,7 +52,6 @@ def add_decision_study(
     dataset: Dataset,
     target: Target | None,
     *,
-    levels: Target | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> None:
@@ -76,11 +65,7 @@ def add_decision_study(
                    chosen to differ, such as people's and models', bring q below 0.)
     "size"         worth: independent judgments that the panel is worth, from the components; its
                    interval is a jackknife over prompts on the logarithm, for these personas and
-                   models. worth_by_errors: the same from the judges' errors against people (Kish),
-                   where people gave scores; without an interval. worth_if_independent and
-                   worth_by_errors_if_independent: what so many independent judges come out as,
-                   2.5%, 50% and 97.5% of simulations on data of this shape: no interval of the
-                   panel's own figure
+                   models
     "design"       who judged what; see `records.design`
     "designs"      the best design for each budget of calls a response (`group`), and this panel's,
                    as its judges were really asked (where some are missing, of the means of the
@@ -94,19 +79,16 @@ def add_decision_study(
     Where every response was judged once there are no designs: the error is confounded with how
     the responses differ.
 
-    The components need no people; only the errors do. Coverage of their jackknife intervals:
+    The components need no people. Coverage of their jackknife intervals:
     see `aggregation.generalizability.panel_g_study`.
 
     Args:
         out: takes the figures.
         dataset: with a panel.
         target: the main target: its criterion is the panel's whose variance is taken apart.
-        levels: what errors are of; the main target where that holds scores.
         level: nominal coverage.
-        seed: of samples and nulls.
+        seed: of the sample of prompts, where there are very many scores.
     """
-    if levels is None and target is not None and target.ratings.kind == "score":
-        levels = target
     panel = dataset.panel
     if panel is None:
         return
@@ -141,18 +123,10 @@ def add_decision_study(
         _add_designs(out, study, asked_study(study, *of_rows, is_adjusted=True))
         layout = layout_of(*of_rows, study, is_adjusted=True)
         worth = worth_of_components(study, layout, n_prompts, level)
-        if worth.is_defined:
-            found = independent_worth(
-                scores[rows], prompt=prompt[rows], components=study.components,
-                is_adjusted=True, seed=seed,
-            )  # fmt: skip
-            side = against_null(worth.value, found.low, found.high)
-            out.add("size", "worth_if_independent", replace(found, verdict=side))
     else:
         why = undefined(reason or "a variance component is not known")
         out.add("designs", "e_rho2", why, group=THIS_PANEL)
     out.add("size", "worth", worth)
-    _add_worth_by_errors(out, dataset, target, levels, seed)
 
 
 def panel_design(panel: PanelScores, prompt: npt.NDArray[np.int64]) -> Design | None:
@@ -330,42 +304,3 @@ def _component(study: GStudy, name: str, n_prompts: int) -> Estimate:
     return Estimate(
         value, n=study.levels[name], unit="level", method=method, reason=reason, verdict=verdict
     )
-
-
-def _add_worth_by_errors(
-    out: Estimates, dataset: Dataset, target: Target | None, levels: Target | None, seed: int
-) -> None:
-    """Adds the worth of a panel from its errors against people, and its null."""
-    method = "Kish's number of the judges' errors against people"
-    panel = dataset.panel
-
-    def without(reason: str) -> None:
-        none = undefined(reason, unit="judge", method=method)
-        out.add("size", "worth_by_errors", none)
-
-    if target is None or panel is None:
-        return without("people and panel share no criterion")
-    if levels is None:
-        return without("people gave ranks, which have no level to be wrong against")
-    by_judge = panel.by_judge(levels.criterion)
-    table = by_judge.reshape(len(by_judge), -1)
-    table = table[:, np.isfinite(table).any(axis=0)]
-    rows = np.flatnonzero(levels.both)
-    noise = rating_noise(levels.ratings)
-    if math.isnan(noise):
-        return without("no prompt has two complete raters: people's own error is not known")
-    draws = NULL_DRAWS if len(rows) * table.shape[1] < MOST_NULL_CELLS else 0
-    # judges whose errors cancel out are infinitely many: their null has infinite quantiles
-    with np.errstate(invalid="ignore"):
-        found = effective_judges(
-            table[rows], levels.human[rows], groups=dataset.responses.prompt[rows],
-            reference_noise=noise, draws=draws, seed=seed,
-        )  # fmt: skip
-    null = found.null
-    if not draws:
-        null = replace(null, reason=f"not simulated: {MOST_NULL_CELLS:,} scores or more")
-    keys = keys_of(levels.ratings)
-    out.add("size", "worth_by_errors", found.kish, **keys)
-    if not math.isnan(found.kish.value):
-        out.add("size", "worth_by_errors_if_independent", null, **keys)
-    return None

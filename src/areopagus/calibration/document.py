@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.decision_study import target_of
 from ..aggregation.estimate import Estimate
-from ..formats import count, listed_all, number, p_value, plain, said, units, words
+from ..formats import count, listed_all, number, plain, said, units, words
 from ..records.design import order_of, stored_design
 from ..records.estimates import select
 from ..reports.document import (
@@ -32,7 +32,7 @@ from .decision_study import THIS_PANEL, stored_study
 from .facets import facets_parts
 from .judges import NOT_ABOVE_CHANCE, SOURCE_ONLY
 from .label_document import label_people, labels_in_detail, labels_in_short
-from .people import EVERY, ITEMS
+from .people import ITEMS
 from .tables import CalibrationTable
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ _PAPER: Final = {
     "w_raw_ranks": "W, raw ranks, no tie correction",
     "tau_concatenated": "pairwise tau, ranks concatenated",
     "alpha_raw_ranks": "ordinal alpha of raw ranks",
-    "w": "W",
-    "tau": "tau",
+    "tau": "tau of pairs of raters",
+    "panel_tau": "tau of panel and people, all responses at once (.666)",
     "model_wins": "model-person pairs won by the model (.744)",
     "model_wins_untied": "the same without ties",
     "model_first": "rankings with a model first (.808)",
@@ -79,7 +79,7 @@ def calibration_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> 
             ("matched", "What was matched", shown.matched(), "detail"),
             ("people", "People with people", shown.people(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
+            ("facets", "Use of the scale (many-facet model)", facets_parts(estimates), "detail"),
             ("label-people", "Labels of people", label_people(shown), "detail"),
             ("panel", "Panel with people", shown.panel(), "detail"),
             ("label-panel", "Panel with people's labels", labels_in_detail(shown), "detail"),
@@ -118,7 +118,7 @@ def agreement_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Do
             ("people", "People with people", shown.people(), "detail"),
             ("preferences", "Pairs that people compared", shown.preferences(), "detail"),
             ("raters", "Raters, harsh and lenient", shown.raters(), "detail"),
-            ("facets", "Raters' strictness (many-facet model)", facets_parts(estimates), "detail"),
+            ("facets", "Use of the scale (many-facet model)", facets_parts(estimates), "detail"),
             ("items", "Calibration items", shown.items(), "detail"),
             *shown.ends(),
         ),
@@ -148,7 +148,6 @@ class _Shown(Answer):
 
     def ends(self) -> Iterator[_Parts]:
         """What every document ends with."""
-        yield "worths", "Worths of the responses of a prompt", self.worths(), "appendix"
         yield "limitations", "What cannot be said with these data", self._limits(), "detail"
         yield "paper", "The paper's definitions and figures", self._paper(), "appendix"
         yield "method", "How it was computed", self._method(), "appendix"
@@ -254,22 +253,21 @@ class _Shown(Answer):
         yield from self.table(tables.PREFERENCES_JUDGES)
         yield from self.table(tables.WORTHS)
 
-    def worths(self) -> Iterator[Part]:
-        """The worths of responses within their prompt."""
-        yield from self.table(tables.WORTHS_OF_RESPONSES)
-
     def _agreement_chart(self) -> Iterator[Part]:
         found = [row for row in self.criteria("people") if "n_raters" in row[1]]
-        measures = {
-            "pairwise tau": "tau", "alpha, ordinal": "alpha_ordinal", "ICC of one rater": "icc_one",
-        }  # fmt: skip
+        measures = {"pairwise tau": "tau"}
+        for level in ("interval", "ordinal"):
+            if any(f"alpha_{level}" in figures for _, figures in found):
+                measures[f"alpha, {level}"] = f"alpha_{level}"
+        if self.record["matched"]["has_unnamed_raters"]:
+            measures["ICC of one rating"] = "icc_one_way"
         if found:
             yield _forest(
                 "agreement", "Agreement of people by criterion",
                 [self.named(keys) for keys, _ in found],
                 {title: [one.get(name) for _, one in found] for title, name in measures.items()},
-                "Pairwise tau within prompts, Krippendorff's ordinal alpha, and the ICC of one "
-                "rater, with their intervals over prompts; an open marker has none.",
+                "How far people agree, with intervals over prompts; an open marker has none. Tau "
+                "is within prompts, Krippendorff's alpha over all responses.",
                 axis="agreement of people", reference=0.0,
             )  # fmt: skip
 
@@ -340,41 +338,23 @@ class _Shown(Answer):
             return
         for declared in tables.PEOPLE:
             yield from self.table(declared)
-        if share := self.of("people", "same_on_all", criterion=EVERY):
-            yield Paragraph(
-                f"One score on all criteria: {number(share.value)} of "
-                f"{units(share.n, 'rater and response', 'raters and responses')}."
-            )
         points = [
             (f"{self.named(keys)}:", text)
             for keys, found in self.criteria("people")
-            for text in (*self._rotated(keys, found), *_oddities(found))
+            for text in (*self._rotated(keys), *_oddities(found))
         ]
         if points:
             yield Points(points)
         if 0 < self.n("matched", "n_prompts") < FEW_PROMPTS:
             yield Paragraph(
                 "With few prompts some intervals are too short. In simulations those of "
-                "95% covered, at 9 prompts: AC2 .930, ICC .935 to .938 (with one response a prompt "
-                ".914), same first choice .917; at 26 .946, .947 (.933) and .945.", "quiet",
+                "95% covered, at 9 prompts: AC2 .930; at 26 .946.", "quiet",
             )  # fmt: skip
 
-    def _rotated(self, keys: Mapping[str, Any], found: Mapping[str, Estimate]) -> Iterator[str]:
-        """The design of a rotation, which W is its own, and the test that goes with it."""
-        test = found.get("skillings_mack")
-        if test is None:
-            return
-        named = found["w"].method.partition(" of ")[2].partition(";")[0]
-        told = f"in rotation, {self.rotation(keys)}: {named}."
-        if test.is_defined:
-            degrees = int(found["degrees_of_freedom"].value)
-            told += (
-                f" Skillings-Mack {number(test.value)}, {degrees} degrees of freedom, permutation "
-                f"p {p_value(test.p)}."
-            )
-        yield told
-        if n := int(found["n_apart"].value):
-            yield f"no W, as raters do not connect the responses: {units(n, 'prompt')}."
+    def _rotated(self, keys: Mapping[str, Any]) -> Iterator[str]:
+        """What raters saw in a rotation."""
+        if told := self.rotation(keys):
+            yield f"in rotation, {told}."
 
     def raters(self) -> Iterator[Part]:
         """Who is harsh or lenient, and who says nothing."""
@@ -427,8 +407,8 @@ class _Shown(Answer):
         if self.has_few_prompts:
             yield Paragraph(
                 "With few prompts some intervals are too short. In simulations those of "
-                "95% covered, at 9 prompts: tau (bootstrap) .942, mean of per-prompt tau and pair "
-                "accuracy .925, within source .933; at 26 .952, .945, .946.", "quiet",
+                "95% covered, at 9 prompts: tau (bootstrap) .942, within source .933; at 26 .952, "
+                ".946.", "quiet",
             )  # fmt: skip
 
     def one_person(self) -> Iterator[Part]:
@@ -466,11 +446,7 @@ class _Shown(Answer):
                 hollow=("chance, or source only",),
             )  # fmt: skip
         for kind in ("judge", "persona", "model", "axis"):
-            for declared in tables.judge_tables(kind):
-                yield from self.table(declared)
-        why = self.of("judges", "severity_apart", group=None)
-        if why is not None and why.reason:
-            yield Paragraph(f"Severity is not taken apart: {why.reason}.", "quiet")
+            yield from self.table(tables.judge_table(kind))
         named = self.judges_called(NOT_ABOVE_CHANCE) or self.judges_called(SOURCE_ONLY)
         if named and self.has_few_prompts:
             yield Paragraph(
@@ -480,38 +456,22 @@ class _Shown(Answer):
 
     def how_many(self) -> Iterator[Part]:
         """How many judges are enough."""
-        rows: list[list[Scalar]] = []
-        notes = []
-        n_judges = len(self.groups("judges", "group", factor="judge"))
-        design, of_panel = stored_design(self.estimates), self.of("size", "worth")
-        if design is not None and design.fell_out and of_panel and of_panel.has_interval:
-            notes.append(
-                "a model or persona fell out: in simulations of that the interval of this worth "
-                "covered .88 in the place of .95"
-            )
-        for name, label in (("worth", "from how its judges agree"),
-                            ("worth_by_errors", "from their errors against people")):  # fmt: skip
-            worth, null = self.of("size", name), self.of("size", f"{name}_if_independent")
-            if worth is not None:
-                why = worth.reason if not worth.is_defined else null.reason if null else ""
-                if worth.value > n_judges > 0 and null and (null.verdict or "").startswith("ins"):
-                    why = (
-                        f"above the {n_judges} judges, as their errors happen to offset each other "
-                        f"here: that they are worth more than {n_judges} is not shown"
-                    )
-                rows.append([label, worth, null, null.verdict if null else "", said(why)])
-        if rows:
+        design, worth = stored_design(self.estimates), self.of("size", "worth")
+        if worth is not None:
+            notes = []
+            if design is not None and design.fell_out and worth.has_interval:
+                notes.append(
+                    "a model or persona fell out: in simulations of that the interval of this "
+                    "worth covered .88 in the place of .95"
+                )
             yield Table(
-                "Worth in independent judgments, for these personas and models, and what so many "
-                "independent judges come out as on such data (2.5%, 50% and 97.5% of simulations): "
-                "a panel below shares errors, one inside is not shown to.",
+                "Independent judgments that the panel's mean is worth, for these personas and "
+                "models, from how its judges agree.",
                 "Worth in independent judgments",
-                [Column("worth", "id"), Column("of this panel", "estimate", 1),
-                 Column("if independent", "estimate", 1), Column("it lies"),
-                 Column("note", "wide")],
-                rows,
+                [Column("worth", "estimate", 1), Column("note", "wide")],
+                [[worth, said(worth.reason) if not worth.is_defined else ""]],
                 notes=notes,
-            )  # fmt: skip
+            )
         if scores := self.of("size", "n_scores"):
             is_sample = scores.n_planned is not None and scores.n_planned > scores.n
             yield from self.table(
@@ -553,25 +513,12 @@ class _Shown(Answer):
         if levels := self.record["levels"]:
             keys = {"criterion": levels["criterion"], "detail": levels["kind"]}
             points.append(("People's level:", f"{self.named(keys)}, for maps, means and widths."))
-        points += self._why_none("group means", "rated_alone", "Means of people's ratings:")
         if points:
             yield Points(points)
         if len(select(self.estimates, "judge weights")):
             yield from self.table(tables.WEIGHTS)
-        yield from self._curve()
         if self.of("maps", "error", group="as is") is not None:
             yield from self.table(tables.MAPS)
-        if self.of("group means", "n_rated", group="all") is not None:
-            rated = self.record["config"].get("rated")
-            told = {
-                "random": "The rated prompts were said to be a random sample.",
-                "chosen": "The rated prompts were chosen: the panel's part in these means is not "
-                "earned, for chosen prompts may differ from the rest.",
-                None: "It was not said whether the rated prompts are a random sample of all: no "
-                "mean with the panel's part in it is earned.",
-            }
-            yield Paragraph(told[rated])
-            yield from self.table(tables.GROUP_MEANS)
         width = self.of("conformal", "half_width")
         if width is not None and width.is_defined:
             _, _, split = width.method.partition("; ")
@@ -587,28 +534,14 @@ class _Shown(Answer):
         found = self.of(table, measure, group=None)
         return [(label, f"{found.reason}.")] if found is not None and found.reason else []
 
-    def _curve(self) -> Iterator[Part]:
-        found = self.groups("calibration curve", "item")
-        if len(found) < 2:
-            return
-        x = [figures["panel"].value for _, figures in found]
-        y = [figures["people"].value for _, figures in found]
-        yield Chart(
-            "line", "reliability", "Calibration curve",
-            "People's mean score over groups of responses with like panel scores, beside the line "
-            "of equality.",
-            rows=["people's mean", "equal to the panel"], x=x, values=[y, x],
-            axis="people's mean score", axis_x="panel score",
-        )  # fmt: skip
-
     def alt_test(self) -> Iterator[Part]:
         """The alternative annotator test."""
         if none := self.of("alt-test", "winning_rate", detail=None):
             yield Paragraph(f"Not made: {none.reason}.")
         found = [
             (keys, figures["winning_rate"])
-            for keys, figures in self.groups("alt-test", "detail", "baseline")
-            if "winning_rate" in figures and keys["detail"] and not keys["baseline"]
+            for keys, figures in self.groups("alt-test", "detail")
+            if "winning_rate" in figures and keys["detail"]
         ]
         for keys, rate in found:
             epsilon = self.of("alt-test", "epsilon", detail=str(keys["detail"]))
@@ -657,7 +590,6 @@ class _Shown(Answer):
         def told(pairs: Mapping[str, Any], mark: str = " ") -> str:
             return ", ".join(f"{name}{mark}{plain(value)}" for name, value in pairs.items()) + "."
 
-        families = self.record.get("families")
         about = (
             f"{config['level']:.0%}; the unit is the prompt unless another is named. Limits are "
             "cut where the range of a figure ends; fewer than six prompts have none."
@@ -665,7 +597,6 @@ class _Shown(Answer):
         yield Points([
             ("Intervals:", about),
             ("Settings:", told(config)),
-            *([("Families of models:", told(families, ": "))] if families else []),
             ("Every figure:", "estimates.csv, with its method, unit, n and reason."),
             ("Versions:", told(self.record["versions"])),
         ])  # fmt: skip
@@ -678,14 +609,11 @@ def _first(places: Sequence[str], most: int) -> list[str]:
 
 def _oddities(found: Mapping[str, Estimate]) -> Iterator[str]:
     """What is odd about the ratings of one criterion, a sentence each."""
-    pairs, tied = found.get("n_rater_pairs"), found.get("share_tied")
+    pairs = found.get("n_rater_pairs")
     if pairs is not None and pairs.n_planned and pairs.n < pairs.n_planned:
         missing = pairs.n_planned - pairs.n
         yield f"pairs of raters without a tau: {missing:,} of {pairs.n_planned:,}."
     n = {name: int(one.value) for name, one in found.items() if name.startswith("n_")}
-    if n.get("n_partial"):
-        cells = units(n["n_partial"], "rater x prompt cell")
-        yield f"incomplete, in tau and alpha, not in W and ICC: {cells}."
     if n.get("n_incomplete") or n.get("n_gapped"):
         odd = [
             f"{count(n[name])} {told}"
@@ -703,9 +631,7 @@ def _oddities(found: Mapping[str, Estimate]) -> Iterator[str]:
         )
     if n.get("n_constant"):
         raters = units(n["n_constant"], "rater")
-        yield f"one value throughout, left out of W, ICC and severity: {raters}."
-    if tied is not None and tied.is_defined and tied.value > 0:
-        yield f"one value for all responses of a prompt: {tied.value:.1%} of {tied.n:,} cells."
+        yield f"one value throughout, left out of severity: {raters}."
     if n.get("n_too_large"):
         prompts = units(n["n_too_large"], "prompt")
         yield f"too large for figures by prompt, left out: {prompts}."

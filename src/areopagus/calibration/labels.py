@@ -18,7 +18,7 @@ from scipy.special import stdtr
 from ..aggregation.alternative_annotator import alt_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
-from ..aggregation.jackknife import ratio, recomputed
+from ..aggregation.jackknife import recomputed
 from ..aggregation.labels import (
     Labels,
     against_one_person,
@@ -27,7 +27,6 @@ from ..aggregation.labels import (
     label_agreement,
     people_agreement,
 )
-from ..aggregation.pair_counting import pair_sums
 from ..errors import InputError, InputFault
 from ..formats import listed, number, words
 from ..records.estimates import Estimates
@@ -156,14 +155,13 @@ def add_labels(
 
     By criterion, with intervals over prompts:
 
-    labels            accuracy, kappa, ac1, majority (`label_agreement`); of a panel that scores
-                      also auc_within and auc_across (share of pairs of responses with different
-                      labels, of one prompt or of any, in which the one with the label scores
-                      higher, ties one half) and the cut
+    labels            accuracy, kappa (`label_agreement`); of a panel that scores also the cut and
+                      auc, the share of pairs of responses with different labels in which the one
+                      with the label scores higher, ties one half
     label categories  recall and precision by label (`group`)
     label confusion   responses by people's label (`group`) and the panel's (`detail`)
     label one person  the panel and one more person against the others (`against_one_person`)
-    label rates       by label: raw, corrected, rogan_gladen (`corrected_rate`)
+    label rates       by label: raw, corrected (`corrected_rate`)
     alt-test          the alternative annotator test by accuracy, prompts as units
 
     Args:
@@ -354,10 +352,9 @@ def _add_criterion(
     out.add_all(ONE_PERSON, _one_person(panel.tested, votes, prompt, level), **keys)
     for code, name in enumerate(categories):
         rate = corrected_rate(panel.codes, votes, prompt, code, categories, level=level)
-        corrected, ratio_form = rate.corrected, rate.rogan_gladen
+        corrected = rate.corrected
         if rated == "chosen" and rate.n_checked < rate.n_items:
-            why = "the labelled prompts were chosen: the rest may differ from them"
-            corrected, ratio_form = undefined(why), undefined(why)
+            corrected = undefined("the labelled prompts were chosen: the rest may differ from them")
         elif corrected.is_defined:
             is_known = rated == "random" or rate.n_checked == rate.n_items
             corrected = replace(corrected, verdict="random" if is_known else "if random")
@@ -365,10 +362,8 @@ def _add_criterion(
             rate.n_checked, n=rate.n_checked, n_planned=rate.n_items, unit="response",
             method="responses with a panel label that people labelled too", reason="a count",
         )  # fmt: skip
-        out.add_all(RATES, {
-            "raw": rate.raw, "corrected": corrected, "rogan_gladen": ratio_form,
-            "n_checked": n_checked,
-        }, group=name, **keys)  # fmt: skip
+        figures = {"raw": rate.raw, "corrected": corrected, "n_checked": n_checked}
+        out.add_all(RATES, figures, group=name, **keys)
 
 
 def _one_person(
@@ -382,23 +377,19 @@ def _one_person(
 def _order(
     score: Floats, votes: Floats, high: int, prompt: Integers, level: float
 ) -> dict[str, Estimate]:
-    """AUC within and over prompts, against the label that more than half of the people gave."""
+    """AUC over all responses, against the label that most of the people gave."""
     share = votes[:, high] / np.where(votes.sum(axis=1) > 0, votes.sum(axis=1), np.nan)
     y = np.where(share > 0.5, 1.0, np.where(share < 0.5, 0.0, np.nan))
-    sums = pair_sums(score, y, prompt, n_prompts=int(prompt.max()) + 1)
+    name = "pairs of different labels in which the one with the label scores higher, ties one half"
     both = np.isfinite(score) & np.isfinite(y)
     x, z = score[both], y[both]
-    name = "pairs of different labels in which the one with the label scores higher, ties one half"
-    across = recomputed(
+    auc = recomputed(
         lambda mask: _auc(x[mask], z[mask]), prompt[both], method=f"AUC: {name}", level=level,
         bounds=(0.0, 1.0),
     )  # fmt: skip
-    if not across.is_defined:
-        across = replace(across, reason="people gave one label to all scored responses")
-    return {
-        "auc_within": ratio(*sums.accuracy, method=f"AUC within prompts: {name}", level=level),
-        "auc_across": across,
-    }
+    if not auc.is_defined:
+        auc = replace(auc, reason="people gave one label to all scored responses")
+    return {"auc": auc}
 
 
 def _auc(x: Floats, y: Floats) -> float:

@@ -6,7 +6,6 @@ And whether it may stand in for one of them: the alternative annotator test.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy.typing as npt
 from ..aggregation.across_prompts import drawn_items, item_pairs
 from ..aggregation.alternative_annotator import AltTest, alt_test
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import (
     cut_to_range,
     jackknife,
@@ -28,7 +26,6 @@ from ..aggregation.kendall import (
     agreement_ceiling,
     bootstrap_stratified_tau,
     kendall_tau_b,
-    mean_group_tau,
     pairwise_tau,
 )
 from ..aggregation.one_more_person import ratings_beside_one_person, verdict_on
@@ -40,7 +37,6 @@ from ..aggregation.pair_counting import (
     round_ties,
     sums_by_type,
 )
-from ..aggregation.permutation import permutation_test
 from ..records.estimates import Estimates
 from .dataset import Dataset, Target, keys_of
 from .people import UNNAMED
@@ -52,9 +48,6 @@ RESAMPLES = 4000
 
 MOST_RATERS = 5000
 """Raters that are left out one by one on the main target; of more, those with the most ratings."""
-
-MOST_PERMUTED = 1_000_000
-"""Responses permuted for a p across prompts; of many responses fewer permutations are drawn."""
 
 MOST_RATERS_ELSEWHERE = 300
 """The same on every other target."""
@@ -102,12 +95,7 @@ def add_agreement(
 ) -> None:
     """Adds the table "panel": the panel against the mean of the raters on one target.
 
-    tau         stratified tau-b, bootstrap-t over prompts; its p is the exact permutation within
-                prompts, two-sided
-    mean_tau    mean of per-prompt tau-b, t interval
-    accuracy    share of pairs that people decide ordered likewise, panel ties one half
-    n_ties      those pairs that the panel ties
-    tau_of_raters  mean tau-b of pairs of raters, within prompts
+    tau         stratified tau-b, bootstrap-t over prompts
     ceiling     tau expected of a judge who knows the truth, given these raters; its range is the
                 interval of the raters' own tau carried through
     above_ceiling  tau less the ceiling, jackknife over prompts of both at once; its verdict "above
@@ -115,15 +103,12 @@ def add_agreement(
                 the panel shares with these raters
     tau_of_plain_means  where judges are missing: tau of the plain means, which the additive fit
                 corrects (`PanelScores.mean`)
-    pooled_tau  tau-b over all responses at once: the paper's definition, which differences
-                between prompts inflate
     only_score  the score that the panel gives every response; no row where its scores differ
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): tau .942,
-    .952, .945; mean of prompt taus and accuracy .925, .945, .940; ceiling .950, .964, .949; less
-    the source-only judge .946, .950, .946; within source .933, .946, .941. Size of the exact p at
-    .05 where nothing is there: .047, .044 at 9, 26 prompts (error .005).
+    .952, .945; ceiling .950, .964, .949; less the source-only judge .946, .950, .946; within source
+    .933, .946, .941.
     """
     keys, both = keys_of(target.ratings), target.both
     prompt = dataset.responses.prompt
@@ -142,31 +127,12 @@ def add_agreement(
         target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
     )
     tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed)
-    test = permutation_test(x, y, groups, rng=seed)
-    mean_tau = t_interval(np.array(mean_group_tau(x, y, groups).taus), level=level)
-    ceiling = ceiling_of(of_raters, target)
-    pooled = kendall_tau_b(x, y)
     figures: dict[str, Estimate | float] = {
         "n_prompts": len(np.unique(groups)),
-        "tau": replace(
-            cut_to_range(tau.of("stratified tau-b: pairs within prompts"), (-1.0, 1.0)),
-            p=test.p, p_method=test.p_method,
-        ),
-        "mean_tau": cut_to_range(mean_tau.of("mean of per-prompt tau-b"), (-1.0, 1.0)),
-        "accuracy": ratio(
-            *sums.accuracy, method="pair accuracy, panel ties one half", level=level
-        ),
-        "n_ties": int(sums.ties.sum()),
-        "tau_of_raters": of_raters.tau,
-        "ceiling": ceiling,
+        "tau": cut_to_range(tau.of("stratified tau-b: pairs within prompts"), (-1.0, 1.0)),
+        "ceiling": ceiling_of(of_raters, target),
         "above_ceiling": above_ceiling(sums, of_raters, target, level),
-        "pooled_tau": Estimate(
-            pooled, n=int(both.sum()), unit="response",
-            method="the paper's definition: tau-b over all responses of all prompts at once",
-            reason="people or panel put all responses of all prompts level"
-            if math.isnan(pooled) else "prompts are not kept apart: no interval",
-        ),
-    }  # fmt: skip
+    }
     if (target.moved != 0).any():
         x = round_ties(target.plain[both])
         figures["tau_of_plain_means"] = Estimate(
@@ -198,11 +164,9 @@ def _add_agreement_across(
         pairs.tau_b, rest, n=len(x), method=f"tau-b across prompts, one response each{drawn}",
         level=level, bounds=(-1.0, 1.0),
     )  # fmt: skip
-    test = permutation_test(x, y, rng=seed, resamples=min(9999, MOST_PERMUTED // len(x)))
     figures: dict[str, Estimate | float] = {
         "n_prompts": len(x),
-        "tau": replace(tau, p=test.p, p_method=test.p_method),
-        "tau_of_raters": of_raters.tau,
+        "tau": tau,
         "ceiling": ceiling_of(of_raters, target),
         "above_ceiling": _less_ceiling(
             pairs.tau_b, prompts[order], rest[order], of_raters, target, level
@@ -354,12 +318,6 @@ def add_pair_types(
         figures: dict[str, Estimate | float] = {
             "n_pairs": int(sums.decided.sum()),
             "accuracy": found[kind],
-            "tau": Estimate(
-                sums.tau, n=int((sums.decided > 0).sum()), unit="prompt",
-                method=f"stratified tau-b on {kind} pairs",
-                reason="the panel, or people, order no such pair" if math.isnan(sums.tau)
-                else "the interval stands at the accuracy",
-            ),
             "source_only": replace(accuracy(of_source[kind]), verdict=f"prefers {preferred}s"),
             "length_only": accuracy(of_length[kind]) if has_length else no_length,
         }  # fmt: skip
@@ -541,7 +499,7 @@ def _somers_d(apart: Floats, decided: Floats, level: float) -> Estimate:
     )  # fmt: skip
 
 
-BY_RANK, AS_PUBLISHED = "by rank", "as published"
+BY_RANK = "by rank"
 
 MOST_CELLS = 2_000_000
 """Raters x responses beyond which the test is not made."""
@@ -561,19 +519,15 @@ def add_alt_test(
     epsilon: float,
     seed: int = 0,
 ) -> None:
-    """Adds the table "alt-test": the rank form, then the published form (`detail`).
+    """Adds the table "alt-test", of ratings by rank: closeness is the order within a prompt.
 
     winning_rate    share of raters whom the panel may replace; its verdict is "pass", "fail",
                     "not enough prompts" or "uninformative" (a constant or a random judge passes
-                    as well). With a `baseline`: what a constant judge, a random one
-                    and a copy of a human get
-    advantage       how often the panel is as close to the others as a rater, or closer
+                    as well)
     power           probability that a judge exactly as good as one human passes here
-    power_of_truth  the same for a judge who knows the truth
+    epsilon         what is allowed for the cost of a human
 
-    The published form takes items as independent and closeness as negative squared error; where
-    people gave ranks, the panel's ranks within each prompt stand against theirs. Why no test was
-    made stands in a row without a form.
+    Why no test was made stands in a row without a form (`detail`).
     """
     if target is None or not target.both.any():
         return _add_none(out, none_rated(dataset))
@@ -606,12 +560,7 @@ def add_alt_test(
         panel, by_rater, epsilon=epsilon, score="rank", groups=prompt_of, seed=seed,
         worlds=300 if cells <= MOST_POWER_CELLS else 0,
     )  # fmt: skip
-    on_their_scale = panel
-    if ratings.kind == "rank":
-        on_their_scale = _ranks(panel, prompt_of)
-    published = alt_test(on_their_scale, by_rater, epsilon=epsilon, score="neg_rmse", seed=seed)
     add_form(out, BY_RANK, by_rank, drawn)
-    add_form(out, AS_PUBLISHED, published, drawn)
     return None
 
 
@@ -619,51 +568,21 @@ def _add_none(out: Estimates, why: str) -> None:
     out.add("alt-test", "winning_rate", undefined(why, unit="rater"))
 
 
-def _ranks(panel: Mapping[int, float], prompt_of: Mapping[int, int]) -> dict[int, float]:
-    from scipy import stats
-
-    members: dict[int, list[int]] = {}
-    for response, prompt in prompt_of.items():
-        members.setdefault(prompt, []).append(response)
-    found: dict[int, float] = {}
-    for mine in members.values():
-        ranks = stats.rankdata([-panel[r] for r in mine])
-        found.update(zip(mine, (-ranks).tolist(), strict=True))
-    return found
-
-
 def add_form(out: Estimates, form: str, test: AltTest, drawn: str = "") -> None:
     """Adds the rows of one form of the test to the table "alt-test"; see `add_alt_test`."""
-    units = sum(1 for one in test.comparisons if not math.isnan(one.p))
-    n = max((one.n for one in test.comparisons), default=0)
     description = "over raters: its test is the verdict, it has no interval"
-
-    def share(value: float, unit: str, count: int, method: str) -> Estimate:
-        return Estimate(
-            value, n=count, unit=unit, method=f"{method}{drawn}",
-            reason=test.reason if test.reason or math.isnan(value) else description,
-        )  # fmt: skip
-
-    def power(value: float, of: str) -> Estimate:
-        none = "the raters' own tau is not positive, or too many ratings to simulate"
-        return Estimate(
-            value, n=n, unit=test.unit, method=f"power of a judge {of}, 300 simulated worlds",
-            reason=none if math.isnan(value) else "simulated",
-        )  # fmt: skip
-
-    rate = share(
-        test.winning_rate, "rater", units,
-        f"share of raters beaten, Benjamini-Yekutieli, epsilon {test.epsilon:g}, by {test.score}",
+    rate = Estimate(
+        test.winning_rate, n=sum(not math.isnan(one.p) for one in test.comparisons), unit="rater",
+        method=f"share of raters beaten, Benjamini-Yekutieli, epsilon {test.epsilon:g}, by "
+        f"{test.score}{drawn}",
+        reason=test.reason or description, verdict=test.verdict,
     )  # fmt: skip
-    closer = share(
-        test.advantage_probability, test.unit, n, f"mean share of {test.unit}s at least as close"
-    )
-    figures = {"winning_rate": replace(rate, verdict=test.verdict), "advantage": closer}
+    figures: dict[str, Estimate | float] = {"winning_rate": rate, "epsilon": test.epsilon}
     if form == BY_RANK:  # power is simulated for that form only
-        figures["power"] = power(test.power, "exactly as good as one human")
-        figures["power_of_truth"] = power(test.power_of_truth, "who knows the truth")
+        none = "the raters' own tau is not positive, or too many ratings to simulate"
+        figures["power"] = Estimate(
+            test.power, n=max((one.n for one in test.comparisons), default=0), unit=test.unit,
+            method="power of a judge exactly as good as one human, 300 simulated worlds",
+            reason=none if math.isnan(test.power) else "simulated",
+        )  # fmt: skip
     out.add_all("alt-test", figures, detail=form)
-    out.add("alt-test", "epsilon", test.epsilon, detail=form)
-    for name, one in test.references.items():
-        known = {"winning_rate": one.winning_rate, "advantage": one.advantage_probability}
-        out.add_all("alt-test", known, detail=form, baseline=f"a {name} judge")

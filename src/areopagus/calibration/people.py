@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
-from ..aggregation.agreement import Level, gwet_ac2, krippendorff_alpha
-from ..aggregation.concordance import concordance, icc_across, icc_one_way
+from ..aggregation.agreement import Level, gwet_ac2, icc_one_way, krippendorff_alpha
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import recomputed, verdict_limits
 from ..aggregation.kendall import PairwiseTau, pairwise_tau
 from ..aggregation.multiplicity import holm
 from ..aggregation.pair_counting import round_ties
 from ..aggregation.rater_effects import rater_severities
-from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large
+from ..aggregation.ratings import Ratings, by_place, constant_raters, n_too_large, rotation_of
 from ..errors import InputError
 from ..formats import interval, number, words
 from ..records.estimates import Estimates, select
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_FOR_INTERVALS = 100_000
 """Ratings up to which alpha and AC2 are computed anew without each block of prompts."""
@@ -65,7 +63,6 @@ def add_people(
     *,
     target: Target | None = None,
     level: float = 0.95,
-    seed: int = 0,
 ) -> None:
     """Adds how far people agree on every criterion they rated, and on the target first.
 
@@ -74,7 +71,7 @@ def add_people(
     One million ratings take well under a minute: nothing of the size raters x responses is made.
     """
     if target is not None and target.ratings.criterion == COMPOSITE:
-        add_criterion(out, target.ratings, dataset, level=level, seed=seed)
+        add_criterion(out, target.ratings, dataset, level=level)
     pairs = [pairwise_tau(one, level=level) for one in dataset.ratings]
     is_unnamed = dataset.has_unnamed_raters
     one_way = [icc_one_way(one, level=level) for one in dataset.ratings if is_unnamed]
@@ -83,12 +80,12 @@ def add_people(
         if is_unnamed:
             add_criterion(
                 out, ratings, dataset, pairs=pairs[k], one_way=(tested[k], one_way[k][1]),
-                level=level, seed=seed,
+                level=level,
             )  # fmt: skip
             out.add("raters", "deviation", undefined(UNNAMED), **keys_of(ratings))
             continue
         tau = replace(pairs[k], tau=tested[k])
-        add_criterion(out, ratings, dataset, pairs=tau, level=level, seed=seed)
+        add_criterion(out, ratings, dataset, pairs=tau, level=level)
         add_rater_effects(out, ratings, dataset.rater_ids, level=level)
     scored = [one for one in dataset.ratings if one.kind == "score"]
     keys = {"criterion": EVERY, "detail": "score"}
@@ -101,10 +98,7 @@ def add_people(
         return
     scored = [replace(one, value=round_ties(one.value)) for one in alike[0]]
     if len(scored) > 1:
-        out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
-        out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
-    if len(scored) > 2:
-        out.add("people", "same_on_all", _same_on_all(scored), **keys)
+        out.add("people", "alpha_interval", _pooled_alpha(scored, level), **keys)
 
 
 BELOW_CHANCE: Final = "below chance"
@@ -226,97 +220,66 @@ def add_criterion(
     pairs: PairwiseTau | None = None,
     one_way: tuple[Estimate, Estimate] | None = None,
     level: float = 0.95,
-    seed: int = 0,
 ) -> None:
-    """Adds the agreement of people on one criterion.
+    """Adds the agreement of people on one criterion, one coefficient for each question.
 
-    `mean_worth` is the reliability of the mean of a response's m raters by Spearman and Brown,
-    m alpha / (1 + (m - 1) alpha), with alpha's interval carried through.
+    tau             do two raters order the responses of a prompt alike? Mean over pairs of raters.
+    alpha_interval  do they give the same level? Over all responses, so that differences between
+                    prompts count as agreement. Ranks have no equal distances: of them it is
+                    alpha_ordinal.
+    ac2             is alpha low only because one value prevails? Gwet's AC2 is then high.
+    mean_worth      would the mean of a response's m raters come out again? By Spearman and Brown,
+                    m alpha / (1 + (m - 1) alpha), with alpha's interval carried through.
 
-    tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
-    raters who rated whole prompts, W and r̄ also those of rotations (`Concordance`), with the test
-    of Skillings and Mack; where every prompt has one response, ICC is across prompts, of raters who
-    rated all. How many rankings are incomplete, gapped, or reach beyond the number of
-    responses stands beside them (`ranked_among_all`). Alpha is taken over all responses, so that
-    differences between prompts count as agreement (interval only for scores); AC2 with quadratic
-    weights stands beside it: it is high where one value prevails.
-
-    Of unnamed raters there are only figures that do not ask who rated: ICC(1) and ICC(1,m) of
-    `icc_one_way`, tau of their places, alpha and AC2.
+    Of unnamed raters ICC(1) and ICC(1,m) of `icc_one_way` stand beside tau of their places, as they
+    do not ask who rated. How many rankings are incomplete, gapped, or reach beyond the number of
+    responses is counted (`ranked_among_all`), and what each rater saw in a rotation.
     """
     table, prompt = by_place(ratings), _prompt_of_columns(ratings)
-    agreed = concordance(ratings, level=level, seed=seed, permute=not dataset.has_unnamed_raters)
     pairs = pairs or pairwise_tau(ratings, level=level)
-    n_pairs = pairs.n_pairs_defined
+    n_pairs, m = pairs.n_pairs_defined, len(ratings) / ratings.n_responses
+    metric: Level = "interval" if ratings.kind == "score" else "ordinal"
+    alpha = _alpha(table, prompt, metric, level)
     figures: dict[str, Estimate | float] = {
         "n_ratings": len(ratings),
         "n_raters": ratings.n_raters,
         "n_prompts": ratings.n_prompts,
         "n_responses": ratings.n_responses,
         "n_too_large": n_too_large(ratings),
+        "raters_a_response": m,
         "tau": pairs.tau,
+        f"alpha_{metric}": alpha,
+        "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
+        "mean_worth": _spearman_brown(alpha, m),
+    }
+    if dataset.has_unnamed_raters:
+        single, mean = one_way or icc_one_way(ratings, level=level)
+        figures |= {"icc_one_way": single, "icc_one_way_mean": mean}
+        return out.add_all("people", figures, **keys_of(ratings))
+    figures |= {
         "n_rater_pairs": Estimate(
             n_pairs, n=n_pairs, n_planned=n_pairs + pairs.n_pairs_undefined, unit="rater pair",
             method="pairs of raters that met and have a tau", level=math.nan,
         ),
-        "n_response_pairs": pairs.n_response_pairs,
-        "w": agreed.w,
-        "w_by_chance": agreed.chance_w,
-        "mean_spearman": replace(
-            agreed.mean_spearman, p=agreed.p.value, p_method=agreed.p.method or None
-        ),
-        "alpha_ordinal": _alpha(table, prompt, "ordinal", level),
-        "ac2": _ac2(table, prompt, ratings, dataset.scale_of(ratings.criterion), level),
-        "icc_one": agreed.icc_one,
-        "icc_mean": agreed.icc_mean,
-        "same_first": agreed.top_one,
-        "same_first_by_chance": agreed.top_one_chance,
-        "same_order": agreed.same_order,
-        "mean_raters": agreed.mean_raters,
-        "n_partial": agreed.n_partial,
-        "n_constant": agreed.n_constant,
+        "n_constant": len(constant_raters(ratings)),
     }  # fmt: skip
-    absolute = agreed.icc_absolute
-    if ratings.n_responses == ratings.n_prompts:  # no order within prompts: that across them
-        across = icc_across(ratings, level=level)
-        figures["icc_one"], figures["icc_mean"], absolute, figures["mean_raters"] = across
-    if (rotation := agreed.rotation) is not None:
+    if (rotation := rotation_of(ratings)) is not None:
         figures |= {
             "n_rotated": rotation.n_prompts,
             "n_balanced": rotation.n_balanced,
-            "n_apart": rotation.n_apart,
             "seen_least": rotation.seen[0],
             "seen_most": rotation.seen[1],
             "responses_least": rotation.responses[0],
             "responses_most": rotation.responses[1],
-            "skillings_mack": rotation.skillings_mack,
-            "degrees_of_freedom": rotation.degrees_of_freedom,
         }
-    if (given := ratings.rankings) is not None:
+    if (rankings := ratings.rankings) is not None:
         figures |= {
-            "n_rankings": given.n,
-            "n_incomplete": given.n_incomplete,
-            "n_gapped": given.n_gapped,
-            "n_beyond": given.n_beyond,
+            "n_rankings": rankings.n,
+            "n_incomplete": rankings.n_incomplete,
+            "n_gapped": rankings.n_gapped,
+            "n_beyond": rankings.n_beyond,
         }
-    alpha = figures["alpha_ordinal"]
-    if ratings.kind == "score":  # ranks have no equal distances
-        alpha = figures["alpha_interval"] = _alpha(table, prompt, "interval", level)
-        figures["icc_absolute"] = absolute
-    figures["raters_a_response"] = len(ratings) / ratings.n_responses
-    if isinstance(alpha, Estimate):
-        figures["mean_worth"] = _spearman_brown(alpha, len(ratings) / ratings.n_responses)
-    if dataset.has_unnamed_raters:
-        figures = {name: value for name, value in figures.items() if name in _ASK_NOT_WHO}
-        single, mean = one_way or icc_one_way(ratings, level=level)
-        figures |= {"icc_one_way": single, "icc_one_way_mean": mean}
-    out.add_all("people", figures, **keys_of(ratings))
-
-
-_ASK_NOT_WHO: Final = frozenset({
-    "n_ratings", "n_raters", "n_prompts", "n_responses", "n_too_large", "tau", "n_response_pairs",
-    "alpha_ordinal", "alpha_interval", "ac2", "raters_a_response", "mean_worth",
-})  # fmt: skip
+    return out.add_all("people", figures, **keys_of(ratings))
 
 
 def _prompt_of_columns(ratings: Ratings) -> npt.NDArray[np.int64]:
@@ -415,7 +378,7 @@ def _spearman_brown(alpha: Estimate, raters: float) -> Estimate:
     )  # fmt: skip
 
 
-def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimate:
+def _pooled_alpha(scored: list[Ratings], level: float) -> Estimate:
     width = 1 + max(int(one.response.max()) for one in scored)
     together = Ratings(
         "all", "score",
@@ -425,104 +388,34 @@ def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimat
         np.concatenate([one.value for one in scored]),
     )  # fmt: skip
     table = by_place(together)
-    return _alpha(table, _prompt_of_columns(together), metric, level)
-
-
-def _same_on_all(scored: list[Ratings]) -> Estimate:
-    method = "share of rater x response cells with one score on all criteria"
-    width = 1 + max(int(one.response.max()) for one in scored)
-    key = np.concatenate([one.rater * width + one.response for one in scored])
-    value = np.concatenate([one.value for one in scored])
-    order = np.argsort(key, kind="stable")
-    key, value = key[order], value[order]
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
-    sizes = np.diff(np.append(starts, len(key)))
-    same = np.minimum.reduceat(value, starts) == np.maximum.reduceat(value, starts)
-    whole = sizes >= 3
-    n = int(whole.sum())
-    return Estimate(
-        float(same[whole].mean()) if n else math.nan, n=n, unit="rater x response", method=method,
-        reason="a description of these ratings: no interval" if n
-        else "nobody rated a response on three criteria",
-    )  # fmt: skip
+    return _alpha(table, _prompt_of_columns(together), "interval", level)
 
 
 def add_rater_effects(
     out: Estimates, ratings: Ratings, rater_ids: tuple[str, ...], *, level: float = 0.95
 ) -> None:
-    """Adds the table "raters": severity, harshest first, and who answers without discriminating.
+    """Adds the table "raters": the severity of each, harshest first.
 
-    deviation, shrunk  of `rater_severities`; "constant" is the verdict on who gives one value
-                       throughout: that is no severity, and every figure of the rater is undefined
-    share_tied         the prompts to whose responses a rater gives one value throughout
+    deviation  of `rater_severities`; "constant" is the verdict on who gives one value throughout:
+               that is no severity, and every figure of the rater is undefined
 
     Why there are no severities stands in a row without a rater.
     """
     keys = keys_of(ratings)
-    found = rater_severities(ratings, level=level)
-    for code, deviation, shrunk in zip(found.raters, found.deviation, found.shrunk, strict=True):
-        figures = {"deviation": deviation, "shrunk": shrunk}
-        out.add_all("raters", figures, rater=rater_ids[code], **keys)
-    if found.reason is not None:
-        out.add("raters", "deviation", undefined(found.reason), **keys)
-    if found.n_groups > 1:
-        out.add("people", "n_groups_apart", found.n_groups, **keys)
-    if np.isfinite(found.shrinkage):
-        out.add("people", "shrinkage_of_severity", found.shrinkage, **keys)
-    constant = constant_raters(ratings)
-    for code in constant.tolist() if ratings.kind == "score" else ():
+    severities = rater_severities(ratings, level=level)
+    for code, deviation in zip(severities.raters, severities.deviation, strict=True):
+        out.add("raters", "deviation", deviation, rater=rater_ids[code], **keys)
+    if severities.reason is not None:
+        out.add("raters", "deviation", undefined(severities.reason), **keys)
+    if severities.n_groups > 1:
+        out.add("people", "n_groups_apart", severities.n_groups, **keys)
+    for code in constant_raters(ratings).tolist():
         none = undefined(
             "gives one value throughout: that is no severity",
             n=int((ratings.rater == code).sum()),
         )
         none = replace(none, verdict="constant")
-        out.add_all("raters", {"deviation": none, "shrunk": none}, rater=rater_ids[code], **keys)
-    _add_ties(out, ratings, constant, rater_ids, keys)
-
-
-def _add_ties(
-    out: Estimates,
-    ratings: Ratings,
-    constant: Integers,
-    rater_ids: tuple[str, ...],
-    keys: dict[str, str],
-) -> None:
-    """Adds the share of rater x prompt cells (two or more responses) with one value only.
-
-    Over all raters and of each, those first who tie most; "constant" is the verdict on who gives
-    one value throughout: every coefficient of theirs is undefined, not 0.
-    """
-    raters, j = np.unique(ratings.rater, return_inverse=True)
-    # sorted by prompt and rater: cells are runs
-    key_changes = np.ones(len(ratings), dtype=bool)
-    key_changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)
-    starts = np.flatnonzero(key_changes)
-    sizes = np.diff(np.append(starts, len(ratings)))
-    least = np.minimum.reduceat(ratings.value, starts)
-    most = np.maximum.reduceat(ratings.value, starts)
-    several = sizes > 1
-    tied, owner = (least == most)[several], j[starts][several]
-    cells = np.bincount(owner, minlength=len(raters))
-    flat = np.bincount(owner, weights=tied, minlength=len(raters))
-    share = np.divide(flat, cells, out=np.full(len(raters), np.nan), where=cells > 0)
-    n = int(several.sum())
-    method = "share of rater x prompt cells with one value throughout"
-    unit = "rater x prompt"
-    description = "a description of these ratings: no interval"
-    found = Estimate(
-        float(tied.mean()) if n else float("nan"), n=n, unit=unit, method=method,
-        reason=description if n else "nobody rated two responses of a prompt",
-    )  # fmt: skip
-    out.add("people", "share_tied", found, **keys)
-    is_constant = np.isin(raters, constant)
-    named = np.flatnonzero(is_constant | (cells > 0))
-    for k in sorted(named.tolist(), key=lambda k: (-share[k], rater_ids[raters[k]])):
-        found = Estimate(
-            float(share[k]), n=int(cells[k]), unit=unit, method=method,
-            reason=description if cells[k] else "rated no two responses of a prompt",
-            verdict="constant" if is_constant[k] else None,
-        )  # fmt: skip
-        out.add("raters", "share_tied", found, rater=rater_ids[raters[k]], **keys)
+        out.add("raters", "deviation", none, rater=rater_ids[code], **keys)
 
 
 WEAK_WORDS = ("floor", "weak", "degraded", "low_quality", "low-quality")
@@ -542,7 +435,6 @@ def add_calibration_items(out: Estimates, dataset: Dataset) -> None:
     lowest           the lowest mean; its verdict is that response, or `ALL_ALIKE`
     floor_last       share of raters who put the weak response last (alone or with others), among
                      those who put anything before anything; its verdict is that response
-    w, tau           concordance and mean pairwise tau on this item
     gap_to_standard  mean score of models here less that of models on standard items: raters who
                      mark responses down for being a model's would lift them where only models stand
     n_tied           raters who gave all responses of the item one value: they put nothing last
@@ -564,20 +456,19 @@ def _add_item(out: Estimates, dataset: Dataset, mine: Ratings, code: int) -> Non
     all_models = bool((found.responses.source[responses] == MODEL).all())
     weak = _weak(found, responses.tolist())
     is_floor = bool(weak) or any(word in item_type.lower() for word in ("floor", "quality"))
-    agreed = concordance(mine, permute=False)
     is_alike = np.ptp(mean[responses]) == 0 and len(responses) > 1
     figures: dict[str, Estimate | float] = {
         "n_raters": mine.n_raters,
         "n_responses": len(responses),
         "lowest": Estimate(
-            float(mean[lowest]), n=int((mine.response == lowest).sum()), unit="rating",
-            method="mean rating of the lowest response", reason="one item: a description",
+            float(mean[lowest]),
+            n=int((mine.response == lowest).sum()),
+            unit="rating",
+            method="mean rating of the lowest response",
+            reason="one item: a description",
             verdict=ALL_ALIKE if is_alike else found.responses.ids[lowest],
         ),
-        "w": agreed.w,
-        "w_by_chance": agreed.chance_w,
-        "tau": pairwise_tau(mine).tau,
-    }  # fmt: skip
+    }
     if is_floor:
         floor_last, n_tied = undefined("no response is marked as the weak one", unit="rater"), 0
         if weak:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.jackknife import verdict_limits
@@ -26,9 +25,6 @@ from .people import BELOW_CHANCE
 PREFERENCES, JUDGES, WORTHS = "preferences", "preferences of judges", "worths"
 """The tables."""
 
-MOST_WORTHS = 300
-"""Responses of which worths within their prompt are given; whole prompts, in order."""
-
 
 def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) -> None:
     """Adds what people prefer of two responses, by criterion, and the panel beside them.
@@ -48,8 +44,7 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
     Table "preferences of judges", on the first criterion that the panel judged: the accuracy of
     every judge, "not shown above chance" where its interval covers one half.
 
-    Table "worths": `win_share` and `worth` (log, mean 0) of respondents over prompts, by prompt,
-    and of the responses of prompts of three and more, by rater (key `item`).
+    Table "worths": `win_share` and `worth` (log, mean 0) of respondents, over prompts.
     """
     has_judges = False
     for given in dataset.preferences:
@@ -79,7 +74,6 @@ def add_preferences(out: Estimates, dataset: Dataset, *, level: float = 0.95) ->
         if not (has_judges or is_below):
             has_judges = _add_judges(out, dataset, given, level=level)
         _add_respondents(out, dataset, given, level=level)
-        _add_responses(out, dataset, given, level=level)
 
 
 def _add_panel(
@@ -173,47 +167,14 @@ def _add_respondents(out: Estimates, dataset: Dataset, given: Preferences, *, le
     of = np.array([-1 if name is None else code[name] for name in who], dtype=np.int64)
     first, second = of[given.first], of[given.second]
     mine = (first >= 0) & (second >= 0) & (first != second)
-    if mine.any():
-        _add_worths(
-            out, first[mine], second[mine], given.won[mine], given.prompt[mine], names,
-            unit="prompt", key="respondent", level=level, criterion=given.criterion,
-        )  # fmt: skip
-
-
-def _add_responses(out: Estimates, dataset: Dataset, given: Preferences, *, level: float) -> None:
-    n_given = 0
-    for prompt in np.unique(given.prompt).tolist():
-        mine = given.prompt == prompt
-        codes = np.unique(np.concatenate([given.first[mine], given.second[mine]]))
-        if len(codes) < 3:
-            continue
-        if (n_given := n_given + len(codes)) > MOST_WORTHS:
-            return
-        first, second = (np.searchsorted(codes, part[mine]) for part in (given.first, given.second))
-        _add_worths(
-            out, first, second, given.won[mine], given.rater[mine],
-            [dataset.responses.ids[k] for k in codes.tolist()], unit="rater", key="item",
-            level=level, criterion=given.criterion, detail=dataset.responses.prompt_ids[prompt],
-        )  # fmt: skip
-
-
-def _add_worths(
-    out: Estimates,
-    first: npt.NDArray[np.int64],
-    second: npt.NDArray[np.int64],
-    won: npt.NDArray[np.float64],
-    clusters: npt.NDArray[np.int64],
-    names: list[str],
-    *,
-    unit: str,
-    key: str,
-    level: float,
-    **keys: str,
-) -> None:
-    used = np.unique(np.concatenate([first, second]))
-    first, second = np.searchsorted(used, first), np.searchsorted(used, second)
-    found = worths(first, second, won, len(used), clusters.tolist(), unit=unit, level=level)
-    order = sorted(range(len(used)), key=lambda one: -found.win_share[one].value)
-    for one in order:
-        figures = {"win_share": found.win_share[one], "worth": found.log_worth[one]}
-        out.add_all(WORTHS, figures, **{key: names[int(used[one])]}, **keys)
+    if not mine.any():
+        return
+    used = np.unique(np.concatenate([first[mine], second[mine]]))
+    found = worths(
+        np.searchsorted(used, first[mine]), np.searchsorted(used, second[mine]), given.won[mine],
+        len(used), given.prompt[mine].tolist(), unit="prompt", level=level,
+    )  # fmt: skip
+    for place in sorted(range(len(used)), key=lambda place: -found.win_share[place].value):
+        figures = {"win_share": found.win_share[place], "worth": found.log_worth[place]}
+        respondent = names[int(used[place])]
+        out.add_all(WORTHS, figures, respondent=respondent, criterion=given.criterion)

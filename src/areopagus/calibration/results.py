@@ -31,7 +31,6 @@ from ..aggregation.jackknife import cut_to_range
 from ..aggregation.prediction_powered import MeanOverPrompts, ppi_over_prompts
 from ..formats import units
 from ..records.estimates import Estimates
-from .corrections import RANDOM
 from .dataset import COMPOSITE
 from .later_panel import LaterPanel
 from .saved import SavedCalibration
@@ -47,6 +46,9 @@ MOST_SIDES = 20
 EVERYBODY = "all responses"
 UNNAMED = "unnamed"
 """Respondents where nobody says who wrote: of all responses, of some."""
+
+RANDOM = "random"
+"""How rated prompts were taken, where they are a random sample."""
 
 HOLDS_IF_ALIKE = (
     "the map holds if these responses are like the calibrated ones, and a respondent whom the "

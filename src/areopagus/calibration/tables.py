@@ -114,22 +114,12 @@ PEOPLE: Final = (
     ),
     CalibrationTable(
         "people",
-        "tau = pairwise tau; w = W; w_by_chance value = W by chance; mean_spearman = r̄; "
-        "mean_spearman p = p; alpha_ordinal = alpha, ordinal; alpha_interval = alpha, interval; "
-        "ac2 = AC2",
-        "Order within prompts: tau of pairs of raters, Kendall's W (1/m when nobody agrees; in a "
-        "rotation Durbin's, or by Skillings and Mack) and r̄ = (W − W₀)/(1 − W₀), W₀ by chance, "
-        "with its permutation p. Alpha is taken over all responses; AC2 stays high where one "
-        "value prevails.",
-    ),
-    CalibrationTable(
-        "people",
-        "icc_one = ICC(3,1); mean_raters value .1 = m; icc_mean = ICC(3,m); "
-        "icc_absolute = ICC(2,1); same_first = same first choice; "
-        "same_first_by_chance value = by chance; same_order = same order",
-        "Raters who rated whole prompts: ICC of one rater and of the mean of a prompt's m "
-        "raters (consistency), absolute agreement of one rater, shared first choices and "
-        "shared orders.",
+        "tau = tau of two; alpha_interval = alpha, interval; alpha_ordinal = alpha, ordinal; "
+        "ac2 = AC2; mean_worth = reliability of the mean",
+        "Order: tau of pairs of raters, within prompts. Level: Krippendorff's alpha over all "
+        "responses (0 is chance, 1 full agreement). AC2 stays high where one value prevails: alpha "
+        "near 0 beside a high AC2 means that nearly everybody gives the same value. Reliability of "
+        "the mean of a response's raters, by Spearman and Brown from alpha.",
     ),
     CalibrationTable(
         "people",
@@ -185,33 +175,19 @@ WORTHS: Final = CalibrationTable(
     "Respondents on the same prompts: pairs won, ties one half, and log worth by Bradley, Terry "
     "and Davidson, mean 0 (a difference of 1 is odds of 2.7), with intervals over prompts.",
     {"respondent": "respondent", **_COMPARED},
-    where={"item": None},
-)
-
-WORTHS_OF_RESPONSES: Final = CalibrationTable(
-    "worths",
-    "win_share value = pairs won; worth value + = log worth; worth se = error",
-    "Responses of prompts of three and more: pairs won, ties one half, and log worth, mean 0 in "
-    "each prompt; the error is over raters.",
-    {"detail": "prompt", "item": "response", **_COMPARED},
-    where={"respondent": None},
-    is_short=True,
 )
 
 RATERS: Final = CalibrationTable(
     "raters",
-    f"deviation +; deviation {_HOLM}; shrunk value +; deviation verdict = called; "
-    "share_tied % .0 = tied",
-    "Points from the other usual raters on the same responses, the same shrunk towards 0 for what "
-    "chance adds, and the share of prompts whose responses all got one value. Named after Holm's "
-    "correction.",
+    f"deviation +; deviation {_HOLM}; deviation verdict = called",
+    "Points from the other usual raters on the same responses. Named after Holm's correction.",
     {"rater": "rater", **_CRITERION},
 )
 
 CALIBRATION_ITEMS: Final = CalibrationTable(
     ITEMS,
     "n_raters # = raters; n_responses # = responses; lowest verdict = lowest; "
-    "floor_last value = weak one last; n_tied # = tied all; w value = W; "
+    "floor_last value = weak one last; n_tied # = tied all; "
     "gap_to_standard value + = models here less elsewhere",
     "Did raters put the response last that was made weak on purpose (share of those who put "
     "anything before anything)? What do they make of packets by models alone?",
@@ -220,13 +196,10 @@ CALIBRATION_ITEMS: Final = CalibrationTable(
 
 PANEL: Final = CalibrationTable(
     "panel",
-    "n_responses # = responses; tau; tau p = p; mean_tau = mean tau by prompt; "
-    "accuracy = pairs as people; n_ties # = pairs tied; ceiling; above_ceiling + = above ceiling; "
-    "tau_of_plain_means value = tau, plain means; pooled_tau value = pooled tau",
-    "Tau-b {where}, pairs ordered as people do (ties one half, chance .50), the ceiling, "
-    "and tau less the ceiling: the panel is above it where that interval is. Plain means: without "
-    "the additive fit. Pooled tau is the paper's definition, which differences between prompts "
-    "inflate.",
+    "n_responses # = responses; tau; ceiling; above_ceiling + = above ceiling; "
+    "tau_of_plain_means value = tau, plain means",
+    "Tau-b {where} of the panel with the mean of people, the ceiling, and tau less the ceiling: "
+    "the panel is above it where that interval is. Plain means: without the additive fit.",
 )
 
 PAIR_TYPES: Final = CalibrationTable(
@@ -262,32 +235,18 @@ EACH_PERSON: Final = CalibrationTable(
 )
 
 
-def judge_tables(kind: str) -> tuple[CalibrationTable, CalibrationTable]:
-    """How judges, personas, models or axes agree with people, and how they tilt."""
-    keys, where = {"group": kind}, {"factor": kind}
-    return (
-        CalibrationTable(
-            "judges",
-            "n_scored # = scored; accuracy = pairs as people; tau value; severity +; "
-            "without .3 + = without it; accuracy verdict = called",
-            f"By {kind}. Pairs ordered as people do; severity: points above the panel; without it: "
-            "change of the panel's share of pairs when it is left out (above 0 the panel agrees "
-            "better without it).",
-            keys,
-            where,
-            label=f"By {kind}",
-        ),
-        CalibrationTable(
-            "judges",
-            "own_family +; length +; spread value; cross = cross pairs; within = within source; "
-            "abstained % .1; severity_apart + = severity, taken apart",
-            f"By {kind}: tilts. Own family: points more for responses of its own family; length: "
-            "points a doubling of length, people's mean held fixed; spread: standard deviation "
-            "within prompts.",
-            keys,
-            where,
-            label=f"Tilts by {kind}",
-        ),
+def judge_table(kind: str) -> CalibrationTable:
+    """How judges, personas, models or axes agree with people, and how harsh they are."""
+    return CalibrationTable(
+        "judges",
+        "n_scored # = scored; accuracy = pairs as people; cross = cross pairs; "
+        "within = within source; severity +; without .3 + = without it; accuracy verdict = called",
+        f"By {kind}. Pairs ordered as people do, all, and those of two sources or of one; "
+        "severity: points above the panel; without it: change of the panel's share of pairs when "
+        "it is left out (above 0 the panel agrees better without it).",
+        {"group": kind},
+        {"factor": kind},
+        label=f"By {kind}",
     )
 
 
@@ -327,8 +286,7 @@ DESIGNS_NEEDED: Final = CalibrationTable(
 
 WEIGHTS: Final = CalibrationTable(
     "weights",
-    "agreement value .3 = out of fold; agreement_in_sample value .3 = in sample; "
-    f"gain value .3 +; gain {_HOLM}; agreement verdict = verdict",
+    f"agreement value .3 = out of fold; gain value .3 +; gain {_HOLM}; agreement verdict = verdict",
     "Agreement with people by way of weighting judges (Somers' d within prompts), and the gain "
     "over equal weights, out of fold: weights are adopted where it is above 0 with p below .05.",
     {"group": "weights"},
@@ -348,27 +306,14 @@ MAPS: Final = CalibrationTable(
     label="Maps",
 )
 
-GROUP_MEANS: Final = CalibrationTable(
-    "group means",
-    "n_rated # = rated; n_not_rated # = not rated; rated_alone; with_panel = with the panel; "
-    "weight value; with_panel verdict = verdict",
-    "People's mean of groups of responses: of those rated alone, and with the panel's scores of "
-    "the others; earned where that is narrower out of fold and the rated prompts are a random "
-    "sample.",
-    {"group": "group"},
-)
-
 ALT_TEST: Final = CalibrationTable(
     "alt-test",
-    "winning_rate value; winning_rate verdict = verdict; advantage value; power value; "
-    "power_of_truth value = power, the truth; epsilon value",
+    "winning_rate value; winning_rate verdict = verdict; power value; epsilon value",
     "Winning rate: share of raters whom the panel may replace, being as close to the others as "
     "they are, epsilon allowed for what a human costs; the panel passes from .5 on; uninformative "
-    "where a constant or a random judge passes as well. Advantage: how often it is as close or "
-    "closer. Power: of a judge as good as one human, and of one who knows the truth. Of ratings, "
-    "the rank form with prompts as units is the one to read.",
-    {"detail": "form", "baseline": "judge"},
-    named={"detail": {None: ""}, "baseline": {None: "the panel"}},
+    "where a constant or a random judge passes as well. Power: of a judge as good as one human.",
+    {"detail": "form"},
+    named={"detail": {None: ""}},
 )
 
 _LABELS: Final = {"criterion": "criterion"}
@@ -376,32 +321,27 @@ _LABELS: Final = {"criterion": "criterion"}
 LABEL_PEOPLE: Final = CalibrationTable(
     "label people",
     "n_raters # = raters; n_items # = responses; n_labels # = labels; agreement = say the same; "
-    "alpha; kappa = Fleiss' kappa; ac1 = AC1",
+    "alpha",
     "Labels of people: how often two people of a response say the same, and that beyond chance "
-    "(Krippendorff's nominal alpha, Fleiss' kappa, Gwet's AC1, which stays high where one label "
-    "prevails). Intervals over prompts.",
+    "(Krippendorff's nominal alpha). Intervals over prompts.",
     _LABELS,
     label="Labels of people",
 )
 
 LABEL_AGREEMENT: Final = CalibrationTable(
     "labels",
-    "n_both n_of = labelled by both; accuracy; kappa; ac1 = AC1; majority = as most people; "
-    "auc_within = AUC within prompts; auc_across = AUC over prompts; cut value = cut",
-    "The panel against a person drawn at random from those who labelled a response. As most "
-    "people: on responses with a label that more than half of them gave. AUC: pairs of responses "
-    "with different labels that the panel's scores order likewise, .50 by chance.",
+    "n_both n_of = labelled by both; accuracy; kappa; auc = AUC; cut value = cut",
+    "The panel against a person drawn at random from those who labelled a response. AUC: pairs of "
+    "responses with different labels that the panel's scores order likewise, .50 by chance.",
     _LABELS,
     label="Panel with people, labels",
 )
 
 LABEL_ONE_PERSON: Final = CalibrationTable(
     "label one person",
-    "of_one = one person; of_machine = panel; difference +; "
-    "accuracy_of_one = accuracy of one; accuracy_of_machine = of the panel; "
-    "accuracy_difference + = difference",
-    "Kappa, and accuracy: each person is left out in turn; person and panel are both compared with "
-    "the response's other people.",
+    "of_one = one person; of_machine = panel; difference +",
+    "Kappa: each person is left out in turn; person and panel are both compared with the "
+    "response's other people.",
     _LABELS,
     label="One more person, labels",
 )
@@ -418,12 +358,10 @@ LABEL_CATEGORIES: Final = CalibrationTable(
 
 LABEL_RATES: Final = CalibrationTable(
     "label rates",
-    "raw = by the panel; corrected; corrected holds = holds; rogan_gladen = Rogan-Gladen; "
-    "n_checked n_of = labelled",
+    "raw = by the panel; corrected; corrected holds = holds; n_checked n_of = labelled",
     "Share of each label over all responses of the panel, and what people would find: their share "
     "within each label of the panel, weighted by all its labels. It holds where the labelled "
-    "responses are a random sample of all. Rogan-Gladen: by the panel's two rates of error, with "
-    "responses held for independent.",
+    "responses are a random sample of all.",
     {**_LABELS, "group": "label"},
     label="Rates, corrected",
 )

@@ -14,18 +14,18 @@ from ..formats import units
 from ..judges.offline.lexical import measure, score
 from ..persona_review.config import ReviewConfig
 from ..personas import Persona
+from ..progress import ProgressLine
 from ..records.types import OVERALL
 from ..rubrics import Rubric
 from .display import Group, printable
 from .humans import human_options, reading_from
 from .options import (
-    config_from,
+    chosen,
     config_options,
-    dry_run_options,
     json_option,
-    ledger_option,
     panel_from,
     panel_options,
+    quiet_option,
     report_options,
 )
 from .results import Output, listing, write_shown
@@ -271,65 +271,24 @@ def check(files: tuple[str, ...], rubric: str, json_file: str | None) -> int:
 @click.argument("run")
 @click.argument("humans")
 @config_options(ReviewConfig)
-@click.option(
-    "--personas",
-    "folders",
-    multiple=True,
-    metavar="DIR",
-    help="Folders in which the personas' files are looked for first; repeatable.",
-)
-@click.option(
-    "--panel",
-    "panel_file",
-    metavar="FILE",
-    help="The run's panel.yaml, where its models need keys that run.json does not say.",
-)
-@ledger_option
 @report_options
-@dry_run_options
+@quiet_option
 @human_options
 def review(
-    run: str,
-    humans: str,
-    *,
-    folders: tuple[str, ...],
-    panel_file: str | None,
-    ledger: str | None,
-    full: bool,
-    json_file: str | None,
-    dry_run: bool,
-    quiet: bool,
-    **given: Any,
-) -> int:
+    run: str, humans: str, *, full: bool, json_file: str | None, quiet: bool, **given: Any
+) -> None:
     """Say where the personas of RUN depart from the people in the file HUMANS.
 
-    By criterion, respondent and prompt, beyond what the other personas depart, with the texts.
-    With --draft, a named model writes the next version of one persona from half of the prompts;
-    it judges the responses to the other half on the run's models and is compared there with the
-    present version. Nothing is adopted: the draft is written to the folder, with a diff.
+    By criterion and respondent, beyond what the other personas depart, with the texts of the
+    responses on which they stand farthest from people. Nobody is asked.
     """
-    from ..panel import Panel
-    from ..persona_review import ReviewJob
-    from .jobs import Manner, carry_out
+    config = chosen(given, ReviewConfig.model_fields)
+    with ProgressLine(quiet=quiet):
+        from ..persona_review import review_persona
 
-    config = config_from(given, ReviewConfig)
-    reading = reading_from(humans, **given)
-    panel = None
-    if panel_file is not None:
-        panel = Panel.from_file(panel_file, **({} if ledger is None else {"ledger": ledger}))
-    try:
-        return carry_out(
-            lambda line: ReviewJob(
-                run,
-                reading,
-                config,
-                persona_folders=folders,
-                panel=panel,
-                ledger=ledger,
-                on_progress=line.update,
-            ),
-            Manner(dry_run, quiet, name_with="--panel", full=full, json_file=json_file),
-        )
-    finally:
-        if panel is not None:
-            panel.close()
+        found = review_persona(run, reading_from(humans, **given), **config)
+        document, estimates = found.document(), found.estimates
+    place = printable(str(found.path))
+    if Output(json_file, quiet, full).show(document, estimates, place=found.path):
+        click.echo(f"\n{place}: report.html · estimates.csv")
+        click.echo(f"More: areopagus report {place} --full")

@@ -232,17 +232,13 @@ class AgreementConfig(CheckedConfig):
     seed: int = Field(default=0, description="Of everything drawn.")
     ruler: Annotated[bool, Option(flag="--ruler")] = Field(
         default=False,
-        description="Also fit the many-facet model, which places raters' strictness and the quality"
-        " of responses on one ruler.",
+        description="Also fit the many-facet model: which people use part of the scale, and who is"
+        " erratic.",
     )
 
 
 class CalibrateConfig(AgreementConfig):
     """What `calibrate` takes."""
-
-    ruler_with_judges: Annotated[bool, Option(flag="--ruler-with-judges")] = Field(
-        default=False, description="Fit that model to people and judges together."
-    )
 
     epsilon: float = Field(
         default=0.2,

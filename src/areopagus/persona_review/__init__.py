@@ -1,4 +1,4 @@
-"""Where personas depart from people, and a next version of one, drafted and checked, not adopted.
+"""Where personas depart from people beyond what the other personas of the panel do.
 
 Names are resolved when they are first used: the help of a command needs the options alone.
 """

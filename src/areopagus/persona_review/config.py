@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from ..experiment.config import JobConfig, Option
+from ..experiment.config import CheckedConfig, Option
 
 
-class ReviewConfig(JobConfig):
+class ReviewConfig(CheckedConfig):
     """What `personas review` takes."""
 
     out: Annotated[str | Path | None, Option("DIR")] = Field(
@@ -19,13 +19,4 @@ class ReviewConfig(JobConfig):
     personas: Annotated[tuple[str, ...], Option("ID[,ID…]", "--persona")] = Field(
         default=(), description="Only these personas of the run; repeatable."
     )
-    draft: Annotated[bool, Option(flag="--draft")] = Field(
-        default=False,
-        description="Have --model draft the next version of the one persona named, from half of "
-        "the prompts, and check it on the others.",
-    )
-    model: Annotated[Any, Option("MODEL", "--model", "--model-file")] = Field(
-        default=None, exclude=True, description="The model that drafts, as provider/model."
-    )
     level: float = Field(default=0.95, gt=0, lt=1, description="Nominal coverage of intervals.")
-    seed: int = Field(default=0, description="Of the halves of the prompts.")

@@ -1,23 +1,16 @@
-"""Where personas depart from people: by criterion, respondent and prompt, and on what texts."""
+"""Where personas depart from people: by criterion, by respondent, and on what texts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.departures import (
-    adjusted,
-    gap_departure,
-    order_departure,
-    places,
-    spread_departure,
-)
+from ..aggregation.departures import adjusted, gap_departure, order_departure, places
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.pair_counting import pair_sums
 from ..calibration.dataset import Dataset, Target, keys_of
 from ..calibration.panel_scores import PanelScores, mean_over_judges
 from ..records.estimates import Estimates
@@ -31,8 +24,6 @@ MARKS_UP, MARKS_DOWN = "marks up", "marks down"
 
 MOST_RESPONDENTS = 50
 """Respondents up to which each is tested by himself."""
-MOST_PROMPTS = 10
-"""Prompts of a persona that are kept, those first on which it orders worst beside the others."""
 MOST_RESPONSES = 10
 """Responses of a persona with the largest departures that are kept."""
 
@@ -46,7 +37,7 @@ class Departing:
     Attributes:
         target: what people rated.
         scores: shape (R, personas), the mean of each persona over its models.
-        human: shape (R,), people's mean; nan where nobody rated, or outside the prompts chosen.
+        human: shape (R,), people's mean; nan where nobody rated.
         prompt: shape (R,).
         n_prompts: codes of prompts.
         has_level: whether people gave scores; of ranks, differences are of places within prompts.
@@ -85,15 +76,12 @@ class Departing:
         return mine, others, human
 
 
-def departing(
-    dataset: Dataset, targets: Sequence[Target], *, prompts: Mask | None = None
-) -> list[Departing]:
+def departing(dataset: Dataset, targets: Sequence[Target]) -> list[Departing]:
     """Returns what is compared on each criterion, the main one first.
 
     Args:
         dataset: with a panel.
         targets: of the dataset; of a criterion with ranks and scores, both.
-        prompts: shape (prompts,), those that count; all by default.
     """
     panel, responses = dataset.panel, dataset.responses
     if panel is None:
@@ -101,8 +89,6 @@ def departing(
     found = []
     for target in targets:
         human = np.where(np.isfinite(target.human), target.human, np.nan)
-        if prompts is not None:
-            human = np.where(prompts[responses.prompt], human, np.nan)
         found.append(
             Departing(
                 target,
@@ -143,9 +129,6 @@ def add_departures(
         order                      their difference; the verdict is "agrees less"
         level, level_others        score less people's mean, in points
         severity                   score less the others' mean; the verdict is "harsh" or "lenient"
-        spread, spread_others, spread_people, spread_ratio
-                                   standard deviations within prompts, described and not tested: one
-                                   odd persona makes the others look odd
     respondents, on the main criterion, by persona and respondent:
         gap, gap_others            score less people's mean on its responses, less the same on the
                                    other responses of the prompt: no severity is in it
@@ -180,13 +163,8 @@ def add_departures(
             if one.has_level:
                 mine, others, human = one.comparable(p)
                 gap = gap_departure(mine, others, human, one.prompt, n_prompts=n, level=level)
-                spread = spread_departure(
-                    one.scores, p, one.human, one.prompt, n_prompts=n, level=level
-                )
                 figures |= {
                     "level": gap.own, "level_others": gap.others, "severity": gap.difference,
-                    "spread": spread.own, "spread_others": spread.others,
-                    "spread_people": spread.people, "spread_ratio": spread.ratio,
                 }  # fmt: skip
             else:
                 figures["severity"] = undefined(NO_LEVEL)
@@ -293,66 +271,3 @@ def _centred(values: Floats) -> Floats:
     known = np.isfinite(values)
     found: Floats = values - values[known].mean() if known.any() else values
     return found
-
-
-def add_prompts(
-    out: Estimates, main: Departing, names: Sequence[str], persona: str, prompt_ids: Sequence[str]
-) -> list[int]:
-    """Adds the table "prompts" of a persona, and returns the codes of those that it orders worst.
-
-    accuracy, accuracy_others, order as in "departures", of one prompt; `severity` is the score
-    less the others' mean there, less the same over all prompts. One prompt has no interval.
-    """
-    p = names.index(persona)
-
-    def sums(judge: Floats) -> tuple[Floats, Floats]:
-        return pair_sums(judge, main.human, main.prompt, n_prompts=main.n_prompts).accuracy
-
-    def shares(right: Floats, decided: Floats) -> Floats:
-        found = np.full(len(right), np.nan)
-        np.divide(right, decided, out=found, where=decided > 0)
-        return found
-
-    right, decided = sums(main.scores[:, p])
-    own = shares(right, decided)
-    rest = [sums(main.scores[:, q]) for q in range(main.scores.shape[1]) if q != p]
-    totals = np.sum(rest, axis=0) if rest else np.zeros((2, main.n_prompts))
-    others = shares(*totals)
-    mine, theirs, human = main.comparable(p)
-    gap = _centred(np.where(np.isfinite(human), mine - theirs, np.nan))
-    apart = own - others
-    known = np.flatnonzero(np.isfinite(apart))
-    order = known[np.argsort(apart[known], kind="stable")][:MOST_PROMPTS]
-    reason = "one prompt: no interval"
-    for code in order.tolist():
-        here = np.isfinite(gap) & (main.prompt == code)
-        figures: dict[str, Estimate | float | None] = {
-            name: Estimate(
-                float(values[code]), n=int(decided[code]), unit="response pair",
-                method="pair accuracy in one prompt", reason=reason,
-            )
-            for name, values in (("accuracy", own), ("accuracy_others", others), ("order", apart))
-        }  # fmt: skip
-        if main.has_level and here.any():
-            figures["severity"] = Estimate(
-                float(gap[here].mean()), n=int(here.sum()), unit="response",
-                method="score less the others' mean, less that over all prompts", reason=reason,
-            )  # fmt: skip
-        item = str(prompt_ids[code])
-        out.add_all("prompts", figures, persona=persona, item=item, **main.keys)
-    return [code for code in order.tolist() if apart[code] < 0]
-
-
-def add_responses(
-    out: Estimates, rows: Sequence[DepartingResponse], response_ids: Sequence[str]
-) -> None:
-    """Adds the table "responses": score, others, people and gap of the largest departures."""
-    one = Estimate(
-        math.nan, n=1, unit="response", method="mean of judges, or of raters", level=math.nan,
-        reason="one response, chosen because it is among the largest",
-    )  # fmt: skip
-    for row in rows:
-        named = {"score": row.score, "others": row.others, "people": row.people, "gap": row.gap}
-        figures = {name: replace(one, value=value) for name, value in named.items()}
-        keys = {"persona": row.persona, "item": response_ids[row.response], **row.keys}
-        out.add_all("responses", figures, **keys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
@@ -22,10 +21,8 @@ from ..reports.document import (
     Section,
     View,
 )
-from ..reports.run_sections import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
-from .departures import HARSH, LENIENT, LESS, MOST_PROMPTS
-from .draft import BETTER, NOT_BETTER, WORSE
+from .departures import HARSH, LENIENT, LESS
 from .response_table import DEPARTURES_FILE
 
 if TYPE_CHECKING:
@@ -47,18 +44,12 @@ _LEVEL: Final = (
     Measure("severity", "p (Holm)", "p_adjusted"),
     Measure("severity", "verdict", "verdict"),
 )
-_SPREAD: Final = (
-    Measure("spread", "SD", "value"),
-    Measure("spread_others", "others", "value"),
-    Measure("spread_people", "people", "value"),
-    Measure("spread_ratio", "ratio"),
-)
 
 
 def review_document(
     record: Mapping[str, Any], estimates: pd.DataFrame, rows: Sequence[Mapping[str, Any]]
 ) -> Document:
-    """Describes a review: which persona departs from people, where, and what became of a draft.
+    """Describes a review: which persona departs from people, and where.
 
     Args:
         record: the content of run.json.
@@ -67,25 +58,20 @@ def review_document(
     """
     shown = _Shown(record, estimates, rows)
     sections = [
-        Section("draft", "The draft", list(shown.draft_told()), "summary"),
         Section("departures", "Agreement in order", list(shown.summary()), "summary"),
         Section("order", "Order, by criterion", list(shown.order())),
-        Section("level", "Level and spread", list(shown.level())),
+        Section("level", "Level", list(shown.level())),
         Section("respondents", "Respondents marked up and down", list(shown.respondents())),
-        Section("prompts", "By prompt", list(shown.prompts())),
         Section("responses", "Where they stand farthest from people", list(shown.responses())),
-        Section("wording", "What the wording may have to do with it", list(shown.wording())),
         Section("method", "How it was computed", list(shown.method()), "appendix"),
-        *(replace(one, audience="appendix") for one in shown.asked()),
     ]
     return Document(
         title="Review of personas against people",
         kind="persona_review",
         headline=list(shown.headline()),
         trust=list(shown.trust()),
-        notices=[str(one) for one in record["notices"]],
         sections=sections,
-        is_demonstration=bool(record["demonstration"]),
+        is_demonstration=bool(record["stand_ins"]),
         demonstration=demonstration(record["stand_ins"]),
     )
 
@@ -111,8 +97,6 @@ class _Shown:
     # The answer
 
     def headline(self) -> Iterator[str]:
-        if self.record.get("draft"):
-            yield self._draft_sentence()
         n = self._n_prompts()
         if 0 < n < MIN_UNITS:
             yield (
@@ -195,30 +179,6 @@ class _Shown:
         on = self._criterion(self._scored())
         return f"{told[0].upper()}{told[1:]} ({on}). That is level, which may be meant, not order."
 
-    def _draft_sentence(self) -> str:
-        draft = self.record["draft"]
-        name, kept = draft["persona"], "It is adopted by nobody."
-        if "file" not in draft:
-            why = f" ({said(draft['reason'])})" if draft["reason"] else ""
-            return f"No draft of {name}: {draft['model']}, {words(draft['status'])}{why}."
-        called = f"Version {draft['version']} of {name}, drafted by {draft['model']}"
-        found = estimate_at(self.estimates, "draft", "difference", **self._at(name, self.main))
-        held = units(draft["n_held_out"], "prompt")
-        if found is None or not found.is_defined:
-            return f"{called}, was not compared on {held} held out. {kept}"
-        verdict = {
-            BETTER: "agrees with people better than the present one",
-            WORSE: "agrees with people less than the present one",
-            NOT_BETTER: "is not shown to agree with people better than the present one",
-        }[found.verdict or NOT_BETTER]
-        if found.n != draft["n_held_out"]:
-            held = f"{found.n} of {held}"
-        new = estimate_at(self.estimates, "draft", "new", **self._at(name, self.main))
-        right = "" if new is None else f"right on {number(new.value)} of the pairs, "
-        apart = estimate(found, is_signed=True)
-        why = f"; {said(found.reason)}" if found.reason else ""
-        return f"{called}, {verdict} on {held} held out: {right}{apart}{why}. {kept}"
-
     def trust(self) -> Iterator[tuple[str, str]]:
         matched = {
             name: self._count("matched", f"n_{name}s")
@@ -235,16 +195,6 @@ class _Shown:
                 "Holm over personas and criteria"
             ),
         )
-        draft = self.record.get("draft") or {}
-        if "n_training" in draft:
-            yield (
-                "held out",
-                (
-                    f"{draft['model']} was shown responses to "
-                    f"{units(draft['n_training'], 'prompt')}, and none to the "
-                    f"{draft['n_held_out']} on which the draft was checked"
-                ),
-            )
 
     # The sections
 
@@ -290,28 +240,20 @@ class _Shown:
             yield made
 
     def level(self) -> Iterator[Part]:
-        """Severity and spread."""
+        """How harsh or lenient each persona is."""
         yield Paragraph(
             "A persona may be harsh by design: a level moves every response alike and can be taken "
             "out. An order cannot.",
             "quiet",
         )
-        for measures, caption, label in (
-            (_LEVEL,
-             ("Score less people's mean in points, of the persona, of the other personas, and the "
-             "difference. Harsh, lenient: away from people and from the others, and farther from "
-             "people than they are."), "Level"),
-            (_SPREAD,
-             ("Standard deviation of scores within prompts, and its ratio to that of the other "
-             "personas. Described, not tested: one odd persona makes the others look odd, and the "
-             "mean of several raters spreads less than one of them."), "Spread"),
-        ):  # fmt: skip
-            made = estimates_table(
-                self.estimates, "departures", keys=self._keys("persona"), measures=measures,
-                caption=caption, label=label,
-            )  # fmt: skip
-            if made is not None:
-                yield made
+        made = estimates_table(
+            self.estimates, "departures", keys=self._keys("persona"), measures=_LEVEL,
+            caption="Score less people's mean in points, of the persona, of the other personas, "
+            "and the difference. Harsh, lenient: away from people and from the others, and farther "
+            "from people than they are.", label="Level",
+        )  # fmt: skip
+        if made is not None:
+            yield made
 
     def respondents(self) -> Iterator[Part]:
         """What each persona gives to whose responses."""
@@ -334,23 +276,6 @@ class _Shown:
             "on the respondent's responses, less the same on the other responses of the prompt; "
             "of the other personas; and the difference.",
             label="Respondents",
-        )  # fmt: skip
-        if made is not None:
-            yield made
-
-    def prompts(self) -> Iterator[Part]:
-        """The prompts of each persona, the worst first."""
-        made = estimates_table(
-            self.estimates, "prompts", keys={"persona": "", "item": "prompt"},
-            measures=(
-                *(replace(one, field="value") for one in _ORDER),
-                Measure("accuracy", "pairs", "n"),
-                Measure("severity", "level", "value", is_signed=True),
-            ),
-            caption=f"{self._criterion(self.main).capitalize()}: as above in each prompt, the "
-            f"{MOST_PROMPTS} on which the persona orders worst beside the others. One prompt has "
-            "no interval, and the first of a list is there by chance too.",
-            label="By prompt",
         )  # fmt: skip
         if made is not None:
             yield made
@@ -388,64 +313,6 @@ class _Shown:
             file=DEPARTURES_FILE,
         )  # fmt: skip
 
-    def wording(self) -> Iterator[Part]:
-        """Lines of the persona beside what it departs on."""
-        if not self.record.get("result", {}).get("wording"):
-            return
-        yield Paragraph(
-            "Lines of the persona's file with words of the criterion, or of the prompts that it "
-            "orders worst. They may have to do with it; words in common show no cause.",
-            "quiet",
-        )
-        for name, found in self.record["result"]["wording"].items():
-            if "why_not" in found:
-                yield Points([(f"{name}:", f"{found['why_not']}, so that no line is shown.")])
-                continue
-            items = []
-            for subject in found["lines"]:
-                about = f"{name}, {words(subject['about'])}:"
-                if not subject["lines"]:
-                    items.append((about, "no line of the file shares a word with it."))
-                for line in subject["lines"]:
-                    named = ", ".join(line["words"])
-                    told = f"{line['part']}: “{line['text']}” may bear on it ({named})."
-                    items.append((about, told))
-            yield Points(items)
-
-    def draft_told(self) -> Iterator[Part]:
-        """What was changed, and how both versions do on the prompts held out."""
-        draft = self.record.get("draft") or {}
-        if "file" not in draft:
-            return
-        yield Paragraph(f"What {draft['model']} says it changed: {draft['changes']}")
-        made = estimates_table(
-            self.estimates, "draft", keys=self._keys(),
-            measures=(
-                Measure("old", "present", "value"), Measure("new", "draft", "value"),
-                Measure("others", "others", "value"), Measure("difference", is_signed=True),
-                Measure("difference", "verdict", "verdict"),
-            ),
-            caption="Pair accuracy with people on the prompts held out. The verdict is on the main "
-            "criterion alone: an interval that leaves 0 out.",
-            label="Present version and draft",
-        )  # fmt: skip
-        if made is not None:
-            yield made
-        sides = {"-": "present:", "+": "draft:"}
-        yield Points(
-            [
-                (sides[line[0]], line[1:].strip())
-                for line in draft["diff"].splitlines()[2:]
-                if line.startswith(("-  ", "+  "))  # sentences of the description
-            ]
-        )
-        yield Paragraph(
-            f"The draft stands in {draft['file']}, the difference in "
-            f"{draft['file'].removesuffix('.yaml')}.diff. To use it, read it, change it, and put "
-            "it into a folder of personas yourself.",
-            "quiet",
-        )
-
     def method(self) -> Iterator[Part]:
         """Methods, and what limits them."""
         points = [
@@ -459,20 +326,10 @@ class _Shown:
              ("where all personas depart from people alike, none is named: areopagus calibrate "
              "says how far the panel agrees.")),
         ]  # fmt: skip
-        if self.record.get("draft"):
-            points.append(
-                ("The check:",
-                 ("the present version's scores are those of the run, the draft's are new: a model "
-                 "that was changed in between counts for or against the draft.")),
-            )  # fmt: skip
         matched = self.record.get("matched") or {}
         points += [(f"{told}:", "; ".join(places[:20])) for told, places in matched["misfits"]]
         points += [("Note:", f"{one}.") for one in matched["notices"]]
         yield Points(points)
-
-    def asked(self) -> list[Section]:
-        """Cost, and who was asked; nothing where nobody was."""
-        return job_sections(self.record) if self.record.get("draft") else []
 
     # Small things
 

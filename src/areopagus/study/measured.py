@@ -52,11 +52,11 @@ def of_calibration(path: Path) -> dict[str, Measured]:
     of one judge's single score. Numbers hold no component of people's scores; see `of_ratings`.
 
     icc and panel_r rest on people's scores: their overall score, else their mean over the criteria,
-    else a criterion, and on ranks only where nobody scored. One criterion with complete raters has
-    its ICC(3,1). Else, from the ceiling c of the panel's tau, which comes of the mean tau of
-    pairs of raters: R = sin(pi c / 2)² is the reliability of the mean of m raters, icc = R / (m -
-    (m - 1) R), and panel_r = sin(pi tau / 2) / sqrt(R) (normal scores). The figures of `agreement`
-    have no panel: icc is the mean over scored criteria.
+    else a criterion, and on ranks only where nobody scored. icc = sin(pi t / 2), t the mean tau of
+    pairs of raters (normal scores); without t from the ceiling c of the panel's tau, R = sin(pi c /
+    2)² for the reliability of the mean of m raters, icc = R / (m - (m - 1) R). panel_r = sin(pi tau
+    / 2) / sqrt(R), within prompts. The figures of `agreement` have no panel: icc is the mean over
+    scored criteria.
 
     Args:
         path: the folder of a calibration, the run whose calibration it is, or a file of
@@ -167,12 +167,8 @@ def _icc(estimates: pd.DataFrame, target: Figures | None) -> Measured:
 
 
 def _icc_of(criterion: Figures) -> Measured:
-    """Of one criterion: the ICC where raters rated whole prompts, else from their tau."""
-    keys, figures = criterion
-    icc = figures["icc_one"].value
-    if icc > 0 and keys["detail"] == "score":
-        return Measured(min(icc, MOST_ICC), f"ICC(3,1) of raters, {_name(criterion)}")
-    tau = figures["tau"].value
+    """Of one criterion, from the tau of its raters."""
+    tau = criterion[1]["tau"].value
     if tau > 0:
         told = f"tau of pairs of raters, {_name(criterion)}"
         return Measured(min(_correlation(tau), MOST_ICC), told)
@@ -182,7 +178,10 @@ def _icc_of(criterion: Figures) -> Measured:
 def _panel_r(target: Figures | None) -> Measured:
     if target is None:
         return Measured(math.nan, "no panel there")
-    tau, ceiling = target[1].get("mean_tau"), target[1].get("ceiling")
+    tau, ceiling = target[1].get("tau"), target[1].get("ceiling")
+    n_responses, n_prompts = (target[1].get(f"n_{name}s") for name in ("response", "prompt"))
+    if n_responses is not None and n_prompts is not None and n_responses.value == n_prompts.value:
+        return Measured(math.nan, f"a prompt has one response there, {_name(target)}")
     known = tau is not None and ceiling is not None and tau.is_defined and ceiling.value > 0
     if tau is None or ceiling is None or not known:
         told = f"its tau or its ceiling is not known there, {_name(target)}"
