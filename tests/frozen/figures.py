@@ -86,18 +86,18 @@ class Difference(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    run: str
+    run: str | tuple[str, ...]
     table: str
-    measure: str
+    measure: str | tuple[str, ...]
     columns: tuple[Column, ...] = Field(min_length=1)
     why: str = Field(min_length=20)
 
     def fits(self, run: str, table: str, measure: str) -> bool:
         """Whether it speaks of these figures."""
         return (
-            fnmatchcase(run, self.run)
+            _is_any(run, self.run)
             and fnmatchcase(table, self.table)
-            and fnmatchcase(measure, self.measure)
+            and _is_any(measure, self.measure)
         )
 
     def __str__(self) -> str:
@@ -148,6 +148,11 @@ class Declared(BaseModel):
 def read_declared(path: Path = DIFFERENCES_FILE) -> Declared:
     """What is declared to differ."""
     return Declared.model_validate(yaml.safe_load(path.read_text("utf-8")) or {})
+
+
+def _is_any(name: str, patterns: str | tuple[str, ...]) -> bool:
+    globs = (patterns,) if isinstance(patterns, str) else patterns
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 # One run held against what is frozen of it
