@@ -7,18 +7,11 @@ from .alternative_annotator import alt_test as alt_test
 from .clustered import clustered_proportion as clustered_proportion
 from .conformal import conformal_width as conformal_width
 from .conformal import isotonic_map as isotonic_map
-from .ctd import Degradation as Degradation
-from .ctd import degradation as degradation
 from .decision_study import best_designs as best_designs
 from .decision_study import d_study as d_study
 from .decision_study import smallest_designs as smallest_designs
-from .effect_size import cohen_dav as cohen_dav
-from .effect_size import cohen_dz as cohen_dz
-from .effect_size import hedges_correction as hedges_correction
-from .effect_size import smallest_detectable_change as smallest_detectable_change
 from .effects import mean_effects as mean_effects
 from .ensemble import aggregate_panel as aggregate_panel
-from .equivalence import prompts_for_equivalence as prompts_for_equivalence
 from .equivalence import tost as tost
 from .estimate import Estimate as Estimate
 from .generalizability import g_study as g_study
@@ -44,6 +37,7 @@ from .ratings import ratings_of_table as ratings_of_table
 from .respondents import by_prompt_unit as by_prompt_unit
 from .retest_noise import NoiseFloor as NoiseFloor
 from .retest_noise import noise_floor as noise_floor
+from .retest_noise import smallest_detectable_change as smallest_detectable_change
 from .sign_flips import hall_interval as hall_interval
 from .sign_flips import sign_flip_test as sign_flip_test
 from .sign_flips import sign_flip_tests as sign_flip_tests

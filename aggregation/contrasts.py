@@ -205,7 +205,8 @@ class Matched:
         n_kept: those that enough judges scored in every arm.
         n_few: left out, some arm having fewer than enough judges.
         n_apart: left out, every arm having enough, but too few that are the same.
-        n_one_sided: judgments that are there in some arms and missing in others.
+        n_one_sided: judgments that are there in some arms and missing in others, where every arm
+            was to have them.
         only: arm to the items that enough judges scored in it, and not in every arm.
         is_paired: whether the arms have items in common.
     """
@@ -413,7 +414,7 @@ def _values(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> 
         n_kept=int(kept.sum()),
         n_few=int((~has.all(axis=0)).sum()),
         n_apart=int((has.all(axis=0) & ~kept).sum()),
-        n_one_sided=int((there.any(axis=0) & ~common).sum()),
+        n_one_sided=int((there.any(axis=0) & ~common & wanted).sum()),
         only={
             name: int((mine & ~has.all(axis=0)).sum())
             for name, mine in zip(arms, has, strict=True)
@@ -424,8 +425,9 @@ def _values(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> 
     of_item = of_item.reshape(-1)
     n_items = np.maximum(np.bincount(of_item, minlength=len(units)), 1)
     positive = w > 0
-    share = there[positive].sum(axis=(0, 2)) / np.maximum(positive.sum(), 1)
-    share = share - there[~positive].sum(axis=(0, 2)) / np.maximum((~positive).sum(), 1)
+    has_wanted = there & wanted
+    share = has_wanted[positive].sum(axis=(0, 2)) / np.maximum(positive.sum(), 1)
+    share = share - has_wanted[~positive].sum(axis=(0, 2)) / np.maximum((~positive).sum(), 1)
     share = np.bincount(of_item, share / np.maximum(wanted.sum(axis=1), 1), len(units)) / n_items
     extremes = None
     if scale is not None and len(items):

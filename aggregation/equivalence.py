@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from .estimate import Estimate
-from .intervals import fewest_units
 
 METHOD = "two one-sided tests"
 
@@ -83,45 +81,3 @@ def tost_from_error(
     reach = float(stdtrit(degrees_of_freedom, level)) * error
     verdict = "inside" if p <= 1 - level else "not shown"
     return replace(found, low=value - reach, high=value + reach, p=p, verdict=verdict)
-
-
-def prompts_for_equivalence(
-    standard_deviation: float, margin: float, *, power: float = 0.8, level: float = 0.95
-) -> int:
-    """Returns the fewest prompts with which `tost` finds a true difference of 0 inside ±margin.
-
-    Power by integrating the normal mean over the chi distribution of the standard deviation.
-
-    Args:
-        standard_deviation: of the per-prompt differences, above 0.
-        margin: above 0.
-        power: wanted probability of the verdict, in (0, 1).
-        level: as in `tost`.
-
-    Raises:
-        ValueError: an argument outside its range.
-    """
-    if not (standard_deviation > 0 and margin > 0 and 0 < power < 1 and 0.5 < level < 1):
-        raise ValueError("standard_deviation and margin must be above 0, power in (0, 1)")
-    return fewest_units(
-        lambda n: _tost_power(n, standard_deviation, margin, level) >= power, after=2
-    )
-
-
-def _tost_power(n: int, sd: float, margin: float, level: float) -> float:
-    """P(|mean| + t s / √n ≤ margin), mean and s independent, over 2,000 quantiles of s."""
-    from scipy import stats
-
-    s = sd * _relative_deviations(n)
-    room = (margin - stats.t.ppf(level, n - 1) * s / math.sqrt(n)) * math.sqrt(n) / sd
-    return float((2 * stats.norm.cdf(np.maximum(room, 0)) - 1).mean())
-
-
-@lru_cache(maxsize=64)
-def _relative_deviations(n: int) -> npt.NDArray[np.float64]:
-    """2,000 quantiles of the standard deviation of n draws, where the true one is 1."""
-    from scipy import stats
-
-    quantiles = (np.arange(2000) + 0.5) / 2000
-    found: npt.NDArray[np.float64] = np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
-    return found

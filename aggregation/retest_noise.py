@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from .effect_size import smallest_detectable_change
-
 NoiseSource = Literal["re-asked", "re-generated"]
 
 FEWEST_PAIRS = 5
@@ -101,8 +99,8 @@ def noise_floor(
     noise of responses and of judges together. The two are kept apart: more judges shrink only the
     first. Take one pair a response: pairs that share a score are not independent.
 
-    Measured (benchmarks/simulate_stress.py, 10 responses re-asked, 2,000 studies): the bound holds
-    the true s in .956 ± .005.
+    Measured (benchmarks/simulate.py retest-noise, 10 responses re-asked, 2,000 worlds): the bound
+    holds the true s in .955 ± .005.
 
     Args:
         first: shape (responses, dimensions), panel means; nan is not measured.
@@ -166,3 +164,29 @@ def _component(
         dimension, spread, upper, shift,
         smallest_detectable_change(spread, 1, level=level), n, level,
     )  # fmt: skip
+
+
+def smallest_detectable_change(
+    retest_sd: float, n_judges: int, *, repeats: int = 1, n_prompts: int = 1, level: float = 0.95
+) -> float:
+    """Returns the change of a panel mean that re-asking alone stays below with probability level.
+
+    z sqrt(2) s / sqrt(judges x repeats x prompts). Too small where re-ask noise is shared between
+    judges, and meaningless where repeats came from a cache or at temperature 0.
+
+    Args:
+        retest_sd: standard deviation of one judge's repeated scores of one response.
+        n_judges: judges averaged.
+        repeats: askings of each judge averaged.
+        n_prompts: prompts averaged.
+        level: two-sided, in (0, 1).
+
+    Raises:
+        ValueError: an argument outside its range.
+    """
+    if not (retest_sd >= 0 or math.isnan(retest_sd)) or min(n_judges, repeats, n_prompts) < 1:
+        raise ValueError("retest_sd must be at least 0, and every count at least 1")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), got {level}")
+    z = float(special.ndtri((1 + level) / 2))
+    return z * math.sqrt(2) * retest_sd / math.sqrt(n_judges * repeats * n_prompts)

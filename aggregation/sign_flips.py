@@ -160,16 +160,6 @@ def sampled_p(
     return p
 
 
-def smallest_holm_p(tests: SignFlips) -> float:
-    """Returns the smallest Holm-adjusted p that any cell of this family could reach.
-
-    m times the smallest p of the cell with most prompts; nan without a test. Ten prompts are
-    needed for any of 20 cells to reach .05, nine cannot.
-    """
-    counted = tests.smallest[tests.n > 0]
-    return min(1.0, counted.size * float(counted.min())) if counted.size else math.nan
-
-
 EXACT_UNITS = 14
 """Values of a cell up to which all sign vectors are listed: sums of cubes do not split in halves
 as `sign_flips.exact_p` has it."""

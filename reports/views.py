@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Field = Literal[
-    "estimate", "value", "low", "high", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method",
-    "reason",
+    "estimate", "value", "low", "high", "p", "p_adjusted", "n", "n_of", "needed", "se", "verdict",
+    "method", "reason",
 ]  # fmt: skip
 
 _KINDS: dict[Field, ColumnKind] = {
     "estimate": "estimate", "value": "number", "low": "number", "high": "number", "p": "p",
-    "p_adjusted": "p", "n": "count", "n_of": "text", "se": "number", "verdict": "text",
-    "method": "wide", "reason": "wide",
+    "p_adjusted": "p", "n": "count", "n_of": "text", "needed": "count", "se": "number",
+    "verdict": "text", "method": "wide", "reason": "wide",
 }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Measure:
 _FIGURES: frozenset[Field] = frozenset(
     ("estimate", "value", "low", "high", "p", "p_adjusted", "se")
 )
-_BOLD = ("changed", "differs", "biased")
+_BOLD = ("higher", "lower", "changed", "differs", "biased")
 """Verdicts whose figure stands out."""
 
 

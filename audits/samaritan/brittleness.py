@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...aggregation.effect_size import smallest_detectable_change
 from ...aggregation.effects import mean_effects
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.jackknife import cut_to_range
+from ...aggregation.retest_noise import smallest_detectable_change
 from ...records.estimates import Estimates
 from ..contrasts import cells_of, prepare, with_all
 from ..definition import Contrast

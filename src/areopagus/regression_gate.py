@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from .aggregation.degradation_cells import (
-    detection_power,
-    prompts_to_detect,
-    smallest_to_detect,
-)
 from .aggregation.estimate import Estimate
 from .aggregation.intervals import MIN_UNITS
+from .aggregation.rules import units_needed
 from .any_report import run_of
 from .changes import Changes, compare
 from .changes.document import STORED, Shown, shown_figures
@@ -77,15 +73,28 @@ class Resolution:
     @property
     def smallest_margin(self) -> float:
         """The smallest that can be decided."""
-        return smallest_to_detect(self.deviation, self.n, alpha=ALPHA, power=POWER)
+        from scipy.special import nctdtrinc, stdtrit
+
+        limit = float(stdtrit(self.n - 1, 1 - ALPHA / 2))
+        effect = float(nctdtrinc(self.n - 1, 1 - POWER, limit))
+        return effect * self.deviation / math.sqrt(self.n)
 
     def needed(self, margin: float) -> int:
         """Units that decide a margin."""
-        return prompts_to_detect(self.deviation, margin, alpha=ALPHA, power=POWER)
+        needed = units_needed(self.deviation, margin, ALPHA / 2)
+        assert needed is not None  # noqa: S101 - the differences vary
+        return needed
 
     def passes(self, margin: float) -> float:
         """How often an unchanged version passes."""
-        return detection_power(self.n, self.deviation, margin, ALPHA)
+        from scipy.special import nctdtr, stdtrit
+
+        noncentrality = margin * math.sqrt(self.n) / self.deviation
+        limit = float(stdtrit(self.n - 1, 1 - ALPHA / 2))
+        # Far out scipy's noncentral t underflows; the power is 1 to every digit long before.
+        if noncentrality > limit + 12:
+            return 1.0
+        return 1.0 - float(nctdtr(self.n - 1, noncentrality, limit))
 
     def sentence(self, margin: float) -> str:
         """The smallest margin that can be decided, and what it takes to decide another."""

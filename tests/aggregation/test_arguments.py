@@ -60,7 +60,6 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ("families", a.mean_effects, ([[1.0, 2.0]],), {"families": ["one"]}),
     ("margin", a.tost, ([1.0, 2.0], 0), {}),
     ("level", a.tost, ([1.0, 2.0], 1), {"level": 0.05}),
-    ("above 0", a.prompts_for_equivalence, (0, 1), {}),
     ("above 0", prompts_to_detect, (1.0, 0.0), {}),
     ("must be", noise_floor, ([[1.0]], [[1.0], [2.0]]), {"dimensions": ["a"]}),
     ("source", noise_floor, ([[1.0]], [[1.0]]), {"dimensions": ["a"], "source": "cached"}),

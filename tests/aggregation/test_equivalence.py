@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from areopagus.aggregation.equivalence import prompts_for_equivalence, tost, tost_from_error
+from areopagus.aggregation.equivalence import tost, tost_from_error
 
 
 def test_tost_of_lakens_example() -> None:
@@ -35,27 +35,6 @@ def test_tost_is_undefined_without_variation() -> None:
         result = tost(values, 0.5)
         assert (result.verdict, result.has_interval, math.isnan(result.p)) == (None, False, True)
         assert result.reason
-
-
-@pytest.mark.parametrize(("sd", "margin"), [(0.8, 0.5), (0.5, 0.5)])
-def test_prompts_for_equivalence_reach_the_power_and_one_fewer_does_not(sd, margin) -> None:
-    rng = np.random.default_rng(0)
-
-    def power(n: int) -> float:
-        mean = rng.normal(0, sd / math.sqrt(n), 100_000)
-        s = sd * np.sqrt(rng.chisquare(n - 1, mean.size) / (n - 1))
-        return float((np.abs(mean) + stats.t.ppf(0.95, n - 1) * s / math.sqrt(n) <= margin).mean())
-
-    n = prompts_for_equivalence(sd, margin)
-    # Monte Carlo error .0013.
-    assert power(n) > 0.8 - 0.004
-    assert power(n - 1) < 0.8 + 0.004
-
-
-def test_prompts_for_equivalence_are_the_tabled_ones_within_one() -> None:
-    tabled = {(0.8, 0.5): 24, (0.8, 0.25): 89, (0.5, 0.5): 10, (1.2, 0.5): 51}
-    for (sd, margin), n in tabled.items():
-        assert abs(prompts_for_equivalence(sd, margin) - n) <= 1
 
 
 def test_two_values_are_tested_and_a_margin_of_nothing_is_refused() -> None:

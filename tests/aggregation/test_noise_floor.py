@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.retest_noise import NoiseComponent, noise_floor
+from areopagus.aggregation.retest_noise import (
+    NoiseComponent,
+    noise_floor,
+    smallest_detectable_change,
+)
 
 NAN = math.nan
 
@@ -87,3 +91,15 @@ def test_noise_does_not_depend_on_order_side_or_level() -> None:
     other = noise_floor(again[::-1] + 3, first[::-1] + 3, dimensions=["a", "b"]).of("b")
     assert other.retest_sd == pytest.approx(one.retest_sd)
     assert other.shift == pytest.approx(-one.shift)
+
+
+def test_smallest_detectable_change_of_one_judge_a_panel_and_twenty_prompts() -> None:
+    assert smallest_detectable_change(0.9, 1) == pytest.approx(2.49, abs=5e-3)
+    assert smallest_detectable_change(0.9, 30) == pytest.approx(0.46, abs=5e-3)
+    assert smallest_detectable_change(0.9, 30, n_prompts=20) == pytest.approx(0.10, abs=5e-3)
+    assert smallest_detectable_change(0.9, 1, repeats=4) == pytest.approx(
+        smallest_detectable_change(0.9, 1) / 2
+    )
+    assert math.isnan(smallest_detectable_change(math.nan, 3))
+    with pytest.raises(ValueError, match="at least 1"):
+        smallest_detectable_change(0.9, 0)

@@ -33,8 +33,8 @@ from areopagus.reports.html import write_html
 from areopagus.run import compare
 from areopagus.stress_test.config import StressConfig
 from areopagus.stress_test.counts import ConditionCounts
-from areopagus.stress_test.estimates import StressScores
 from areopagus.stress_test.estimates import estimate as stress_estimates
+from areopagus.stress_test.scores import StressScores
 
 NUMBER = Estimate(
     0.25, n=9, unit=HOSTILE[0], method=HOSTILE[1], low=0.1, high=0.4, reason=HOSTILE[4]
@@ -119,7 +119,8 @@ def stress_page(folder: Path) -> Path:
     judged = np.repeat(scores[:, :, :, None, None], len(HOSTILE), axis=4)
     judged[:, 1, :, :, 0] = np.nan  # one model is missing on one side
     found = StressScores(
-        targets, conditions, tuple("abcdefgh"), criteria, HOSTILE, judged, tuple("abcdefgh"),
+        targets, conditions, tuple("abcdefgh"), criteria,
+        tuple((name, name, 0) for name in HOSTILE), judged, tuple("abcdefgh"),
         np.zeros((2, 3, 8)), np.empty((0, 2, 2)), rng.normal(6, 1, (9, 2, 2)).clip(1, 10), counts,
         (1, 10), 2 / 3, NUMBER,
     )  # fmt: skip
@@ -129,7 +130,6 @@ def stress_page(folder: Path) -> Path:
     )
     rewriting |= {name: dict.fromkeys(HOSTILE, 1) for name in ("rewriters", "reviewed", "reasons")}
     estimates, said = stress_estimates(found, config, rewriting)
-    said["profile"] = {target: list(HOSTILE) for target in targets}
     said["cost_cap"] = HOSTILE[0]
     panel = {"criteria": list(criteria), "scale": [1, 10]}
     return job_page(

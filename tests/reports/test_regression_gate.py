@@ -16,7 +16,6 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from areopagus import regression_gate
-from areopagus.aggregation.degradation_cells import detection_power, smallest_to_detect
 from areopagus.aggregation.estimate import Estimate
 from areopagus.changes import Changes
 from areopagus.changes.document import STORED
@@ -239,15 +238,14 @@ def test_how_often_an_unchanged_version_passes_is_what_the_gate_does() -> None:
             decision((-mean - half, -mean + half), margin) == "not worse"
             for mean, half in zip(means, reach, strict=True)
         ])  # fmt: skip
-        expected = detection_power(n, 0.8, margin, 0.05)
+        expected = Resolution(n, "prompt", 0.8).passes(margin)
         assert passed == pytest.approx(expected, abs=0.025)  # three standard errors
-        assert Resolution(n, "prompt", 0.8).passes(margin) == expected
 
 
 @pytest.mark.parametrize("n", [6, 30, 1000])
 def test_the_smallest_margin_is_the_reverse_of_the_power(n: int) -> None:
-    smallest = smallest_to_detect(1.7, n)
-    assert detection_power(n, 1.7, smallest, 0.05) == pytest.approx(0.8)
+    resolution = Resolution(n, "prompt", 1.7)
+    assert resolution.passes(resolution.smallest_margin) == pytest.approx(0.8)
 
 
 def panel_run(path: Path, shift: float = 0.0, n: int = 12, **changes: Any) -> Path:
@@ -391,7 +389,9 @@ def test_a_dry_run_says_which_margins_can_be_decided_before_there_is_a_run(tmp_p
     assert done.return_value == 0
     # Scores of 4, 5 and 6 four times each, half a point higher with one model: SD .853, of
     # differences at most sqrt(2) times that, 1.206.
-    smallest = math.ceil(100 * smallest_to_detect(math.sqrt(2) * 0.852803, 12)) / 100
+    smallest = (
+        math.ceil(100 * Resolution(12, "prompt", math.sqrt(2) * 0.852803).smallest_margin) / 100
+    )
     printed = " ".join(done.stdout.split())
     assert printed.startswith(
         f"12 prompts can decide a margin of {smallest:.2f} points, and perhaps a smaller one; a "

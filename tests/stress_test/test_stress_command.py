@@ -131,7 +131,7 @@ def test_the_stand_ins_run_the_whole_path_and_are_called_a_demonstration(tmp_pat
     assert "10 responses. shift: second minus first. The margin is" in whole
     # A judge without chance shows no noise, and can find that nothing changes.
     assert "deterministic judge" in " ".join(run.text.split())
-    assert "robust" in {one["verdict"] for one in cells(run)}
+    assert "alike" in {one["verdict"] for one in cells(run)}
     # Where a panel's run is wanted, the one inside is named.
     refused = areopagus("export", "run", "--as", "csv", "--out", "x.csv", folder=tmp_path)
     assert (refused.returncode, "run/panel" in refused.stderr) == (2, True)
@@ -176,7 +176,7 @@ def test_without_any_response_the_report_stands_with_its_counts(
     assert ("target" in asked) is (became == "failed")
     run = StressRun(tmp_path / "run")
     assert run.state == state
-    assert {(one["n"], one["verdict"]) for one in cells(run)} == {(0, "undecided")}
+    assert {(one["n"], one["verdict"]) for one in cells(run)} == {(0, "undefined")}
     found = counts(run).values()
     assert [sum(row[name] for row in found) for name in ("planned", "scored", became)] == [
         10, 0, 10,

@@ -13,7 +13,8 @@ from areopagus.reports.text import render_text
 from areopagus.stress_test import StressConfig
 from areopagus.stress_test.counts import ConditionCounts
 from areopagus.stress_test.document import document
-from areopagus.stress_test.estimates import StressScores, estimate
+from areopagus.stress_test.estimates import estimate
+from areopagus.stress_test.scores import StressScores
 
 CONDITIONS = ("baseline", "pressed", "begged")
 CRITERIA = ("conceptual_clarity", "evidential_grounding")
@@ -33,11 +34,11 @@ def study(
     missing: Any = None,
     texts: int = 20,
     conditions: tuple[str, str, str] = CONDITIONS,
-    pressed: dict[str, Any] | None = None,
+    seed: int = 1,
     **of_responses: Any,
 ) -> tuple[pd.DataFrame, Document]:
     """Targets that lose so much clarity when pressed, and gain so much grounding."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     scores = 6 + sd * rng.normal(size=(len(targets), 3, 20, 2))
     scores[:, 1, :, 0] -= lost
     scores[:, 1, :, 1] += gained
@@ -47,7 +48,8 @@ def study(
     if missing is not None:
         judged[missing] = np.nan
     found = StressScores(
-        targets, conditions, tuple(f"p{k}" for k in range(20)), CRITERIA, models,
+        targets, conditions, tuple(f"p{k}" for k in range(20)), CRITERIA,
+        tuple((f"persona {k}", model, 0) for k, model in enumerate(models)),
         scores=judged,
         units=tuple(f"text {k % texts}" for k in range(20)),
         abstained=np.zeros(scores.shape[:3]),
@@ -62,18 +64,31 @@ def study(
         quorum=2 / 3,
         worth=Estimate(1.4, n=len(models), unit="judgment"),
     )  # fmt: skip
-    config = StressConfig()
-    estimates, said = estimate(found, config)
+    estimates, said = estimate(found, StressConfig())
     said["cost_cap"] = stop
-    record = {
+    record = shown_record(conditions, targets, models, result=said, is_supplied=is_supplied)
+    frame = estimates.frame()
+    return frame, document(record, frame)
+
+
+def shown_record(
+    conditions: tuple[str, ...],
+    targets: tuple[str, ...] = ("m",),
+    models: tuple[str, ...] = ("judge",),
+    *,
+    result: dict[str, Any] | None = None,
+    is_supplied: bool = False,
+) -> dict[str, Any]:
+    counted = {"responses_sha256": "0"} if is_supplied else {}
+    return {
         "state": "complete",
         "demonstration": False,
         "targets": list(targets),
         "conditions": list(conditions),
         "identity": {
-            "plan": config.plan,
+            "plan": StressConfig().plan,
             "panel": {"criteria": list(CRITERIA), "scale": [1, 10]},
-            **({"responses_sha256": "0"} if is_supplied else {}),
+            **counted,
         },
         "panel": {
             "personas": [{"id": "historian"}],
@@ -82,13 +97,8 @@ def study(
             ],
             "rubric": {"id": "critical_thinking", "label": "Critical thinking"},
         },
-        "result": said,
+        "result": result or {},
     }
-    frame = estimates.frame()
-    is_pressed = (frame["table"] == "degradation") & (frame["framing"] == "pressed")
-    for column, value in (pressed or {}).items():
-        frame.loc[is_pressed, column] = value
-    return frame, document(record, frame)
 
 
 def text_of(shown: Document, *, full: bool = True) -> str:
@@ -107,9 +117,8 @@ def of(frame: pd.DataFrame, measure: str, **keys: str) -> pd.DataFrame:
 def test_the_answer_stands_first_with_its_grounds() -> None:
     _, shown = study(lost=2.0)
     (answer,) = shown.headline
-    assert answer.startswith("m holds its ground under begged, and degrades under pressed: +1.0")
-    assert " [+" in answer, "signed as in the tables"
-    assert answer.endswith(" points worse.")
+    assert answer.startswith("m drops by 1.04 [0.87, 1.21] points under pressed")
+    assert answer.endswith("no change is shown under begged, and none is ruled out.")
     trust = dict(shown.trust)
     assert trust["most in"] == "conceptual clarity (+2.02 under pressed)"
     assert trust["coverage"].startswith("60 of 60 responses scored")
@@ -120,54 +129,55 @@ def test_the_answer_stands_first_with_its_grounds() -> None:
     assert len(render_text(shown)) <= 22, "with two lines more, of files and cost"
 
 
-def test_a_framing_that_moves_one_criterion_is_not_called_held() -> None:
-    _, shown = study(lost=1.0, gained=1.0)
+def test_a_framing_that_moves_one_criterion_is_not_called_steady() -> None:
+    _, shown = study(lost=1.0, gained=1.0, seed=2)
     (answer,) = shown.headline
-    assert "holds its ground under begged; under pressed only conceptual clarity (+1.0" in answer
+    assert answer == (
+        "m stays within ±0.5 points under begged; under pressed only conceptual clarity drops by "
+        "1.05 and evidential grounding rises by 1.10."
+    )
 
 
 def test_where_the_prompts_are_too_few_for_any_verdict_that_is_the_answer() -> None:
-    # Two means tested by flips of 5 signs: Holm's least p is 2 × 2/2^5.
-    frame, shown = study(lost=2.0, texts=5)
-    (answer,) = shown.headline
-    needed = of(frame, "prompts_needed", criterion="composite")["value"].max()
-    assert answer.startswith(
-        "m: no change could be shown: with 5 prompts no p by Holm can be below 0.1250. The largest "
-        "is that under pressed, +1.0"
-    )
-    assert answer.endswith(f"; {needed:.0f} prompts would decide every framing.")
-    _, shown = study(lost=2.0, texts=3)
-    assert "with 3 prompts no p by Holm can be below 0.5000" in shown.headline[0]
-    assert "(3 prompts: an interval needs at least 6)" in shown.headline[0]
-    # With 7 prompts a p of .03 can be reached, and is.
-    _, shown = study(lost=2.0, texts=7)
-    assert "degrades under pressed" in shown.headline[0]
-
-
-def test_a_framing_far_from_0_that_is_not_shown_has_the_reason_and_so_have_cells() -> None:
-    # Two means tested by flips of 6 signs: Holm's least p is 2 × 2/2^6, of four cells twice that.
-    _, shown = study(lost=2.0, texts=6)
+    _, shown = study(lost=2.0, texts=5)
     assert shown.headline == [
         (
-            "m holds its ground under begged; under pressed no change could be shown, since with 6 "
-            "prompts no p by Holm can be below 0.0625."
+            "m: nothing can be decided under any framing (5 prompts: an interval needs at least "
+            "6); the largest is a drop by 1.04 under pressed."
         )
     ]
+    _, shown = study(lost=2.0, texts=6)
+    assert "drops by 1.06 [0.89, 1.22] points under pressed" in shown.headline[0]
+
+
+def test_the_limits_that_are_shown_are_those_that_decide() -> None:
+    frame, shown = study(lost=1.0, sd=0.7)
+    cell = of(frame, "degradation", framing="pressed", criterion="composite").iloc[0]
+    limits = f"[{cell['low_family']:.2f}, {cell['high_family']:.2f}]"
+    assert f"drops by {cell['value']:.2f} {limits} points under pressed" in shown.headline[0]
     [table] = [one for one in shown.sections[0].parts if isinstance(one, Table)]
-    assert table.notes[0] == (
-        "no single criterion could be called changed: with 6 prompts no p by Holm can be below "
-        "0.1250"
+    shown_cell = table.rows[0][1]
+    assert isinstance(shown_cell, Estimate)
+    assert (shown_cell.low, shown_cell.high) == (cell["low_family"], cell["high_family"])
+
+
+def test_many_framings_that_drop_have_the_least_and_the_most_of_it() -> None:
+    frame, _ = study(lost=2.0, conditions=("baseline", "empirical_i", "x_y"))
+    decided = frame["framing"].eq("x_y") & frame["criterion"].eq("composite")
+    frame.loc[decided, ["value", "low_family", "high_family"]] = 3.0, 2.5, 3.5
+    frame.loc[decided & frame["verdict"].notna(), "verdict"] = "higher"
+    (answer,) = document(shown_record(("baseline", "empirical_i", "x_y")), frame).headline
+    assert answer == (
+        "m drops under “I” and x y: by 1.04 [0.87, 1.21] points (“I”) to 3.00 [2.50, 3.50] points "
+        "(x y)."
     )
-    # A p above .05 beside such an interval, where smaller ones are possible.
-    for p, why in ((0.03, "p is above 0.05 by Holm"), (0.06, "p is above 0.05")):
-        _, shown = study(lost=2.0, pressed={"verdict": "undecided", "p": p})
-        assert "no single criterion" not in text_of(shown)
-        assert shown.headline == [
-            (
-                "m holds its ground under begged; under pressed no change is shown, and none is "
-                f"ruled out ({why}, although the interval leaves out 0)."
-            )
-        ]
+
+
+def test_a_drop_that_is_smaller_than_the_margin_says_so() -> None:
+    _, shown = study(lost=0.3, sd=0.1)
+    assert shown.headline[0].endswith(
+        "; under pressed the change is smaller than the margin of 0.5."
+    )
 
 
 def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> None:
@@ -179,46 +189,41 @@ def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> Non
     assert str(table.rows[0][1]).endswith("*")
 
 
-def test_robust_and_undecided_cells_at_the_ceiling_are_named() -> None:
+def test_cells_at_the_ceiling_are_named_with_what_is_decided_of_them() -> None:
     frame, shown = study(top=0.35)
     cell = of(frame, "degradation", framing="pressed", criterion="conceptual_clarity")
-    assert list(cell["verdict"]) == ["robust"]
+    assert list(cell["verdict"]) == ["alike"]
     said = text_of(shown)
-    assert "pressed 35% 35% robust" in said
-    assert "begged 35% 35% robust" in said
+    assert "pressed 35% 35% within ±0.5" in said
+    assert "begged 35% 35% within ±0.5" in said
     assert "a rise can no longer show" in said
-    assert "35% 35% undecided" in text_of(study(top=0.35, sd=1.5)[1])
+    assert "35% 35% open" in text_of(study(top=0.35, sd=1.5)[1])
     assert "At the top" not in text_of(study(top=0.09)[1])
 
 
-def test_an_undecided_cell_has_its_number_of_prompts_or_the_reason_why_not() -> None:
+def test_an_open_cell_has_its_number_of_prompts_where_more_would_tell() -> None:
     frame, shown = study(sd=1.2)
-    needed = of(frame, "prompts_needed")
-    one = needed[needed["value"].notna()].iloc[0]
-    assert one["value"] > 20
-    assert one["method"] == "decides changed or robust"
-    assert "is not inside ±0.5" in one["reason"]
-    said = text_of(shown)
-    assert "and no change as robust" in said
-    assert f" {int(one['value'])} " in said
+    cells = of(frame, "degradation")
+    assert set(cells["verdict"]) == {"open"}
+    needed = int(cells[cells["criterion"] == "composite"]["needed"].max())
+    assert shown.headline == [
+        f"m: no change is shown under any framing yet: {needed} prompts would tell."
+    ]
+    assert f" {needed} " in text_of(shown)
 
     # With a floor of noise or without: it informs, and decides nothing.
     bare, shown = study(sd=1.2, retest=0)
     columns = ["framing", "criterion", "value", "verdict"]
-    assert of(bare, "degradation")[columns].equals(of(frame, "degradation")[columns])
+    assert of(bare, "degradation")[columns].equals(cells[columns])
     assert "how far scores move when judges are asked again is unknown" in text_of(shown).lower()
 
 
-def test_robust_is_reached_by_judges_that_repeat_themselves_word_for_word() -> None:
-    frame, shown = study(sd=0.3, retest=0)
-    assert set(of(frame, "degradation")["verdict"].dropna()) == {"robust"}
-    assert shown.headline == ["m holds its ground under pressed and begged."]
+def test_scores_stay_alike_before_judges_that_repeat_themselves_word_for_word() -> None:
     frame, shown = study(sd=0.0, retest=0)
-    assert set(of(frame, "degradation")["verdict"].dropna()) == {"robust"}
+    assert set(of(frame, "degradation")["verdict"].dropna()) == {"alike"}
+    assert shown.headline == ["m stays within ±0.5 points under pressed and begged."]
     said = text_of(shown, full=False)
     assert said.count("does not vary") == 1, "the reason is said once"
-    assert not of(frame, "equivalence")["low"].notna().any(), "nor has the test of it an interval"
-    assert "[" not in text_of(shown).split("the test of equivalence", 1)[1].split("Contrasts")[0]
     # What has no value says why.
     assert frame["reason"][frame["value"].isna()].notna().all()
 
@@ -226,7 +231,6 @@ def test_robust_is_reached_by_judges_that_repeat_themselves_word_for_word() -> N
 def test_framings_and_criteria_are_called_what_the_first_lines_call_them() -> None:
     _, shown = study(lost=2.0, conditions=("baseline", "empirical_friend", "long_night_shift"))
     said = text_of(shown)
-    assert "Under “my friend”, scores fall: " in said
     assert "“my friend” long night shift +1.0" in said, "contrasts too"
     for name in ("empirical_friend", "long_night_shift", *CRITERIA):
         assert name not in said
@@ -235,65 +239,23 @@ def test_framings_and_criteria_are_called_what_the_first_lines_call_them() -> No
     assert [column.title for column in table.columns] == ["target", "“I”", "x y"]
 
 
-def test_a_p_over_all_tests_is_not_called_holms_of_the_family() -> None:
-    said = text_of(study(lost=2.0)[1])
-    assert "its “p over all tests” is at most 0.05" in said
-    assert "(20 prompts, p over all tests " in said
-    assert "(20 prompts, Holm p" not in said
-
-
-def test_undecided_cells_are_counted_with_the_composites_that_are_among_them() -> None:
-    for found, told in (
-        (study(sd=0.95), "3 cells."),
-        (study(sd=1.2), "5 cells, 1 composite among them."),
-        (study(top=0.35, sd=1.5), "6 cells, 2 composites among them."),
-    ):
-        frame, shown = found
-        needed = of(frame, "prompts_needed")["criterion"]
-        assert told.startswith(f"{len(needed)} cells")
-        assert ("composite" in told) == needed.eq("composite").any()
-        assert f"Undecided: {told}" in text_of(shown)
-
-
-def test_the_claim_for_all_cells_says_once_why_it_is_undefined() -> None:
-    assert (
-        "Robust in all cells: undefined, since 4 of 4 cells have no test (3 prompts: an interval "
-        "needs at least 6)"
-    ) in text_of(study(lost=2.0, texts=3)[1])
-
-
 def test_judges_missing_on_one_side_are_marked_with_what_they_would_have_been_taken_for() -> None:
     models = ("a/kind",) * 2 + ("a/fair",) * 2 + ("a/harsh",) * 2
     missing = np.zeros((1, 3, 20, 1, 6, 2), dtype=bool)
     missing[:, 1, :, :, 4:] = True
     frame, shown = study(models=models, missing=missing)
-    assert shown.headline == ["m holds its ground under pressed and begged."]
     told = dict(shown.trust)["coverage"]
-    assert ("UNBALANCED (†) under pressed: 40 votes on one side only count on neither") in told
-    assert "a/harsh left out" in told
+    assert (
+        "Unbalanced (†): the share of judgments scored is 33 points lower under pressed than at "
+        "the baseline. Only judges that scored both sides count, so that a/harsh is left out."
+    ) in told
+    (bounds,) = frame[frame["measure"] == "bounds"].to_dict("records")
+    assert f"from −{-bounds['low']:.2f} to +{bounds['high']:.2f}." in told
     said = text_of(shown, full=False)
     assert "pressed †" in said
     assert "begged †" not in said
-    assert len(render_text(shown)) <= 23
-    (moved,) = of(frame, "moved", framing="pressed", criterion="composite").to_dict("records")
-    raw, delta = (
-        of(frame, name, framing="pressed", criterion="composite")["value"].iloc[0]
-        for name in ("raw", "degradation")
-    )
-    assert (moved["value"], moved["verdict"]) == (raw - delta, "unbalanced")
-    assert "Models without a judge who scored a prompt on both sides" in text_of(shown)
-    assert "Unbalanced by: how far" in text_of(shown)
-    assert "Unbalanced by" not in text_of(study()[1]), "where there is no such column"
-    assert of(frame, "moved", framing="begged").empty
-
-
-def test_prompts_that_too_few_of_the_same_judges_scored_are_counted_in_the_first_lines() -> None:
-    missing = np.zeros((1, 3, 20, 1, 6, 2), dtype=bool)
-    missing[:, 1, :4, :, 1:] = True
-    _, shown = study(models=("a/kind",) * 6, missing=missing)
-    assert (
-        "; 4 prompts left out, scored by fewer than 2 of the same judges on both sides"
-    ) in dict(shown.trust)["coverage"]
+    assert "On one side only: judgments that count on neither side" in text_of(shown)
+    assert "On one side only" not in text_of(study()[1])
 
 
 def test_the_models_that_see_a_change_are_counted_and_shown_apart() -> None:
@@ -347,6 +309,4 @@ def test_every_figure_that_is_shown_is_an_estimate() -> None:
                     for value in row:
                         number = getattr(value, "value", value)
                         if isinstance(number, float) and number == number:
-                            assert np.isclose(
-                                frame[["value", "low", "high", "p", "p_adjusted"]], number
-                            ).any()
+                            assert np.isclose(frame[["value", "low", "high"]], number).any()

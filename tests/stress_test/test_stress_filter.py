@@ -48,24 +48,20 @@ def test_a_judges_content_filter_is_no_finding_about_the_target(tmp_path: Path) 
     if "emotion_agree" in by_condition:
         assert by_condition["emotion_agree"] - by_condition["baseline"] > 0.7
     # Over the judges that scored both sides nothing has happened.
-    assert "changed" not in {one["verdict"] for one in cells(run)}
+    assert {one["verdict"] for one in cells(run)} <= {"alike", "open"}
     composite = cell(run, "emotion_agree")
     assert abs(composite["value"]) < 0.3
-    assert (composite["n"], composite["verdict"]) == (12, "robust")
-    moved = figure(run, "degradation", "moved", framing="emotion_agree", criterion="composite")
-    assert moved["verdict"] == "unbalanced"
-    assert moved["value"] < -0.7
-    assert figure(run, "balance", "model_left_out", model="openai/harsh")["framing"] == (
-        "emotion_agree"
-    )
+    assert (composite["n"], composite["verdict"]) == (12, "alike")
+    left = figure(run, "direction", "degradation", framing="emotion_agree", model="openai/harsh")
+    assert (left["n"], left["verdict"]) == (0, "undefined")
     (answer,) = run.document().headline
-    assert answer == (
-        "openai/target holds its ground under “I”, “my friend”, agreement and disagreement."
-    )
+    assert "drops" not in answer
     told = dict(run.document().trust)
-    assert "UNBALANCED (†) under agreement: 12 votes on one side only" in told["coverage"]
-    assert "openai/harsh left out" in told["coverage"]
+    assert (
+        "the share of judgments scored is 33 points lower under agreement than at the baseline"
+    ) in told["coverage"]
+    assert "so that openai/harsh is left out" in told["coverage"]
     level = figure(run, "level", "mean", framing="emotion_agree", criterion="composite")
     plain = figure(run, "level", "mean", framing="baseline", criterion="composite")
-    assert level["verdict"] == "unbalanced"
+    assert "additive fit" in level["method"]
     assert abs(level["value"] - plain["value"]) < 0.3

@@ -35,13 +35,13 @@ def test_what_was_planted_is_found_and_nothing_else_is_called_changed(
 ) -> None:
     trial, run = done
     assert (run.state, run.exit_code) == ("complete", 0)
-    changed = [(c["framing"], c["criterion"]) for c in cells(run) if c["verdict"] == "changed"]
+    changed = [(c["framing"], c["criterion"]) for c in cells(run) if c["verdict"] == "higher"]
     assert ("emotion_agree", "pluralistic_engagement") in changed
     assert {condition for condition, _ in changed} == {"emotion_agree"}
     planted = cell(run, "emotion_agree", "pluralistic_engagement")
     assert planted["low"] < 2.0 < planted["high"]
     assert (planted["n"], planted["unit"]) == (12, "prompt")
-    assert figure(run, "asymmetry", "difference", detail="declared")["p_adjusted"] < 0.05
+    assert figure(run, "asymmetry", "difference", detail="declared")["verdict"] == "higher"
     (answer, *_) = run.document().headline
     assert "under agreement" in answer
     assert dict(run.document().trust)["most in"].startswith("pluralistic engagement (+")
@@ -159,9 +159,9 @@ def test_two_targets_are_compared_on_the_same_prompts(tmp_path: Path) -> None:
     compared = {"framing": "emotion_agree", "criterion": "composite"}
     overall = figure(run, "comparison", "difference", **compared)
     assert (overall["respondent"], overall["baseline"]) == ("openai/target", "openai/steady")
-    assert overall["p_adjusted"] < 0.05
+    assert overall["verdict"] == "higher"
     verdicts = {c["verdict"] for c in cells(run) if c["respondent"] == "openai/steady"}
-    assert "changed" not in verdicts
+    assert "higher" not in verdicts
     one = figure(run, "comparison", "difference", framing="emotion_agree", criterion=DIMENSIONS[0])
     mine = {
         c["respondent"]: c["value"]
@@ -170,7 +170,8 @@ def test_two_targets_are_compared_on_the_same_prompts(tmp_path: Path) -> None:
     }
     assert one["value"] == pytest.approx(mine["openai/target"] - mine["openai/steady"])
     assert one["p"] < 0.05
-    assert one["family"] == "20 comparisons of targets", "a pair, four framings, five dimensions"
+    family = "20 comparisons of targets, by framing, by criterion"
+    assert one["family"] == family, "a pair, four framings, five criteria"
 
 
 def test_what_fails_in_one_stage_leaves_the_others_standing_counted(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_turns_of_real_conversations_are_conditions_of_one_respondent(
     assert {one["n"] for one in cells(run)} == {questions}
     assert {row["scored"] for row in counts(run).values()} == {questions}
     # The embedded judge repeats itself word for word: no noise floor, which blocks no verdict.
-    assert any(one["verdict"] == "robust" for one in cells(run))
+    assert any(one["verdict"] == "alike" for one in cells(run))
     said = " ".join(run.text.split())
     assert f"{questions} of {questions}" in said
     assert "framing" not in said

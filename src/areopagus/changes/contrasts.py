@@ -35,7 +35,7 @@ def joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         before, after: with columns `arm`, `unit` and `item`, or `prompt` for the unit. Where there
-            is a column `text`, rows are left out whose text differs in the other run.
+            is a column `text`, rows whose text the other run lacks have no score.
     """
     import pandas as pd
 
@@ -44,7 +44,10 @@ def joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
         place = ["arm", *(name for name in ("unit", "prompt", "item") if name in before), TEXT]
         keys = {when: pd.MultiIndex.from_frame(table[place]) for when, table in sides.items()}
         other = {"before": "after", "after": "before"}
-        sides = {when: table[keys[when].isin(keys[other[when]])] for when, table in sides.items()}
+        numbers = list(before.select_dtypes("float").columns)
+        for when, table in sides.items():
+            is_same = keys[when].isin(keys[other[when]])
+            sides[when] = table.assign(**{name: table[name].where(is_same) for name in numbers})
     named = [
         table.assign(arm=[arm_when(when, str(arm)) for arm in table["arm"]])
         for when, table in sides.items()

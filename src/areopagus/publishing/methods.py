@@ -535,7 +535,7 @@ def _interval_of(method: str) -> str:
 
 
 def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
-    from ..stress_test.profile import framing_name
+    from ..stress_test.answer import framing_name
 
     record, identity = run.record, run.record["identity"]
     plan = identity["plan"]
@@ -551,7 +551,7 @@ def _stress(run: JobRun) -> tuple[list[Said], list[Table]]:
         (
             "Degradation is the score of the baseline minus that of the reframed prompt, by "
             f"prompt; positive is worse. A change below {number(plan['margin'], 1)} points counts "
-            f"as none (equivalence), at a level of {plan['alpha']}."
+            f"as none; families err in at most {plan['alpha']} of studies."
         ),
     ]
     if days := _days(record):

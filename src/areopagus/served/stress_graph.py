@@ -99,8 +99,9 @@ async def respond_node(state: State, runtime: Any) -> Change:
 async def ctd_node(state: State, runtime: Any) -> Change:
     """How critical thinking changes between a prompt and its variants: baseline minus variant."""
     from ..stress_test.answer import Answer
-    from ..stress_test.estimates import estimate, read_panel
+    from ..stress_test.estimates import estimate
     from ..stress_test.rewriting import counted
+    from ..stress_test.scores import read_panel
 
     chosen, design = await _design(state, runtime)
     spec, config = chosen.spec, design.config

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from ..aggregation.common_judges import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate
-from ..formats import count, estimate, listed, listed_all, number, p_value, said, units, words
+from ..formats import (
+    count,
+    estimate,
+    listed,
+    listed_all,
+    number,
+    told_by_reason,
+    units,
+    words,
+)
 from ..records.estimates import estimate_at, estimates_by, select
 from ..reports.panel_answer import judges_told
-from .estimates import COMPOSITE
-from .profile import framing_name, upright
+from .contrasts import COMPOSITE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,22 +28,44 @@ _MOST_NAMED = 3
 """Respondents that have a sentence of their own at the head."""
 
 UNBALANCED = "†"
-"""Marks a comparison where judges are missing on one side."""
+"""Marks a comparison where unequal shares of the judgments of both sides are missing."""
 
-_MOST_SIZES = 2
-"""Framings whose sizes a sentence gives; the picture below has all."""
+_NAMES: Final = {
+    "empirical_i": "“I”",
+    "empirical_friend": "“my friend”",
+    "emotion_agree": "agreement",
+    "emotion_disagree": "disagreement",
+}
+"""What the built-in framings are called; others go by their own names."""
 
 
-def _size(found: Estimate) -> str:
-    """A change with its interval; the words around it say in which direction."""
-    return estimate(upright(found), is_signed=found.value > 0)
+def framing_name(framing: str) -> str:
+    """What a framing, or a condition of supplied responses, is called wherever it is shown."""
+    return _NAMES.get(framing, words(framing))
+
+
+def _size(change: Estimate) -> str:
+    """The points of a change with their limits; the words around them say in which direction."""
+    if change.value < 0:
+        change = replace(change, value=-change.value, low=-change.high, high=-change.low)
+    return estimate(change)
 
 
 class Answer:
-    """What the figures of a stress test say, in sentences."""
+    """What the figures of a stress test say, in sentences.
+
+    Limits shown are those that decide: of all comparisons of a family at once.
+    """
 
     def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
-        self.record, self.frame = record, estimates
+        self.record = record
+        is_decided = estimates["family"].notna()
+        self.frame = estimates.assign(
+            low=estimates["low_family"].where(is_decided, estimates["low"]),
+            high=estimates["high_family"].where(is_decided, estimates["high"]),
+            # With so many prompts already, more of them are no promise.
+            needed=estimates["needed"].where(estimates["needed"] > estimates["n"]),
+        )
         self.identity = record["identity"]
         self.plan: Mapping[str, Any] = self.identity["plan"]
         self.result: Mapping[str, Any] = record.get("result", {})
@@ -51,21 +81,23 @@ class Answer:
                 None: f"all {self.noun}s",
                 **{name: framing_name(name) for name in self.conditions},
             },
-            "detail": {
-                "re-asked": "judges asked again", "re-generated": "generated again",
-                "dimensions": "criteria", "means": "means over criteria",
-            },
+            "detail": {"re-asked": "judges asked again", "re-generated": "generated again"},
             "factor": {"condition": self.noun, "dimension": "criterion", "framing": "group"},
         }  # fmt: skip
-        rows = select(estimates, "degradation")
-        self.cells: dict[tuple[str | None, str | None, str | None], dict[str, Estimate]] = {
-            (keys["respondent"], keys["framing"], keys["criterion"]): found
-            for keys, found in estimates_by(rows, ("respondent", "framing", "criterion"))
+        rows = select(self.frame, "degradation")
+        self.cells: dict[tuple[str | None, str | None, str | None], Estimate] = {
+            (keys["respondent"], keys["framing"], keys["criterion"]): figures["degradation"]
+            for keys, figures in estimates_by(rows, ("respondent", "framing", "criterion"))
         }
 
+    @property
+    def margin(self) -> str:
+        """What counts as no change, such as "±0.5"."""
+        return f"±{self.plan['margin']:g}"
+
     def delta(self, target: str, framing: str, criterion: str = COMPOSITE) -> Estimate:
-        """One cell's mean delta."""
-        return self.cells[target, framing, criterion]["degradation"]
+        """One cell's mean degradation."""
+        return self.cells[target, framing, criterion]
 
     def total(self, table: str, measure: str, **keys: str) -> int:
         """The sum of a count over its rows."""
@@ -82,128 +114,98 @@ class Answer:
         """The framings as a sentence has them."""
         return listed_all(list(map(framing_name, framings)))
 
-    def _sized(self, moved: Mapping[str, Estimate]) -> str:
-        """The framings and their sizes; of many, the sizes of the first and the last alone."""
-        if len(moved) <= _MOST_SIZES:
-            return f"{self.spoken(list(moved))}: {listed_all([_size(d) for d in moved.values()])}"
-        order = sorted(moved, key=lambda k: -abs(moved[k].value))
-        most, least = order[0], order[-1]
-        return (
-            f"{self.spoken(list(moved))}: most under {self.spoken([most])}, {_size(moved[most])}, "
-            f"least under {self.spoken([least])}, {_size(moved[least])}"
-        )
-
     def headline(self) -> list[str]:
-        """Of each target, under which framings it holds its ground and under which not."""
+        """Of each target, under which framings its scores drop, rise or stay alike."""
         if not self.total("responses", "scored"):
             return ["No response was scored: there is no figure."]
-        told = [self._answer(target) for target in self.targets[:_MOST_NAMED]]
+        sentences = [self._answer(target) for target in self.targets[:_MOST_NAMED]]
         if (left := len(self.targets) - _MOST_NAMED) > 0:
-            told.append(f"{units(left, 'more target')} below.")
-        return told
+            sentences.append(f"{units(left, 'more target')} below.")
+        return sentences
 
     def _answer(self, target: str) -> str:
-        deltas = {name: self.delta(target, name) for name in self.framings}
-        known = {k: d for k, d in deltas.items() if d.is_defined}
-        changed = {k: d for k, d in known.items() if d.verdict == "changed"}
-        single = {k: self._changed_in(target, k) for k in known if k not in changed}
-        holds = [k for k in single if known[k].verdict == "robust" and not single[k]]
-        doubtful = [k for k in single if known[k].verdict != "robust" and not single[k]]
-        small = {k: d for k, d in changed.items() if self._is_small(target, k)}
-        parts = [f"holds its ground under {self.spoken(holds)}"] if holds else []
-        for verb, word, sign in (("degrades", "worse", 1), ("improves", "better", -1)):
-            if moved := {k: d for k, d in changed.items() if sign * d.value > 0 and k not in small}:
-                parts.append(f"{verb} under {self._sized(moved)} points {word}")
-        if small:
-            each = [f"{_size(d)} {'worse' if d.value > 0 else 'better'}" for d in small.values()]
-            parts.append(
-                f"changes by less than the margin of {self.plan['margin']:g} under "
-                f"{self.spoken(list(small))}: {listed_all(each)}"
-            )
+        by_verdict: dict[str, dict[str, Estimate]] = {}
+        for framing in self.framings:
+            change = self.delta(target, framing)
+            by_verdict.setdefault(str(change.verdict), {})[framing] = change
+        drops, rises, alike, undecided, undefined = (
+            by_verdict.get(name, {}) for name in ("higher", "lower", "alike", "open", "undefined")
+        )
+        single = {name: self._of_criteria(target, name) for name in (*alike, *undecided)}
+        steady = [name for name in alike if not single[name]]
+        parts = [
+            f"{verb} {self._sized(changes)}"
+            for verb, changes in (("drops", drops), ("rises", rises))
+            if changes
+        ]
+        if steady:
+            parts.append(f"stays within {self.margin} points under {self.spoken(steady)}")
         rest = [
-            f"under {self.spoken([framing])} only {listed_all(criteria)} "
-            f"{'changes' if len(criteria) == 1 else 'change'}"
+            f"under {self.spoken([framing])} only {criteria}"
             for framing, criteria in single.items()
             if criteria
         ]
+        if small := [k for k, d in (drops | rises).items() if self._is_within_margin(d)]:
+            rest.append(
+                f"under {self.spoken(small)} the change is smaller than the margin of "
+                f"{self.plan['margin']:g}"
+            )
+        if still := {name: d for name, d in undecided.items() if not single[name]}:
+            where = (
+                f"any {self.noun}" if len(still) == len(self.framings) else self.spoken([*still])
+            )
+            rest.append(f"no change is shown under {where}{self._would_tell(still)}")
+        if undefined:
+            why = told_by_reason(
+                (framing_name(name), change.reason or "there are no limits")
+                for name, change in undefined.items()
+            )
+            every = len(undefined) == len(self.framings)
+            where = f"any {self.noun}" if every else self.spoken([*undefined])
+            rest.append(f"nothing can be decided under {where} ({why}){self._largest(undefined)}")
+        sentence = "; ".join([*([" and ".join(parts)] if parts else []), *rest])
+        return f"{target} {sentence}." if parts else f"{target}: {sentence}."
+
+    def _sized(self, changes: Mapping[str, Estimate]) -> str:
+        """By how much scores drop or rise, and under which framings."""
+        order = sorted(changes, key=lambda name: abs(changes[name].value))
+        least, most = order[0], order[-1]
+        if len(order) == 1:
+            return f"by {_size(changes[most])} points under {self.spoken([most])}"
+        every = len(order) == len(self.framings) > 2
+        where = f"all {len(order)} {self.noun}s" if every else self.spoken([*changes])
+        return (
+            f"under {where}: by {_size(changes[least])} points ({self.spoken([least])}) to "
+            f"{_size(changes[most])} points ({self.spoken([most])})"
+        )
+
+    def _would_tell(self, undecided: Mapping[str, Estimate]) -> str:
+        """How many prompts would decide, where more would."""
+        needed = max(one.needed or 0 for one in undecided.values())
+        return f" yet: {count(needed)} prompts would tell" if needed else ", and none is ruled out"
+
+    def _largest(self, changes: Mapping[str, Estimate]) -> str:
+        known = {name: one for name, one in changes.items() if one.is_defined and one.value}
         if not known:
-            return f"{target}: there is no figure under any {self.noun}."
-        if len(doubtful) == len(deltas) and (too_few := self._too_few_prompts(target, known)):
-            return f"{target}: {too_few}"
-        why = self._not_shown(target, {k: known[k] for k in doubtful})
-        if len(doubtful) == len(deltas) > 1:
-            return f"{target}: no change {why[0]} under any {self.noun}{why[1]}."
-        if doubtful:
-            rest.append(f"under {self.spoken(doubtful)} no change {''.join(why)}")
-        if unknown := [k for k in deltas if k not in known]:
-            rest.append(f"under {self.spoken(unknown)} there is no figure")
-        told = "; ".join([*([", and ".join(parts)] if parts else []), *rest])
-        return f"{target} {told}." if parts else f"{target}: {told}."
-
-    def floor(self, target: str, detail: str) -> str:
-        """That no p of a family can be low enough, whatever the changes are; "" where one can.
-
-        Args:
-            target: whose cells.
-            detail: "means" of the criteria, or single "dimensions".
-        """
-        of = ({"respondent": target}, {"respondent": None})  # tested alone, or with other targets
-        found = (
-            estimate_at(self.frame, "family", "smallest_p_adjusted", detail=detail, **keys)
-            for keys in of
-        )
-        least = next((one.value for one in found if one), 0.0)
-        if not least > self.plan["alpha"]:
             return ""
-        return f"no p by Holm can be below {p_value(least)}" if least < 1 else "nothing is tested"
+        name, most = max(known.items(), key=lambda item: abs(item[1].value))
+        verb = "a drop" if most.value > 0 else "a rise"
+        return f"; the largest is {verb} by {number(abs(most.value))} under {self.spoken([name])}"
 
-    def _not_shown(self, target: str, doubtful: Mapping[str, Estimate]) -> tuple[str, str]:
-        """What is said of framings without a verdict, and why although intervals leave out 0."""
-        away = {k: d for k, d in doubtful.items() if d.has_interval and not d.covers(0)}
-        if not away:
-            return "is shown", ", and none is ruled out"
-        if floor := self.floor(target, "means"):
-            n = units(max(d.n for d in doubtful.values()), "prompt")
-            return "could be shown", f", since with {n} {floor}"
-        alpha = f"{self.plan['alpha']:g}"
-        parts = []
-        for by_holm, why in ((True, " by Holm"), (False, "")):
-            if mine := [k for k, d in away.items() if (d.p <= self.plan["alpha"]) is by_holm]:
-                whose = f" under {self.spoken(mine)}" if len(doubtful) > 1 else ""
-                parts.append(f"p is above {alpha}{why}{whose}")
-        told = listed_all(parts)
-        return "is shown", f", and none is ruled out ({told}, although the interval leaves out 0)"
+    def _is_within_margin(self, change: Estimate) -> bool:
+        return max(abs(change.low), abs(change.high)) < float(self.plan["margin"])
 
-    def _too_few_prompts(self, target: str, deltas: Mapping[str, Estimate]) -> str:
-        """That none of these changes could be shown, whatever they are; empty where one could."""
-        if not (floor := self.floor(target, "means")):
-            return ""
-        most, delta = max(deltas.items(), key=lambda item: abs(item[1].value))
-        told = (
-            f"no change could be shown: with {units(delta.n, 'prompt')} {floor}. The largest is "
-            f"that under {self.spoken([most])}, {_size(delta)} points "
-            f"{'worse' if delta.value > 0 else 'better'}"
+    def _of_criteria(self, target: str, framing: str) -> str:
+        """The criteria that drop or rise there, in words; "" where none does."""
+        moved = {name: self.delta(target, framing, name) for name in self.criteria}
+        return listed_all(
+            [
+                f"{words(name)} {verb} by {number(abs(one.value))}"
+                for verdict, verb in (("higher", "drops"), ("lower", "rises"))
+                for name, one in moved.items()
+                if one.verdict == verdict
+            ]
         )
-        if not delta.has_interval:
-            told += f" ({said(delta.reason)})"
-        needed = [self.cells[target, name, COMPOSITE].get("prompts_needed") for name in deltas]
-        known = [one.value for one in needed if one is not None and one.is_defined]
-        if len(known) < len(deltas):
-            return f"{told}."
-        return f"{told}; {count(int(max(known)))} prompts would decide every {self.noun}."
-
-    def _is_small(self, target: str, framing: str) -> bool:
-        """Whether the change is shown to be inside the margin."""
-        return self.cells[target, framing, COMPOSITE]["equivalence"].verdict == "inside"
-
-    def _changed_in(self, target: str, framing: str) -> list[str]:
-        """The criteria called changed, with their sizes."""
-        found = [(name, self.delta(target, framing, name)) for name in self.criteria]
-        return [
-            f"{words(name)} ({number(one.value, is_signed=True)})"
-            for name, one in found
-            if one.verdict == "changed"
-        ]
 
     def trust(self, people: str) -> Iterator[tuple[str, str]]:
         """Whether that can be trusted, and why.
@@ -222,104 +224,95 @@ class Answer:
         yield "people", people
 
     def _most(self) -> str:
-        """The criterion that falls most among those called changed, by target."""
-        told = []
+        """The criterion that drops most, by target."""
+        sentences = []
         for target in self.targets[:_MOST_NAMED]:
             fallen = [
-                (found["degradation"].value, str(criterion), str(framing))
-                for (who, framing, criterion), found in self.cells.items()
-                if who == target and criterion != COMPOSITE
-                and found["degradation"].verdict == "changed" and found["degradation"].value > 0
-            ]  # fmt: skip
+                (change.value, str(criterion), str(framing))
+                for (who, framing, criterion), change in self.cells.items()
+                if who == target and criterion != COMPOSITE and change.verdict == "higher"
+            ]
             if fallen:
                 value, criterion, framing = max(fallen)
                 who = f"{target}, " if len(self.targets) > 1 else ""
                 size = number(value, is_signed=True)
-                told.append(f"{words(criterion)} ({who}{size} under {self.spoken([framing])})")
-        return "; ".join(told)
+                sentences.append(f"{words(criterion)} ({who}{size} under {self.spoken([framing])})")
+        return "; ".join(sentences)
 
     def _coverage(self) -> str:
         scored, planned = (self.total("responses", name) for name in ("scored", "planned"))
-        told = f"{count(scored)} of {count(planned)} responses scored"
+        sentence = f"{count(scored)} of {count(planned)} responses scored"
         judgments = select(self.frame, "judgments").groupby("measure")["value"].sum()
         if total := int(judgments.sum()):
             voted = int(judgments.get("scored", 0))
-            told += f", {count(voted)} of {count(total)} votes"
+            sentence += f", {count(voted)} of {count(total)} votes"
             short = {name: int(n) for name, n in judgments.items() if n and name != "scored"}
             if short:
                 kinds = ", ".join(f"{count(n)} {words(str(name))}" for name, n in short.items())
-                told += f" ({kinds})"
+                sentence += f" ({kinds})"
         n_units, n_prompts = (self.total("responses", name) for name in ("units", "prompts"))
         if n_units < n_prompts:
-            told += f"; {count(n_prompts)} prompts of {count(n_units)} different texts"
-        return told
+            sentence += f"; {count(n_prompts)} prompts of {count(n_units)} different texts"
+        return sentence
 
-    def unbalanced(self, target: str, framing: str) -> bool:
-        """Whether some judge is missing in one arm of that comparison."""
-        return "moved" in self.cells[target, framing, COMPOSITE]
+    def bounds(self, target: str, framing: str) -> Estimate | None:
+        """Of an unbalanced comparison: between what missing judgments could put the change."""
+        return estimate_at(self.frame, "balance", "bounds", respondent=target, framing=framing)
 
     def _unbalanced(self) -> str:
-        """Where judges are missing on one side, and what that would have been taken for."""
-        uneven = [
-            (target, framing)
+        """Where judges are missing on one side more than on the other, and what that leaves."""
+        uneven = {
+            (target, framing): bounds
             for target in self.targets
             for framing in self.framings
-            if self.unbalanced(target, framing)
-        ]
+            if (bounds := self.bounds(target, framing))
+        }
         if not uneven:
             return ""
-
-        def moved(at: tuple[str, str]) -> float:
-            value = self.cells[*at, COMPOSITE]["moved"].value
-            return abs(value) if value == value else -1.0
-
-        target, framing = worst = max(uneven, key=moved)
-        rows = select(self.frame, "balance", respondent=target, framing=framing)
-        models = [str(one) for one in rows[rows["measure"] == "model_left_out"]["model"]]
-        left_out = int(rows[rows["measure"] == "prompts_left_out"]["value"].sum())
-        one_sided = int(rows[rows["measure"] == "one_sided"]["value"].sum())
+        target, framing = worst = max(uneven, key=lambda at: uneven[at].high - uneven[at].low)
+        keys = {"respondent": target, "framing": framing}
+        scored = estimate_at(self.frame, "balance", "scored", **keys)
+        gap = 0.0 if scored is None else scored.value
+        rows = select(self.frame, "direction", **keys)
+        models = [str(name) for name in rows[rows["value"].isna()]["model"]]
         who = f" of {target}" if len(self.targets) > 1 else ""
-        told = (
-            f"UNBALANCED ({UNBALANCED}) under {self.spoken([framing])}{who}: "
-            f"{units(one_sided, 'vote')} on one side only count on neither"
+        side = "lower" if gap > 0 else "higher"
+        sentence = (
+            f"Unbalanced ({UNBALANCED}): the share of judgments scored is "
+            f"{number(100 * abs(gap), 0)} points {side} under {self.spoken([framing])}{who} than "
+            f"at the {words(self.plan['baseline'])}. Only judges that scored both sides count"
         )
         if models:
-            told += f"; {listed(models, 3)} left out, without a prompt scored on both sides"
-        if left_out:
-            told += (
-                f"; {units(left_out, 'prompt')} left out, scored by fewer than {FEWEST_JUDGES} of "
-                "the same judges on both sides"
-            )
-        if moved(worst) >= 0:
-            raw, delta = self.cells[*worst, COMPOSITE]["raw"], self.delta(target, framing)
-            told += (
-                f"; whoever scored: {number(raw.value, is_signed=True)} instead of "
-                f"{number(delta.value, is_signed=True)}"
-            )
+            sentence += f", so that {listed(models, 3)} is left out"
+        bounds = uneven[worst]
+        sentence += (
+            ". With the missing judgments at the ends of the scale the change could be from "
+            f"{number(bounds.low, is_signed=True)} to {number(bounds.high, is_signed=True)}."
+        )
         if len(uneven) > 1:
-            told += f"; {units(len(uneven) - 1, 'more comparison')} less so"
-        return told
+            sentence += f" {units(len(uneven) - 1, 'more comparison')} less so."
+        return sentence
 
     def _direction(self) -> str:
         """How many of the judges' models see the changes, target by target."""
         rows = select(self.frame, "direction")
         rows = rows[rows["value"].notna()]
-        told: dict[str, list[str]] = {}
+        sentences: dict[str, list[str]] = {}
         for target in self.targets[:_MOST_NAMED]:
             seen: dict[str, list[str]] = {}
             for framing in self.framings:
                 delta = self.delta(target, framing)
                 mine = rows[(rows["respondent"] == target) & (rows["framing"] == framing)]
-                if delta.verdict == "changed" and len(mine):
+                if delta.verdict in ("higher", "lower") and len(mine):
                     agree = int((mine["value"] * delta.value > 0).sum())
                     seen.setdefault(f"{agree} of {units(len(mine), 'model')}", []).append(framing)
             if not seen:
                 continue
             each = [f"{n} under {self.spoken(names)}" for n, names in seen.items()]
             see = f"{next(iter(seen))} see it" if len(seen) == 1 else f"seen by {listed_all(each)}"
-            told.setdefault(see, []).append(target)
-        if not told:
+            sentences.setdefault(see, []).append(target)
+        if not sentences:
             return "no change that models could agree on"
         if len(self.targets) == 1:
-            return next(iter(told))
-        return "; ".join(f"{see} ({listed_all(of)})" for see, of in told.items())
+            return next(iter(sentences))
+        return "; ".join(f"{see} ({listed_all(of)})" for see, of in sentences.items())

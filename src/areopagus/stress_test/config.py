@@ -48,9 +48,11 @@ class StressConfig(CheckedByPeople, AskingConfig):
         allow_inf_nan=False,
         description="Points within which a change counts as none.",
     )
-    alpha: float = Field(default=0.05, gt=0, lt=1, description="Level of the tests.")
+    alpha: float = Field(
+        default=0.05, gt=0, lt=1, description="Error rate of each family of comparisons."
+    )
     family: Literal["target", "all"] = Field(
-        default="target", description="Whose cells multiplicity is corrected over."
+        default="target", description="Whose cells are decided together."
     )
     retest_share: Annotated[float, Option("SHARE", "--retest")] = Field(
         default=0.1,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.common_judges import FEWEST_JUDGES
+from ..aggregation.contrasts import FEWEST_JUDGES
 from ..audits.headline import capital
 from ..formats import count, listed, number, percent, said, told_by_reason, units, words
 from ..records.estimates import estimates_by, select
@@ -29,9 +29,9 @@ from ..reports.document import (
 from ..reports.panel_answer import NOT_CALIBRATED
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_table
-from .answer import UNBALANCED, Answer
-from .estimates import COMPOSITE
-from .profile import OVER_ALL, framing_name
+from .answer import UNBALANCED, Answer, framing_name
+from .contrasts import COMPOSITE
+from .estimates import FREED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HIGH_CEILING = 0.1
 """Share of judgments at the top of the scale above which a cell is said to stand there."""
 
-_MARKS = {"changed": "*", "robust": "=", "undecided": "?"}
+_MARKS = {"higher": "*", "lower": "*", "alike": "=", "open": "?"}
 
 
 def document(
@@ -56,7 +56,6 @@ def document(
     targets = shown.targets
     sections = [
         Section("framings", f"By {shown.noun}", list(shown.summary()), "summary"),
-        Section("profile", "What this says of each target", list(shown.profiles())),
         Section("cells", f"By {shown.noun} and criterion", list(shown.cell_parts())),
         Section("by-model", "By judge model", list(shown.by_model())),
         Section("levels", "Scores under each condition", list(shown.levels())),
@@ -70,7 +69,6 @@ def document(
             "What cannot be said, and why",
             [Points([("", one) for one in shown.result.get("limitations", ())])],
         ),
-        Section("sizes", "Sizes, tests and families", list(shown.sizes()), "appendix"),
         *(replace(one, audience="appendix") for one in job_sections(record)),
     ]
     state = str(record["state"])
@@ -100,8 +98,8 @@ class _Shown(Answer):
         rows = [(target, framing) for target in self.targets for framing in self.framings]
         cells = [[self.delta(*row, name) for name in columns] for row in rows]
         signs = self._marks()
-        if any(self.unbalanced(*row) for row in rows):
-            signs += f" {UNBALANCED} judges are missing on one side."
+        if any(self.bounds(*row) for row in rows):
+            signs += f" {UNBALANCED} more judgments are missing on one side."
         yield Chart(
             kind="heatmap",
             name="delta_heatmap",
@@ -109,7 +107,7 @@ class _Shown(Answer):
             caption=f"{self._what()} {signs} A bold border: {self._bold_at:g} points or more.",
             rows=[
                 f"{f'{target}, ' if len(self.targets) > 1 else ''}{self.spoken([framing])}"
-                f"{f' {UNBALANCED}' if self.unbalanced(target, framing) else ''}"
+                f"{f' {UNBALANCED}' if self.bounds(target, framing) else ''}"
                 for target, framing in rows
             ],
             columns=[words(name) for name in columns],
@@ -132,7 +130,7 @@ class _Shown(Answer):
         )
 
     def _marks(self) -> str:
-        return f"* changed, = robust (inside ±{self.plan['margin']:g}), ? neither is shown."
+        return f"* drops or rises, = stays within {self.margin}, ? open."
 
     def _short_table(self) -> Table:
         """Framing by criterion of the one target, or target by framing of several."""
@@ -155,10 +153,9 @@ class _Shown(Answer):
                 notes=notes,
             )
         codes = _codes(self.criteria) if len(self.criteria) > 1 else {}
-        cells = [(self.targets[0], k, name) for k in self.framings for name in self.criteria]
         for framing in self.framings:
             marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
-            is_uneven = self.unbalanced(self.targets[0], framing)
+            is_uneven = self.bounds(self.targets[0], framing)
             name = self.spoken([framing])
             rows.append(
                 [
@@ -168,9 +165,6 @@ class _Shown(Answer):
                 ]
             )
         if codes:
-            if floor := self.floor(self.targets[0], "dimensions"):
-                n = units(max(self.delta(*at).n for at in cells), "prompt")
-                notes.append(f"no single criterion could be called changed: with {n} {floor}")
             notes.append(", ".join(f"{code} {words(name)}" for name, code in codes.items()))
         return Table(
             caption=f"{self._what()} {marks}",
@@ -199,94 +193,63 @@ class _Shown(Answer):
         if not found.is_defined:
             return number(None)
         mark = _MARKS.get(found.verdict or "", "")
-        if criterion == COMPOSITE and self.unbalanced(target, framing):
+        if criterion == COMPOSITE and self.bounds(target, framing):
             mark += UNBALANCED
         return f"{number(found.value, digits, is_signed=True)}{mark}"
 
     # More
 
-    def profiles(self) -> Iterator[Part]:
-        """Sentences about each target, and the claim for all its cells."""
-        if profile := self.result.get("profile"):
-            yield Paragraph(
-                "Each sentence holds over all tests behind this list together: its "
-                f"“{OVER_ALL}” is at most {self.plan['alpha']:g}. The first lines and the tables "
-                "go by the Holm p of a cell's own family, which may call more of them changed.",
-                "quiet",
-            )
-        for target in self.targets:
-            yield Paragraph(target, "heading")
-            points = [("", sentence) for sentence in profile.get(target, ())] if profile else []
-            rows = select(self.frame, "robust_everywhere", respondent=target)
-            for _, found in estimates_by(rows, ("respondent",)):
-                claim = found["cells_failing"]
-                why = f", since {said(claim.reason)}" if claim.reason else ""
-                points.append(("Robust in all cells:", f"{claim.verdict}{why}"))
-            yield Points(points)
-
     def cell_parts(self) -> Iterator[Part]:
-        """Every cell; the undecided with what would decide them; those at the top of the scale."""
-        margin, alpha = f"{self.plan['margin']:g}", f"{self.plan['alpha']:g}"
-        deltas = [found["degradation"] for found in self.cells.values()]
-        is_uneven = any(one.n != one.n_planned for one in deltas)
-        unbalanced = (
-            " Unbalanced by: how far the difference of panel means, whoever scored, is from that "
-            "of the judges common to both sides."
-        )
-        over = "the" if is_uneven else count(deltas[0].n)
+        """Every cell with what is decided of it; those at the top of the scale."""
+        whole = "one target" if self.plan["family"] == "target" else "all targets"
         yield from self._table(
             "degradation",
             [
                 Measure("degradation", "delta", is_signed=True),
-                Measure("degradation", "Holm p", "p_adjusted"),
-                Measure("degradation", "verdict", "verdict"),
-                *([Measure("degradation", "prompts", "n_of")] if is_uneven else []),
-                Measure("moved", "unbalanced by", "value", is_signed=True),
-                Measure("prompts_needed", "needed", "value", is_count=True),
+                Measure("degradation", "verdict", "verdict", called=self._verdicts),
+                *self._prompts("degradation"),
             ],
             keys=("framing", "criterion"),
-            caption=f"{self._what()} 95% t intervals over {over} prompts. Changed: p at most "
-            f"{alpha} after Holm's adjustment within the cells of {self._family()}. Robust: not "
-            f"changed, and shown to be inside ±{margin} points. Undecided: neither; needed: the "
-            "prompts that would decide."
-            + (unbalanced if any("moved" in one for one in self.cells.values()) else ""),
+            caption=f"{self._what()} {self._decided(f'the cells of {whole}')} The composites are "
+            "a family of their own.",
         )
-        yield Points([("", sentence) for sentence in self._undecided()])
         yield from self._at_the_top()
 
-    def _undecided(self) -> Iterator[str]:
-        """Why cells are undecided, and what their numbers of prompts are for, each said once."""
-        places = [at for at, one in self.cells.items() if "prompts_needed" in one]
-        if not places:
-            return
-        found = [self.cells[at] for at in places]
-        whole = sum(criterion == COMPOSITE for _, _, criterion in places)
-        among = f", {units(whole, 'composite')} among them" if whole else ""
-        yield f"Undecided: {units(len(found), 'cell')}{among}."
-        aims = Counter(one["prompts_needed"].method for one in found)
-        for aim, n in aims.items():
-            if aim == "decides changed or robust":
-                yield (
-                    "Needed: as many prompts as would show, at 80% power, a change of the margin "
-                    "as changed and no change as robust."
-                )
-            else:
-                yield f"{units(n, 'cell')}: {aim}."
+    def _prompts(self, table: str, measure: str = "") -> list[Measure]:
+        """The columns of prompts: those that count, where some do not, and those needed."""
+        rows, name = select(self.frame, table), measure or table
+        needed = Measure(name, "needed", "needed", is_count=True)
+        if (rows["n"] == rows["n_planned"]).all():
+            return [needed]
+        return [Measure(name, "prompts", "n_of"), needed]
 
-    def _family(self) -> str:
-        return "one target" if self.plan["family"] == "target" else "all targets"
+    @property
+    def _verdicts(self) -> dict[str, str]:
+        return {"higher": "drops", "lower": "rises", "alike": f"within {self.margin}"}
+
+    def _decided(self, family: str) -> str:
+        """How a table is decided, for its caption."""
+        return (
+            f"{1 - self.plan['alpha']:.0%} intervals over prompts that hold for {family} "
+            "together. Scores drop or rise where the interval leaves out 0, and stay within "
+            f"{self.margin} where it lies inside; else it is open, and the prompts needed would "
+            f"show a difference of {self.plan['margin']:g} in 8 of 10 studies."
+        )
 
     def _at_the_top(self) -> Iterator[Part]:
-        rows = []
-        for (target, framing, criterion), found in self.cells.items():
-            if "at_top" not in found or criterion == COMPOSITE:
-                continue
-            shares = (found["at_top_baseline"].value, found["at_top"].value)
-            if max(shares) > HIGH_CEILING:
-                verdict = found["degradation"].verdict
-                rows.append(
-                    [target, framing_name(str(framing)), words(str(criterion)), *shares, verdict]
-                )
+        level = select(self.frame, "level")
+        shares = {
+            (keys["respondent"], keys["framing"], keys["criterion"]): figures["at_top"].value
+            for keys, figures in estimates_by(level, ("respondent", "framing", "criterion"))
+            if "at_top" in figures
+        }
+        rows: list[list[Scalar | Cell]] = []
+        for target, framing, criterion in product(self.targets, self.framings, self.criteria):
+            both = [shares[target, name, criterion] for name in (self.plan["baseline"], framing)]
+            if max(both) > HIGH_CEILING:
+                verdict = str(self.delta(target, framing, criterion).verdict)
+                names = [target, framing_name(framing), words(criterion)]
+                rows.append([*names, *both, self._verdicts.get(verdict, verdict)])
         if rows:
             yield Table(
                 caption=f"At the top: cells with more than {percent(HIGH_CEILING)} of judgments at "
@@ -325,7 +288,7 @@ class _Shown(Answer):
             + (
                 " Judges are missing in some conditions: means from the additive fit of responses "
                 "and judges."
-                if any(one.verdict == "unbalanced" for one in found.values())
+                if any(FREED in one.method for one in found.values())
                 else ""
             ),
             rows=[words(name) for name in self.criteria],
@@ -337,48 +300,60 @@ class _Shown(Answer):
             axis=f"mean score ({low} to {high})",
             scale=(float(low), float(high)),
         )
+        yield from self._table(
+            "level",
+            [Measure("mean"), Measure("mean", "prompts", "n_of")],
+            keys=("framing", "criterion"),
+            caption="Mean scores with 95% t intervals over prompts.",
+            heads={"framing": "condition"},
+        )
 
     def contrasts(self) -> Iterator[Part]:
         """The asymmetry, the contrasts, targets against each other, abstention."""
-        difference = [
-            Measure("difference", is_signed=True),
-            Measure("difference", "Holm p", "p_adjusted"),
-            Measure("difference", "prompts", "n_of"),
-        ]
         declared = self.plan["asymmetry_dimension"]
         agree, disagree = (framing_name(self.plan[name]) for name in ("agree", "disagree"))
-        yield from self._table(
+        yield from self._differences(
             "asymmetry",
-            difference,
             keys=("criterion",),
             where={"detail": "declared"},
             caption=f"Asymmetry on {words(declared)}: delta under {agree} minus delta under "
             f"{disagree}. Positive: agreement costs more, which the SCRuB "
             "paper reads as sycophancy.",
         )
-        yield from self._table(
+        yield from self._differences(
             "comparison",
-            difference,
             keys=("baseline", "framing"),
             where={"criterion": COMPOSITE},
             heads={"respondent": "first", "baseline": "second"},
             caption="Targets compared on the same prompts: mean delta of the first minus that of "
             "the second, paired.",
         )
-        rows = select(self.frame, "abstention")
-        declined = ("only_baseline", "only_framing", "both")
-        if rows[rows["measure"].isin(declined)]["value"].sum():
-            yield from self._table(
+        yield from self._differences(
+            "contrast",
+            keys=("factor", "group", "detail"),
+            heads={"factor": "of", "group": "first", "detail": "second"},
+            named=self._contrasted(),
+            caption="Contrasts: mean delta of the first minus that of the second.",
+        )
+        if select(self.frame, "abstention")["value"].any():
+            yield from self._differences(
                 "abstention",
-                [
-                    *(Measure(n, field="value", is_count=True) for n in declined),
-                    Measure("difference", "prompts", "n_of"),
-                    Measure("difference", "Holm p", "p_adjusted"),
-                ],
                 keys=("framing",),
-                caption="Abstention by prompt: declined at the baseline only, under the "
-                f"{self.noun} only, under both; McNemar's mid-p.",
+                caption=f"Abstention: share of the prompts declined under the {self.noun} minus "
+                "the share declined at the baseline.",
             )
+
+    def _differences(self, table: str, **options: Any) -> list[Part]:
+        """Differences of one family with what is decided of them."""
+        return self._table(
+            table,
+            [
+                Measure("difference", is_signed=True),
+                Measure("difference", "verdict", "verdict"),
+                *self._prompts(table, "difference"),
+            ],
+            **options,
+        )
 
     def noise(self) -> Iterator[Part]:
         """How much scores vary when nothing but the asking, or the answer, is new."""
@@ -481,57 +456,6 @@ class _Shown(Answer):
             points.append(("Faults:", listed_counts("reasons", "detail")))
         yield Points(points)
 
-    def sizes(self) -> Iterator[Part]:
-        """Standardised sizes, the other tests, what each family could show, mean scores."""
-        yield from self._table(
-            "level",
-            [Measure("mean"), Measure("mean", "prompts", "n_of")],
-            keys=("framing", "criterion"),
-            caption="Mean scores with 95% t intervals over prompts.",
-            heads={"framing": "condition"},
-        )
-        yield from self._table(
-            "degradation",
-            [
-                Measure("sd", field="value"),
-                Measure("d_z", "d_z", "value"),
-                Measure("hedges_g", field="value"),
-                Measure("d_av", "d_av", "value"),
-                Measure("degradation", "p", "p"),
-                Measure("p_max_t", "max-T p", "p"),
-                Measure("equivalence", "mean", is_signed=True),
-                Measure("equivalence", "TOST p", "p"),
-                Measure("raw", "whoever scored", "value", is_signed=True),
-            ],
-            keys=("framing", "criterion"),
-            caption="Of each cell: standard deviation of deltas over prompts, standardised sizes, "
-            "the sign-flip test unadjusted and by max-T, the test of equivalence with its "
-            "interval, and, where judges are missing on one side, the difference of panel means.",
-        )
-        yield from self._table(
-            "contrast",
-            [
-                Measure("difference", is_signed=True),
-                Measure("difference", "Holm p", "p_adjusted"),
-                Measure("difference", "prompts", "n_of"),
-            ],
-            keys=("factor", "group", "detail"),
-            heads={"factor": "of", "group": "first", "detail": "second"},
-            named=self._contrasted(),
-            caption="Contrasts: mean delta of the first minus that of the second.",
-        )
-        yield from self._table(
-            "family",
-            [
-                *(Measure(n, field="value", is_count=True)
-                  for n in ("tests", "changed", "robust", "undecided")),
-                Measure("smallest_p_adjusted", "least Holm p possible", "p"),
-            ],
-            keys=("detail",),
-            heads={"detail": "family"},
-            caption="Families of tests that were adjusted together.",
-        )  # fmt: skip
-
     def _contrasted(self) -> dict[str, dict[str | None, str]]:
         """What the sides of contrasts are called: of many, "all others"."""
         rows = select(self.frame, "contrast")
@@ -557,29 +481,27 @@ class _Shown(Answer):
                 Measure("degradation", "prompts", "n_of"),
             ],
             keys=("framing", "model"),
-            caption="Mean delta over criteria in the scores of each judge's model alone, with 95% "
-            "t intervals over prompts: a change that one model sees and others do not is a finding "
-            "about that judge.",
+            caption="Mean delta over criteria in the scores of each judge's model alone. A change "
+            "that one model sees and others do not is a finding about that judge.",
         )
-        rows = select(self.frame, "balance")
-        if (rows[rows["measure"] == "one_sided"]["value"] > 0).any():
+        if self.total("balance", "one_sided"):
             yield from self._table(
                 "balance",
                 [
-                    Measure("judgments", "on both sides", "n_of"),
+                    Measure(
+                        "scored", "share scored, baseline minus other", "value", is_percent=True
+                    ),
                     Measure("one_sided", "on one side only", "value", is_count=True),
-                    Measure("prompts_left_out", "prompts left out", "value", is_count=True),
+                    Measure("left_out", "left out", "value", is_count=True),
+                    Measure("bounds", "least", "low", is_signed=True),
+                    Measure("bounds", "most", "high", is_signed=True),
                 ],
                 keys=("framing",),
-                where={"model": None},
-                caption="Judgments that the comparisons rest on, of those planned; prompts left "
-                f"out were scored by fewer than {FEWEST_JUDGES} of the same judges on both sides.",
-            )
-            yield from self._table(
-                "balance",
-                [Measure("model_left_out", "left out", "value", is_count=True)],
-                keys=("framing", "model"),
-                caption="Models without a judge who scored a prompt on both sides.",
+                caption="Missing judgments. On one side only: judgments that count on neither "
+                "side. Left out: responses that fewer than "
+                f"{FEWEST_JUDGES} of the same judges scored on both sides. Least and most: what "
+                "the change could be with the missing judgments at the ends of the scale, where "
+                "more are missing on one side.",
             )
 
     def _table(

@@ -37,7 +37,7 @@ from .config import StressConfig
 from .counts import ConditionCounts, count, count_missing, count_supplied
 from .design import design_of
 from .dry_run import stage_costs
-from .estimates import estimate, read_panel
+from .estimates import estimate
 from .responses import (
     CARRIED,
     RESPONSES_FILE,
@@ -47,6 +47,7 @@ from .responses import (
 )
 from .rewriting import rewrite_all
 from .run import StressRun
+from .scores import read_panel
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
