@@ -329,13 +329,14 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
         by_what.setdefault((one.of["what"], int(one.of["digits"])), []).append(one)
     for (what, digits), mine in by_what.items():
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
-        family = next((one.change.family for one in mine if one.change.family), "")
+        families = {one.change.family for one in mine if one.change.family}
+        family = "each family" if len(families) > 1 else next(iter(families), "")
         of = f", the surest {len(figures)} of {n_all}" if n_all > len(figures) else ""
         whole = Column("before", "estimate", digits), Column("after", "estimate", digits)
         columns = [
             Column("figure", "id"), *(replace(c, kind="number") if is_short else c for c in whole),
             Column("change", "estimate", digits, is_signed=True),
-            *([] if is_short else [Column("units")]), Column("verdict"), Column("needed", "count"),
+            *([] if is_short else [Column("units"), Column("verdict"), Column("needed", "count")]),
         ]  # fmt: skip
         jointly = f" Intervals of changes hold jointly for {family}." if family else ""
         has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
@@ -362,8 +363,8 @@ def _row(one: Shown, what: str, *, is_short: bool) -> list[Scalar | Cell]:
     ]
     if not is_short:
         planned = change.n if change.n_planned is None else change.n_planned
-        row.append(f"{change.n:,} of {planned:,}")
-    return [*row, change.verdict or "", change.needed]
+        row += [f"{change.n:,} of {planned:,}", change.verdict or "", change.needed]
+    return row
 
 
 def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
