@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ..aggregation.estimate import Estimate
 from ..aggregation.panel_interval import NO_INTERVAL, ONE_MODEL, ONE_PERSONA, TWO_MODELS
 from ..aggregation.rules import WORTH
-from ..calibrated import people_sentence
 from ..formats import (
     UNDEFINED,
     count,
@@ -208,7 +207,7 @@ class Differences:
     def _with_sizes(self, sides: Sequence[str], *, is_signed: bool = False) -> list[str]:
         """The sides with the largest differences and these, and how many more there are."""
         by_size = sorted(sides, key=lambda side: -abs(self.of(side)["difference"].value))
-        names = []
+        names: list[str] = []
         for side in (side for side in sides if side in by_size[:MOST_NAMED]):
             size = estimate(self._shown(self.of(side)["difference"]), is_signed=True)
             size = size if is_signed else f"{'' if names else 'by '}{self._size(side)}"
@@ -644,6 +643,7 @@ _STORED: Final = (
 def stored_comparison(
     runs: Mapping[str, Any],
     *,
+    people: Mapping[str, str | None],
     by_prompt: Mapping[tuple[str, str], Mapping[str, float]],
     criteria: Sequence[str],
     margin: float | None,
@@ -655,6 +655,7 @@ def stored_comparison(
 
     Args:
         runs: name to run, the first of several is what the others are compared with.
+        people: name of a run to what a calibration of it says.
         by_prompt: (side, baseline) to prompt to the difference of composites.
         criteria: that were compared.
         margin: within which sides are alike.
@@ -667,7 +668,7 @@ def stored_comparison(
         "demonstration": any(run.record["demonstration"] for run in runs.values()),
         "runs": [
             {name: run.record[name] for name in _STORED}
-            | {"name": name, "people": people_sentence(run.path)}
+            | {"name": name, "people": people.get(name)}
             | {"settings": _settings(run.record)}
             for name, run in runs.items()
         ],

@@ -16,7 +16,8 @@ from ..formats import count, interval, listed, number, share, short, units, word
 from ..precision.text import precision_of, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
-from .comparison import NOT_CALIBRATED, Differences, other_judges
+from .comparison import NOT_CALIBRATED as NOT_CALIBRATED  # noqa: PLC0414 - of every page
+from .comparison import Differences, other_judges
 from .document import BY_THIS_PANEL, in_demonstration
 from .weak_models import weak_models, weak_models_line, with_weak_models
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .reports.document import Document
-    from .run import JobRun
 
 COMPOSITE: Final = "composite"
 MOST_SIDES: Final = 20
@@ -647,10 +647,9 @@ class Comparison(Shown):
         margin: float | None = None,
     ) -> None:
         """Reads the runs and compares; see `areopagus.compare`."""
-        from .experiment.run_record import versions
-        from .panel_estimates import add_model_scores
+        from .calibrated import people_sentence
         from .reports.comparison import stored_comparison
-        from .reports.weak_models import weak_models
+        from .reports.weak_models import add_model_scores, weak_models
 
         if not 1 <= len(runs) <= MOST_RUNS:
             raise InputError(f"a comparison takes 1 to {MOST_RUNS} runs, got {len(runs)}")
@@ -681,18 +680,19 @@ class Comparison(Shown):
                 self.names, [run.score_rows for run in self.runs], different,
                 scale=scale_of(self.runs[0].record), margin=margin,
             )  # fmt: skip
+        by_name = dict(zip(self.names, self.runs, strict=True))
         self.record: dict[str, Any] = {
             "kind": "comparison",
             "format": RUN_FORMAT,
             "state": "complete",
             "of": "panel",
-            "versions": versions(),
             "identity": {
                 "runs": [run_identity_hash(run.record["identity"]) for run in self.runs],
                 "by": self.result.by, "baseline": baseline, "margin": margin,
             },
             **stored_comparison(
-                dict(zip(self.names, self.runs, strict=True)),
+                by_name,
+                people={name: people_sentence(run.path) for name, run in by_name.items()},
                 by_prompt=self.result.by_prompt(), criteria=self.result.criteria, margin=margin,
                 is_one_panel=self.is_one_panel, weak=weak,
                 notices=list(self._notices(different)),
@@ -752,7 +752,7 @@ class Comparison(Shown):
                     f"{len(changed):,} in {name}."
                 )
 
-    def write(self, out: str | Path, *, figures: bool = True) -> JobRun:
+    def write(self, out: str | Path, *, figures: bool = True) -> Shown:
         """Writes a folder of results with its report, as every job does, and returns it.
 
         Args:
@@ -763,9 +763,10 @@ class Comparison(Shown):
             InputError: the folder holds something else.
             StoreError: it cannot be written.
         """
-        from .changes.run import write_comparison
-
-        return write_comparison(out, self.record, self.estimates, figures=figures)
+        # A folder of results is a run of its kind, which stands above all panels.
+        kind: Any = import_module(".changes.run", __package__)
+        run: Shown = kind.write_comparison(out, self.record, self.estimates, figures=figures)
+        return run
 
     def write_report(self, out: str | Path, *, figures: bool = True) -> Path:
         """Writes the page, its pictures beside it, and returns its path.

@@ -52,6 +52,7 @@ from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
 from .records.prompt_units import prompt_units
 from .records.types import NOT_WANTED
+from .reports.weak_models import add_model_scores
 
 if TYPE_CHECKING:
     from .aggregation.design import Design
@@ -280,20 +281,6 @@ def _persona_by_model(found: Estimates, table: JudgmentTable) -> None:
             at = p * n_models + m
             mean = _described(means[at], int(n[at]), "mean over responses")
             found.add("persona by model", "mean", mean, persona=persona, model=model)
-
-
-def add_model_scores(found: Estimates, table: JudgmentTable) -> None:
-    """Adds whether each model tells responses apart: see `aggregation.telling_apart`."""
-    from .aggregation.telling_apart import between_responses, most_frequent_score
-
-    composite = table.values[:, 0]
-    for code, name in enumerate(table.model.names):
-        mine = np.isfinite(composite) & (table.model.codes == code)
-        scores, response = composite[mine], table.response[mine]
-        share = most_frequent_score(scores, response)
-        ratio = between_responses(scores, response, table.persona.codes[mine])
-        found.add("model scores", "most frequent score", share, model=name)
-        found.add("model scores", "between responses", ratio, model=name)
 
 
 def _axes(found: Estimates, table: JudgmentTable) -> None:

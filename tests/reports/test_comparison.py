@@ -31,6 +31,7 @@ from areopagus.any_report import run_of as run_of_folder
 from areopagus.calibrated import people_sentence
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
+from areopagus.publishing.methods import methods
 from areopagus.records.estimates import Estimates, estimate_at, read_estimates
 from areopagus.records.run_folder import RUN_FORMAT, panel_of, run_identity_hash
 from areopagus.regression_gate import Gate, gate
@@ -411,6 +412,7 @@ def test_a_comparison_is_written_as_every_result_and_shown_again_from_its_files(
     again = run_of_folder(tmp_path / "out")
     assert type(again) is type(run)
     assert render_text(again.document(), full=True) == render_text(found.document(), full=True)
+    assert "over the judges that scored both sides" in str(methods(tmp_path / "out").sections[0])
 
 
 def calibrated(folder: Path, place: str = "calibration") -> None:

@@ -94,8 +94,10 @@ def changes_of(
         for when in ("before", "after")
     }
     return [
-        Change(of, *(_undecided(ends[when][k]) for when in ("before", "after")), change.this_panel)
-        for k, (of, change) in enumerate(zip(shown, changes, strict=True))
+        Change(of, _undecided(before_), _undecided(after_), change.this_panel)
+        for of, before_, after_, change in zip(
+            shown, ends["before"], ends["after"], changes, strict=True
+        )
     ]
 
 

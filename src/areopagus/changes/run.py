@@ -78,7 +78,7 @@ def write_comparison(
     """
     folder = RunFolder.open(out, record["identity"])
     try:
-        folder.write_run_file(record)
+        folder.write_run_file({**record, "versions": versions()})
         write_estimates(folder.path, estimates)
     finally:
         folder.close()
@@ -105,8 +105,12 @@ class Changes(Shown):
         found = _paired(before, after, margin)
         changes = found.changes
         if is_stored:  # alike to the last digit, which shows nothing of the model
-            nothing = {"verdict": "undefined", "needed": None, "p": math.nan}
-            changes = [replace(one, change=replace(one.change, **nothing)) for one in changes]
+            changes = [
+                replace(
+                    one, change=replace(one.change, verdict="undefined", needed=None, p=math.nan)
+                )
+                for one in changes
+            ]
         self._found = Estimates()
         add_changes(self._found, changes)
         identities = [run.record["identity"] for run in self.runs]
@@ -132,7 +136,6 @@ class Changes(Shown):
                 [name, _told(old), _told(new)] for name, old, new in what_differs(*identities)
             ],
             "is_stored": is_stored,
-            "versions": versions(),
         }
 
     def __repr__(self) -> str:

@@ -130,7 +130,7 @@ def paired_stress(before: StressRun, after: StressRun, margin: float | None = No
     ]  # fmt: skip
     low, high = tests[1].scores.scale
     changes = changes_of(
-        *tables, [*contrasts_of(tables[1], criteria, config), *levels],
+        tables[0], tables[1], [*contrasts_of(tables[1], criteria, config), *levels],
         partial(coded, criteria=criteria),
         partial(_described, criteria=criteria, several=len(pairs) > 1),
         scale=(low, high), margin=margin,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -65,7 +66,8 @@ def compare(
         document = found.document()
         path = None
         if out is not None and not out.endswith(".html"):
-            path = found.write(out).path
+            found.write(out)
+            path = Path(out)
         elif out is not None:
             path = found.write_report(out)
     is_told = Output(json_file, full=full).show(document, found.estimates, place=path)
