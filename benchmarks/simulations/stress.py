@@ -51,7 +51,7 @@ def degradations(scores: np.ndarray, models: tuple[str, ...] = ("judge",)) -> Ce
     study = StressScores(
         ("target",), ("baseline", *FRAMINGS), names, CRITERIA,
         tuple((f"persona {k}", model, 0) for k, model in enumerate(models)), values, names,
-        np.zeros((1, 5, n)), np.empty((0, 2, 5)), np.empty((0, 2, 5)), {}, SCALE, 2 / 3,
+        np.zeros((1, 5, n)), np.empty((0, 2, 5)), np.empty((0, 2, 5)), {}, SCALE,
     )  # fmt: skip
     table = long_table(study)
     asked = [

@@ -122,7 +122,7 @@ def stress_page(folder: Path) -> Path:
         targets, conditions, tuple("abcdefgh"), criteria,
         tuple((name, name, 0) for name in HOSTILE), judged, tuple("abcdefgh"),
         np.zeros((2, 3, 8)), np.empty((0, 2, 2)), rng.normal(6, 1, (9, 2, 2)).clip(1, 10), counts,
-        (1, 10), 2 / 3, NUMBER,
+        (1, 10), NUMBER,
     )  # fmt: skip
     config = StressConfig(asymmetry_dimension=criteria[0], agree=HOSTILE[3], disagree=HOSTILE[5])
     rewriting: dict[str, Any] = dict.fromkeys(

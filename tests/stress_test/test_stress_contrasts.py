@@ -56,7 +56,7 @@ def scores_of(
             (target, name): ConditionCounts(planned=n_prompts, scored=n_prompts)
             for target in targets for name in conditions
         },
-        scale=scale, quorum=2 / 3, wanted=wanted,
+        scale=scale, wanted=wanted,
     )  # fmt: skip
 
 

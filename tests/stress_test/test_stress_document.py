@@ -61,7 +61,6 @@ def study(
             for name in conditions
         },
         scale=(1, 10),
-        quorum=2 / 3,
         worth=Estimate(1.4, n=len(models), unit="judgment"),
     )  # fmt: skip
     estimates, said = estimate(found, StressConfig())

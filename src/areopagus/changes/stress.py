@@ -79,7 +79,6 @@ class _Test:
             targets=self.targets, conditions=self.conditions, prompts={**given, **self.prompts},
             criteria=self.panel["criteria"], repeats=int(self.plan["response_repeats"]),
             panel_repeats=int(self.panel["repeats"]), refused=(), scale=(low, high),
-            quorum=float(self.record["panel"]["quorum"]),
         )  # fmt: skip
 
     @property

@@ -120,7 +120,6 @@ async def ctd_node(state: State, runtime: Any) -> Change:
             panel_repeats=spec.repeats,
             refused=refused,
             scale=(schema.low, schema.high),
-            quorum=spec.quorum,
         )
     found, said = estimate(scores, config, counted(_outcomes(state, design)))
     frame = found.frame()

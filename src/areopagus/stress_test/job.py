@@ -223,7 +223,6 @@ class StressJob(Job[StressRun]):
             panel_repeats=self.panel.repeats,
             refused=refused,
             scale=(schema.low, schema.high),
-            quorum=self.panel.quorum,
         )
         doing(ESTIMATING)
         found, self.result = estimate(scores, self.chosen, self.outcome.get("rewrite"))

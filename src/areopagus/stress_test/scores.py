@@ -38,7 +38,6 @@ class StressScores:
         retested: pairs of panel means of two askings about one response, likewise.
         counts: (target, condition) to what became of the responses.
         scale: ends of the scale.
-        quorum: share of the judges that must have scored a response for its panel mean.
         worth: how many independent judges the panel's are worth; None where it was not measured.
         wanted: (targets, conditions, prompts, repeats, judges): whether the judge was to score
             the response; None where all were.
@@ -56,7 +55,6 @@ class StressScores:
     retested: Floats
     counts: Mapping[tuple[str, str], ConditionCounts]
     scale: tuple[int, int]
-    quorum: float
     worth: Estimate | None = None
     wanted: NDArray[np.bool_] | None = None
 
@@ -79,7 +77,6 @@ def read_panel(
     panel_repeats: int,
     refused: Iterable[str],
     scale: tuple[int, int],
-    quorum: float,
 ) -> StressScores:
     """The scores of a scored stress test.
 
@@ -94,7 +91,6 @@ def read_panel(
         panel_repeats: askings of each judge that make one panel mean.
         refused: ids of responses that the target's provider marked as refusals.
         scale: ends of the scale.
-        quorum: of the panel.
     """
     place = [
         {name: at for at, name in enumerate(names)} for names in (targets, conditions, prompts)
@@ -138,7 +134,6 @@ def read_panel(
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
-        quorum=quorum,
         worth=panel_worth(scored),
         wanted=wanted[:, :, :, :repeats],
     )  # fmt: skip
