@@ -244,6 +244,8 @@ class Effect:
         such_judges: the same for judges like these; no limits where nothing varies over judges.
         by_unit: shape (units,), its value on each, freed from which judges scored it.
         units: shape (units,), places in `Scores.units`.
+        spread: shape (units,), values with the same mean that scatter as much as it is uncertain:
+            what is decided, also together with values that come from elsewhere (`rules.decided`).
         matched: what it rests on.
         moved: what freeing the values added to their plain mean.
         scored: share of the wanted judgments that the arms of weight above 0 have a score of, less
@@ -257,6 +259,7 @@ class Effect:
     such_judges: Estimate
     by_unit: Floats
     units: Integers
+    spread: Floats
     matched: Matched
     moved: float
     scored: Estimate
@@ -377,7 +380,7 @@ def _family(
             seed=seed,
         )  # fmt: skip
     made = []
-    for contrast, one, w, row in zip(contrasts, values, weights, rows, strict=True):
+    for contrast, one, w, side, row in zip(contrasts, values, weights, sides, rows, strict=True):
         here = replace(row, universe="this panel", n_planned=one.n_units)
         if not here.n:
             here = replace(here, reason=_nothing(one.matched, unit))
@@ -389,7 +392,8 @@ def _family(
         made.append(
             Effect(
                 contrast, cut(here, limits), cut(there, limits), one.by_unit @ w, one.units,
-                one.matched, float(one.moved @ w), share, _at_the_ends(one, w, here, share),
+                side[0] if len(side) == 1 else np.zeros(0), one.matched, float(one.moved @ w),
+                share, _at_the_ends(one, w, here, share),
             )
         )  # fmt: skip
     return made

@@ -8,18 +8,14 @@ another level, and may order as people do.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
 
-from .effects import adjusted_by_holm, mean_by_prompt, t_test
+from .effects import mean_by_prompt
 from .estimate import Estimate, undefined
-from .intervals import MIN_UNITS, t_interval
-from .jackknife import STANDS, ratio, ratio_difference
+from .jackknife import ratio, ratio_difference
 from .pair_counting import pair_sums
 
 Floats = npt.NDArray[np.float64]
@@ -28,39 +24,54 @@ Mask = npt.NDArray[np.bool_]
 
 ALONE = "there is no other persona to compare it with"
 
-ALPHA = 0.05
 
-
-@dataclass(frozen=True, slots=True)
-class OrderDeparture:
+class OrderDeparture(NamedTuple):
     """Pair accuracy with people, ties of judges one half.
 
     Attributes:
         own: the group's.
         others: that of the other groups, each alone, on the pairs that it shares with this one.
-        difference: own less others, with its p; see `order_departure`.
+        difference: own minus others; nothing is decided yet.
+        by_prompt: shape (prompts,), the jackknife's values of the difference, nan where a prompt
+            plays no part: their mean is the difference, and `rules.decided` decides it.
     """
 
     own: Estimate
     others: Estimate
     difference: Estimate
+    by_prompt: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class GapDeparture:
-    """A difference to people in points.
+class GapDeparture(NamedTuple):
+    """Differences to people in points, shape (prompts,) each; nan where a prompt has none.
+
+    A departure has to be from people and from the others: both `own` and `difference` are decided,
+    and `departs` says what they show.
 
     Attributes:
-        own: the group less people.
-        others: the mean of the other groups less people.
-        difference: the group less the others. Its p is the larger of those of `own` and of this,
-            and there is none where the two have different signs, or where the others are farther
-            from people: a departure has to be from people and from the others.
+        own: the group minus people.
+        others: the mean of the other groups minus people.
+        difference: the group minus the others.
+        reason: why there is no difference, or None.
     """
 
-    own: Estimate
-    others: Estimate
-    difference: Estimate
+    own: Floats
+    others: Floats
+    difference: Floats
+    reason: str | None = None
+
+
+def departs(own: Estimate, others: Estimate, difference: Estimate) -> int:
+    """Returns 1 or −1 where a group is shown to depart from people upwards or downwards.
+
+    Args:
+        own, difference: of `GapDeparture`, decided.
+        others: its mean; a group that is nearer to people than the others departs from those alone.
+    """
+    is_decided = own.verdict == difference.verdict and own.verdict in ("higher", "lower")
+    if not is_decided or abs(own.value) <= abs(others.value):
+        return 0
+    return 1 if own.verdict == "higher" else -1
 
 
 def order_departure(
@@ -70,9 +81,7 @@ def order_departure(
 
     With a group's accuracy a and b_q that of another one, over the pairs that both have seen, the
     difference is Σ_q right / Σ_q decided of this group less the same of the others: the mean of all
-    others would be better than any of them, by being a mean. Delete-one-prompt jackknife; p of its
-    t with prompts − 1 degrees of freedom. Where it is the same in all of six prompts or more, p is
-    that of flipped signs, 2 / 2^prompts.
+    others would be better than any of them, by being a mean. Delete-one-prompt jackknife.
 
     Args:
         scores: shape (R, groups); nan where missing.
@@ -100,7 +109,7 @@ def order_departure(
     if not totals[3].any():
         reason = ALONE if scores.shape[1] < 2 else "it shares no pair with another persona"
         none = undefined(reason, method=method)
-        return OrderDeparture(own, none, none)
+        return OrderDeparture(own, none, none, np.full(n_prompts, np.nan))
     others = ratio(totals[2], totals[3], method=f"{method}: the others, each alone", level=level)
     difference = ratio_difference(
         (totals[0], totals[1]),
@@ -108,23 +117,14 @@ def order_departure(
         method=f"{method}, less that of the others, each alone, on the pairs that both have",
         level=level,
     )
-    return OrderDeparture(own, others, _tested(difference))
-
-
-def _tested(found: Estimate) -> Estimate:
-    """The estimate with the p of its jackknife t."""
-    if found.has_interval and found.se > 0:
-        t = found.value / found.se
-        p = 2 * float(stdtr(found.n - 1, -abs(t)))
-        return replace(found, p=p, p_method=f"jackknife t over {found.unit}s, two-sided")
-    if found.is_defined and found.n >= MIN_UNITS and (found.reason or "").endswith(STANDS):
-        return _of_signs(found)
-    return found
-
-
-def _of_signs(found: Estimate) -> Estimate:
-    p = 2.0 ** (1 - found.n) if found.value else 1.0
-    return replace(found, p=p, p_method=f"sign flips of {found.unit}s, exact")
+    values = np.full(n_prompts, np.nan)
+    used = (totals[1] > 0) | (totals[3] > 0)
+    rest = totals.sum(axis=1, keepdims=True) - totals[:, used]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left_out = rest[0] / rest[1] - rest[2] / rest[3]
+    if np.isfinite(left_out).all():
+        values[used] = difference.value + (used.sum() - 1) * (left_out.mean() - left_out)
+    return OrderDeparture(own, others, difference, values)
 
 
 def gap_departure(
@@ -134,18 +134,17 @@ def gap_departure(
     prompt: Integers,
     *,
     n_prompts: int,
-    level: float,
     part: Mask | None = None,
 ) -> GapDeparture:
     """Returns how far a group stands from people, the other groups do, and it from them.
 
-    Means over prompts of the mean difference of each, with t intervals. With `part`, the
-    differences on those responses less those on the others of the same prompt: what a group gives
-    to one respondent, freed from how harsh it is.
+    The mean difference of each prompt. With `part`, the differences on those responses minus those
+    on the others of the same prompt: what a group gives to one respondent, freed from how harsh it
+    is.
 
     Args:
         mine, others: shape (R,), scores of the group, and the mean of the other groups.
-        human, prompt, n_prompts, level: as in `order_departure`.
+        human, prompt, n_prompts: as in `order_departure`.
         part: shape (R,).
     """
     rated = np.isfinite(human)
@@ -158,48 +157,14 @@ def gap_departure(
             outside, prompt, n_prompts
         )
 
-    both = rated & np.isfinite(mine) & np.isfinite(others)
-    own = _mean(by_prompt(mine - human), "score less people's mean", level)
-    if not both.any():
-        reason = "it shares no rated response with another persona"
-        none = undefined(reason if np.isfinite(others).any() else ALONE)
-        return GapDeparture(own, none, none)
-    apart = _mean(by_prompt(others - human), "the others' mean less people's", level)
-    found = _mean(by_prompt(np.where(rated, mine - others, np.nan)), "less the others' mean", level)
-    is_own = own.value * found.value > 0 and abs(own.value) > abs(apart.value)
-    p = max(own.p, found.p) if is_own and not math.isnan(own.p + found.p) else math.nan
-    if math.isfinite(own.p + found.p) and not is_own:
-        p = 1.0
-    named = "the larger p of the difference to people and of that to the others"
-    return GapDeparture(own, apart, replace(found, p=p, p_method=named))
-
-
-def _mean(by_prompt: Floats, what: str, level: float) -> Estimate:
-    """Mean over prompts with a t interval and its p."""
-    found = t_interval(by_prompt, level=level).of(what)
-    known = by_prompt[np.isfinite(by_prompt)]
-    if found.has_interval:
-        return replace(found, p=t_test(known)[1], p_method="t over prompts, two-sided")
-    is_constant = len(known) >= MIN_UNITS and float(np.ptp(known)) < 1e-9
-    return _of_signs(found) if is_constant else found
-
-
-def adjusted(found: Sequence[Estimate], family: str, below: str, above: str) -> list[Estimate]:
-    """The estimates with Holm's p over all of them, and its verdict where that is below .05.
-
-    Args:
-        found: with their p.
-        family: what the tests are, for the table.
-        below, above: the verdict on a value below 0 and above it; "" for none.
-    """
-    made = adjusted_by_holm(found, [family] * len(found))
-    return [replace(one, verdict=_verdict(one, below, above)) for one in made]
-
-
-def _verdict(found: Estimate, below: str, above: str) -> str | None:
-    if not found.p_adjusted < ALPHA:
-        return None
-    return (below if found.value < 0 else above) or None
+    reason = None
+    if not (rated & np.isfinite(mine) & np.isfinite(others)).any():
+        is_alone = not np.isfinite(others).any()
+        reason = ALONE if is_alone else "it shares no rated response with another persona"
+    return GapDeparture(
+        by_prompt(mine - human), by_prompt(others - human),
+        by_prompt(np.where(rated, mine - others, np.nan)), reason,
+    )  # fmt: skip
 
 
 def places(values: Floats, prompt: Integers) -> Floats:

@@ -1,26 +1,22 @@
-"""What moves judges beside the quality of a response: place, form, family, halo, and the asking.
+"""What moves judges beside the quality of a response, where it is no difference of two arms.
 
-Scores come as arrays: R responses, J judges, C criteria, T askings; nan is missing, and a judge
-that is missing on one side of a pair counts on neither. The prompt is the unit. Two kinds of
-figure come out: means of one value a prompt (`… by prompt`, to be tested by `mean_effects`), and
-statistics of all prompts with a jackknife over them.
+Scores come as arrays: R responses, J judges, C criteria, T askings; nan is missing. The prompt is
+the unit: a bias is one value a prompt whose mean is the figure (`ByPrompt`), to be decided by
+`rules.decided`. A statistic of all prompts has its jackknife's pseudo-values.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
 
 from .common_judges import mean_of_known
-from .effects import mean_by_prompt
 from .estimate import Estimate, undefined
-from .jackknife import BLOCKS, Bounds, jackknife
+from .jackknife import BLOCKS, jackknife
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -32,63 +28,77 @@ _SINGULAR: Final = 1e-9
 _ROUNDS: Final = 100
 
 
-# Means of one value a prompt
+class ByPrompt(NamedTuple):
+    """A figure as the mean of one value a prompt.
+
+    Attributes:
+        values: shape (prompts,), nan where a prompt plays no part.
+        method: the estimator.
+        n_planned: prompts that have scores.
+        value: the figure, where its values could not be made; else their mean.
+        n: prompts that it rests on; those with a value, but for blocks of prompts.
+        reason: why the figure or its values are missing, or None.
+    """
+
+    values: Floats
+    method: str
+    n_planned: int
+    value: float
+    n: int
+    reason: str | None = None
 
 
-def shift_by_prompt(
-    before: npt.ArrayLike, after: npt.ArrayLike, prompt: Integers, n_prompts: int
-) -> Floats:
-    """Returns shape (prompts,): after less before, by the same judge on the same response.
+def by_prompt(values: Floats, method: str, n_planned: int, reason: str) -> ByPrompt:
+    """A figure of these values; the reason is for where there are none."""
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return ByPrompt(values, method, n_planned, math.nan, 0, reason)
+    return ByPrompt(values, method, n_planned, float(known.mean()), known.size)
 
-    The mean over the judges that scored both, then over the prompt's responses; nan without any.
+
+def _pseudo_values(
+    value: float, left_out: Floats, places: Integers, n_prompts: int, n: int, method: str,
+    n_planned: int,
+) -> ByPrompt:  # fmt: skip
+    """Values θ + (B − 1)(mean θ_(−b) − θ_(−b)), of mean θ and with the jackknife's error.
 
     Args:
-        before, after: shape (R, J).
-        prompt: shape (R,), codes below `n_prompts`.
-        n_prompts: how many there are.
+        value: θ.
+        left_out: shape (B,), the statistic without each prompt or block of prompts.
+        places: shape (B,), the prompt of each, or the first of its block.
+        n_prompts: of all.
+        n: prompts in the statistic.
+        method, n_planned: as in `ByPrompt`.
+
+    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, 11.
     """
-    difference = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    return mean_by_prompt(mean_of_known(difference, axis=1), prompt, n_prompts)
+    values = np.full(n_prompts, np.nan)
+    if np.isnan(left_out).any():
+        reason = f"undefined without one of {int(np.isnan(left_out).sum())} prompts"
+        return ByPrompt(values, method, n_planned, value, n, reason)
+    values[places] = value + (len(left_out) - 1) * (left_out.mean() - left_out)
+    return ByPrompt(values, method, n_planned, value, n)
 
 
-def place_slope_by_prompt(
-    plain: npt.ArrayLike,
-    turned: npt.ArrayLike,
-    turn: Integers,
-    prompt: Integers,
-    n_prompts: int,
-) -> Floats:
-    """Returns shape (prompts,): points that a criterion gains from the first place to the last.
+def place_weights(turn: Integers, n_criteria: int) -> Floats:
+    """Returns shape (R, C): weights of criteria whose sum is the effect of the last place.
 
-        (C − 1) Σ Δ d / Σ Δ²      Δ: places later than in the plain order; d: turned less plain
+        (C − 1) Δ / Σ Δ²      Δ: places later than in the plain order
 
-    The sums are over the criteria, judges and responses of a prompt. A criterion is compared with
+    The weighted sum of a response's scores in the turned order, less the same in the plain one, is
+    the least-squares slope on places, from the first to the last. A criterion is compared with
     itself, so that an easy one that happens to stand first is not taken for an effect of its place;
     the Δ of a rotation sum to 0, so that a shift of all criteria is none either.
 
     Args:
-        plain: shape (R, J, C), scores with the criteria in the order of the last axis.
-        turned: likewise, with the criteria rotated: criterion c stood at place (c − turn) mod C.
-        turn: shape (R,), rotation of each response, from 1 to C − 1.
-        prompt, n_prompts: as in `shift_by_prompt`.
+        turn: shape (R,), rotation of each response, from 1 to C − 1: criterion c stood at place
+            (c − turn) mod C.
+        n_criteria: C.
     """
-    difference = np.asarray(turned, dtype=np.float64) - np.asarray(plain, dtype=np.float64)
-    n_criteria = difference.shape[2]
-    later = _later(turn, n_criteria)
-    known = np.asarray(~np.isnan(difference).any(axis=2), dtype=bool)
-    top = (np.where(known[..., None], difference, 0.0) * later[:, None, :]).sum(axis=(1, 2))
-    bottom = (later**2).sum(axis=1) * known.sum(axis=1)
-    tops = np.bincount(prompt, top, n_prompts)
-    bottoms = np.bincount(prompt, bottom, n_prompts)
-    slope: Floats = np.divide(tops, bottoms, out=np.full(n_prompts, np.nan), where=bottoms > 0)
-    return np.asarray(slope * (n_criteria - 1), dtype=np.float64)
-
-
-def _later(turn: Integers, n_criteria: int) -> Floats:
     places = np.arange(n_criteria)
-    turned = (places[None, :] - np.asarray(turn)[:, None]) % n_criteria
-    later: Floats = (turned - places[None, :]).astype(np.float64)
-    return later
+    later = (places[None, :] - np.asarray(turn)[:, None]) % n_criteria - places[None, :]
+    weights: Floats = (n_criteria - 1) * later / (later**2).sum(axis=1, keepdims=True)
+    return weights
 
 
 def own_family_by_prompt(
@@ -104,7 +114,8 @@ def own_family_by_prompt(
     Args:
         by_family: shape (R, F), mean score of each family's judges.
         own: shape (R, F), whether the response is of that family.
-        prompt, n_prompts: as in `shift_by_prompt`.
+        prompt: shape (R,), codes below `n_prompts`.
+        n_prompts: how many there are.
 
     Returns:
         nan for a prompt with fewer than two families of judges or two responses that all of them
@@ -144,8 +155,15 @@ def place_effects(
 ) -> tuple[Estimate, ...]:
     """Returns what each place adds, in points against the mean of all places.
 
-    Least squares of d = a(place turned) − a(place in the plain order), the a summing to 0;
-    arguments as in `place_slope_by_prompt`. Places from first to last.
+    Least squares of d = a(place turned) − a(place in the plain order), the a summing to 0. Places
+    from first to last.
+
+    Args:
+        plain: shape (R, J, C), scores with the criteria in the order of the last axis.
+        turned: likewise, with the criteria rotated.
+        turn: as in `place_weights`.
+        prompt, n_prompts: as in `own_family_by_prompt`.
+        level: nominal coverage.
 
     Returns:
         All undefined, with the reason, where the rotations leave the places of some criteria
@@ -197,10 +215,10 @@ def form_slopes(
     form: npt.ArrayLike,
     prompt: Integers,
     respondent: Integers,
+    n_prompts: int,
     *,
-    level: float = 0.95,
     of: str = "",
-) -> tuple[Estimate, ...]:
+) -> tuple[ByPrompt, ...]:
     """Returns the slope of a score on each column of form, prompt and respondent held fixed.
 
     Least squares: score = prompt + respondent + Σ β form. It is an association: better responses
@@ -211,7 +229,7 @@ def form_slopes(
         form: shape (R, K), such as log2 of the words.
         prompt, respondent: shape (R,), codes. More than `MOST_RESPONDENTS` respondents are not held
             fixed, which `method` then says.
-        level: nominal coverage.
+        n_prompts: codes of prompts.
         of: what the slopes are, for the method.
 
     Returns:
@@ -223,7 +241,11 @@ def form_slopes(
     known = np.isfinite(y) & np.isfinite(x).all(axis=1)
     n_forms = x.shape[1]
     if not known.any():
-        return tuple([undefined("no response has both a score and a form", method=of)] * n_forms)
+        nothing = np.full(n_prompts, np.nan)
+        none_known = ByPrompt(
+            nothing, of, 0, math.nan, 0, "no response has both a score and a form"
+        )
+        return tuple([none_known] * n_forms)
     y, x, codes = y[known], x[known], prompt[known]
     who = np.unique(respondent[known], return_inverse=True)[1].reshape(-1)
     groups, codes = np.unique(codes, return_inverse=True)
@@ -235,8 +257,9 @@ def form_slopes(
         n_who = 1
     method = f"{of}; least squares, {held}"
 
-    def none(reason: str) -> tuple[Estimate, ...]:
-        return tuple([undefined(reason, method=method)] * n_forms)
+    def none(reason: str) -> tuple[ByPrompt, ...]:
+        nothing = np.full(n_prompts, np.nan)
+        return tuple([ByPrompt(nothing, method, len(groups), math.nan, 0, reason)] * n_forms)
 
     counts = np.bincount(codes, minlength=len(groups))
     if not (counts > 1).any():
@@ -268,12 +291,13 @@ def form_slopes(
     for k in range(n_forms):
         # Where the responses of a prompt are of one form, it tells of respondents, not of the form.
         varies = np.flatnonzero(products[:, k, k] > _SINGULAR)
-        n = len(varies)
-        left_out = np.array(
-            [slopes(total - products[varies[mine]].sum(axis=0))[k] for mine in _blocks(n)]
+        left_out = np.array([slopes(total - products[place])[k] for place in varies])
+        places = groups[counts > 1][varies]
+        found.append(
+            _pseudo_values(
+                float(value[k]), left_out, places, n_prompts, len(varies), method, len(groups)
+            )
         )
-        one = jackknife(float(value[k]), left_out, n=n, method=method, level=level)
-        found.append(replace(tested_jackknife(one, len(left_out)), n_planned=len(groups)))
     return tuple(found)
 
 
@@ -330,32 +354,23 @@ def mean_correlation(matrix: Floats) -> float:
     return float((matrix.sum() - np.trace(matrix)) / (n * (n - 1))) if n > 1 else math.nan
 
 
-def first_component(matrix: Floats) -> float:
-    """Returns the share of the variance of standardised criteria that one dimension carries."""
-    if np.isnan(matrix).any():
-        return math.nan
-    return float(np.linalg.eigvalsh(matrix)[-1] / len(matrix))
-
-
-def over_prompts(
+def jackknifed(
     statistic: Callable[[Integers], float],
     prompt: Integers,
+    n_prompts: int,
     *,
     counts: Mask | None = None,
     method: str,
-    level: float = 0.95,
-    bounds: Bounds | None = None,
-) -> Estimate:
-    """Returns a statistic of responses with its jackknife over prompts, and its t test against 0.
+) -> ByPrompt:
+    """Returns a statistic of responses as values of prompts, or of `BLOCKS` blocks of them.
 
     Args:
         statistic: of the places of responses.
-        prompt: shape (R,), codes of prompts.
+        prompt: shape (R,), codes of prompts below `n_prompts`.
+        n_prompts: how many there are.
         counts: shape (R,), responses that add to the statistic; None: all. n counts their prompts,
             and n planned those of all.
         method: the estimator.
-        level: nominal coverage.
-        bounds: of the statistic.
     """
     everything = np.arange(len(prompt)) if counts is None else np.flatnonzero(counts)
     names, codes = np.unique(prompt[everything], return_inverse=True)
@@ -363,19 +378,12 @@ def over_prompts(
     n, n_planned = len(names), len(np.unique(prompt))
     value = statistic(everything) if n else math.nan
     if math.isnan(value):
-        none = undefined("undefined on these data", method=method, n=n)
-        return replace(none, n_planned=n_planned)
-    left_out = np.array([statistic(everything[~np.isin(codes, b)]) for b in _blocks(n)])
-    found = jackknife(value, left_out, n=n, method=method, level=level, bounds=bounds)
-    return replace(tested_jackknife(found, len(left_out)), n_planned=n_planned)
-
-
-def tested_jackknife(found: Estimate, blocks: int) -> Estimate:
-    """Returns the estimate with the two-sided p of its value against 0: t with blocks − 1."""
-    if not found.has_interval or not found.se > 0:
-        return found
-    p = 2 * float(stdtr(blocks - 1, -abs(found.value) / found.se))
-    return replace(found, p=p, p_method=f"t of the jackknife, df = {blocks - 1}")
+        nothing = np.full(n_prompts, np.nan)
+        return ByPrompt(nothing, method, n_planned, math.nan, n, "undefined on these data")
+    blocks = _blocks(n)
+    left_out = np.array([statistic(everything[~np.isin(codes, b)]) for b in blocks])
+    places = np.array([names[block[0]] for block in blocks])
+    return _pseudo_values(value, left_out, places, n_prompts, n, method, n_planned)
 
 
 def repeat_spread(
@@ -387,7 +395,7 @@ def repeat_spread(
 
     Args:
         values: shape (R, J, T), one score or several a cell as further judges.
-        prompt, n_prompts: as in `shift_by_prompt`.
+        prompt, n_prompts: as in `own_family_by_prompt`.
         level: nominal coverage.
 
     Returns:

@@ -14,11 +14,13 @@ import argparse
 import math
 
 import numpy as np
+import pandas as pd
 
+from areopagus.aggregation.departures import departs
 from areopagus.aggregation.ratings import make_ratings
 from areopagus.calibration.dataset import Target
-from areopagus.persona_review.departures import LESS, Departing, add_departures
-from areopagus.records.estimates import Estimates
+from areopagus.persona_review.departures import Departing, add_departures
+from areopagus.records.estimates import Estimates, estimates_by, select
 
 PERSONAS, MODELS, RESPONSES, CRITERIA, RATERS = 10, 3, 6, 5, 3
 NAMES = [f"p{k}" for k in range(PERSONAS)]
@@ -64,6 +66,12 @@ def share(told: str, hits: list[bool]) -> None:
     print(f"  {told}: {p:.3f} ± {math.sqrt(p * (1 - p) / len(hits)):.3f}")
 
 
+def departing(frame: pd.DataFrame, table: str, own: str, apart: str) -> bool:
+    """Whether anybody is shown to depart in level, or with a respondent."""
+    rows = estimates_by(select(frame, table), ["persona", "respondent", "criterion"])
+    return any(departs(row[own], row[f"{own}_others"], row[apart]) for _, row in rows)
+
+
 def reviews(worlds: int, n_prompts: int, seed: int) -> None:
     """Named in null worlds and in planted ones."""
     print(f"{n_prompts} prompts")
@@ -80,16 +88,15 @@ def reviews(worlds: int, n_prompts: int, seed: int) -> None:
             out = Estimates()
             add_departures(out, found, NAMES, NAMES, WHO * n_prompts)
             frame = out.frame()
-            named = frame[frame["verdict"].notna()]
-            of_order = named[named["verdict"] == LESS]
+            of_order = frame[(frame["measure"] == "order") & (frame["verdict"] == "lower")]
             is_planted = (of_order["persona"] == "p0") & of_order["criterion"].isin(
                 ["c1", "composite"]
             )
             hit.append(bool((is_planted & (of_order["criterion"] == "c1")).any()))
             extra.append(bool((~is_planted).any()))
             order.append(len(of_order) > 0)
-            level.append(bool((named["measure"] == "severity").any()))
-            who.append(bool((named["measure"] == "preference").any()))
+            level.append(departing(frame, "departures", "level", "severity"))
+            who.append(departing(frame, "respondents", "gap", "preference"))
             one = frame[(frame["measure"] == "order") & (frame["persona"] == "p3")
                         & (frame["criterion"] == "c2")].iloc[0]  # fmt: skip
             covered.append(bool(one["low"] <= 0 <= one["high"]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -83,6 +84,20 @@ _FIGURES: frozenset[Field] = frozenset(
 )
 _BOLD = ("higher", "lower", "changed", "differs", "biased")
 """Verdicts whose figure stands out."""
+
+
+def jointly(found: Estimate) -> Estimate:
+    """The estimate with the limits that decide, where it has them: those of its family."""
+    if not math.isfinite(found.low_family):
+        return found
+    return replace(found, low=found.low_family, high=found.high_family)
+
+
+def joint_limits(frame: pd.DataFrame) -> pd.DataFrame:
+    """`jointly` for rows of a table of estimates."""
+    limits = {end: frame[f"{end}_family"].where(frame["low_family"].notna(), frame[end])
+              for end in ("low", "high")}  # fmt: skip
+    return frame.assign(**limits)
 
 
 def estimates_table(

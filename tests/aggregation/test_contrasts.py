@@ -16,6 +16,7 @@ from areopagus.aggregation.contrasts import (
     before_and_after,
     effects,
 )
+from areopagus.aggregation.rules import decided
 
 RESPONDENTS, PROMPTS, PERSONAS, MODELS = 3, 20, 4, 2
 
@@ -225,3 +226,14 @@ def test_arms_that_nobody_scored_have_a_reason_and_no_number() -> None:
     assert (effect.this_panel.verdict, effect.this_panel.n) == ("undefined", 0)
     assert np.isnan(effect.this_panel.value)
     assert effect.this_panel.reason == "no prompt has enough judges who scored both"
+
+
+def test_values_that_scatter_as_the_contrast_is_uncertain_are_decided_with_others() -> None:
+    table = panel()
+    table.loc[np.random.default_rng(2).random(len(table)) < 0.3, ["composite", "depth"]] = np.nan
+    effect = difference(table)
+    found = decided(effect.spread[:, None])[0]
+    mine = effect.this_panel
+    assert (found.value, found.se, found.verdict) == (
+        pytest.approx(mine.value), pytest.approx(mine.se), mine.verdict,
+    )  # fmt: skip

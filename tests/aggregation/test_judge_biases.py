@@ -7,32 +7,22 @@ import math
 import numpy as np
 import pytest
 
-from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.intervals import t_interval
+from areopagus.aggregation.jackknife import jackknife_error
 from areopagus.aggregation.judge_biases import (
+    ByPrompt,
     compared_responses,
     criterion_correlation,
-    first_component,
     form_slopes,
+    jackknifed,
     mean_correlation,
-    over_prompts,
     own_family_by_prompt,
     place_effects,
-    place_slope_by_prompt,
+    place_weights,
     repeat_spread,
-    shift_by_prompt,
 )
 
 NAN = math.nan
-
-
-def test_a_shift_is_of_the_judges_on_both_sides_by_response_then_by_prompt() -> None:
-    before = np.array([[5.0, 5.0], [4.0, NAN], [7.0, 7.0]])
-    after = np.array([[6.0, 8.0], [5.0, 9.0], [NAN, NAN]])
-    # Prompt 0: responses +2 ((1 + 3) / 2) and +1 (the second judge has no other side); prompt 1:
-    # nobody scored both.
-    found = shift_by_prompt(before, after, np.array([0, 0, 1]), 2)
-    assert found[0] == pytest.approx(1.5)
-    assert math.isnan(found[1])
 
 
 def turned_world(places: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,13 +38,13 @@ def turned_world(places: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.n
 def test_the_slope_of_places_is_that_which_was_planted_and_no_criterion_is_one() -> None:
     turn = np.array([1, 2, 3, 1])
     plain, turned = turned_world(np.array([0.6, 0.4, 0.2, 0.0]), turn)
-    prompt = np.array([0, 1, 2, 2])
-    slopes = place_slope_by_prompt(plain, turned, turn, prompt, 3)
-    assert slopes == pytest.approx([-0.6, -0.6, -0.6])
+    weights = place_weights(turn, 4)
+    # Turned by one, each criterion stands three places later or one earlier: 3 (3, −1, −1, −1)/12.
+    assert weights[0] == pytest.approx([9 / 12, -3 / 12, -3 / 12, -3 / 12])
+    slopes = ((turned - plain) * weights[:, None, :]).sum(axis=2)
+    assert slopes == pytest.approx(np.full((4, 2), -0.6))
     # A shift of all criteria is no effect of places.
-    assert place_slope_by_prompt(plain, turned + 2, turn, prompt, 3) == pytest.approx(slopes)
-    turned[0, :, 0] = NAN
-    assert math.isnan(place_slope_by_prompt(plain, turned, turn, prompt, 3)[0])
+    assert ((turned + 2 - plain) * weights[:, None, :]).sum(axis=2) == pytest.approx(slopes)
 
 
 def test_the_effect_of_each_place_is_freed_from_the_criterion_that_stands_there() -> None:
@@ -108,18 +98,20 @@ def test_slopes_of_form_are_those_of_least_squares_with_prompt_and_respondent_he
     dummies = [prompt == k for k in range(12)] + [who == k for k in (1, 2)]
     design = np.column_stack([form, *dummies]).astype(float)
     by_hand = np.linalg.lstsq(design, score, rcond=None)[0][:2]
-    found = form_slopes(score, form, prompt, who)
+    found = form_slopes(score, form, prompt, who, 12)
     assert [one.value for one in found] == pytest.approx(by_hand.tolist())
     # Delete-one-prompt jackknife, each fit anew.
     left = []
     for k in range(12):
         kept = prompt != k
         left.append(np.linalg.lstsq(design[kept], score[kept], rcond=None)[0][0])
+    # The values of prompts have the slope as mean, and the jackknife's error.
     error = math.sqrt(11 / 12 * ((np.array(left) - np.mean(left)) ** 2).sum())
-    assert found[0].se == pytest.approx(error)
+    mean = t_interval(found[0].values)
+    assert (mean.value, mean.se) == pytest.approx((by_hand[0], error))
     assert "prompt and respondent held fixed" in found[0].method
     # Names and order of the codes do not matter.
-    again = form_slopes(score[::-1], form[::-1], 11 - prompt[::-1], 2 - who[::-1])
+    again = form_slopes(score[::-1], form[::-1], 11 - prompt[::-1], 2 - who[::-1], 12)
     assert again[0].value == pytest.approx(found[0].value)
 
 
@@ -136,8 +128,9 @@ def test_a_slope_that_cannot_be_told_apart_is_undefined(
     form: list[float], prompt: list[int], told: str
 ) -> None:
     scores, who = np.array([1.0, 2, 3, 5]), np.array([0, 1, 0, 1])
-    (found,) = form_slopes(scores, np.array(form, dtype=float)[:, None], np.array(prompt), who)
-    assert not found.is_defined
+    (found,) = form_slopes(scores, np.array(form, dtype=float)[:, None], np.array(prompt), who, 4)
+    assert math.isnan(found.value)
+    assert np.isnan(found.values).all()
     assert told in str(found.reason)
 
 
@@ -147,17 +140,15 @@ def test_a_slope_counts_the_prompts_whose_responses_differ_in_form() -> None:
     words = rng.normal(8, 1, 160)
     score = rng.normal(5, 1, 160) + 0.3 * words
 
-    def slopes(seen: int) -> tuple[Estimate, ...]:
+    def slopes(seen: int) -> tuple[ByPrompt, ...]:
         is_set = (prompt < seen) & (np.tile([0, 1, 1, 0, 0, 0, 1, 1], 20) == 1)
-        return form_slopes(score, np.stack([words, is_set], axis=1), prompt, who)
+        return form_slopes(score, np.stack([words, is_set], axis=1), prompt, who, 40)
 
     length, formatted = slopes(4)
-    assert (length.n, length.n_planned, length.p_method) == (40, 40, "t of the jackknife, df = 39")
-    assert (formatted.n, formatted.n_planned, formatted.is_defined) == (4, 40, True)
-    assert "at least 6" in str(formatted.reason)
-    assert math.isnan(formatted.p)
-    formatted = slopes(12)[1]
-    assert (formatted.n, formatted.p_method) == (12, "t of the jackknife, df = 11")
+    assert (length.n, length.n_planned) == (40, 40)
+    assert (formatted.n, formatted.n_planned) == (4, 40)
+    assert np.flatnonzero(~np.isnan(formatted.values)).tolist() == [0, 1, 2, 3]
+    assert slopes(12)[1].n == 12
 
 
 def test_halo_is_what_a_judges_criteria_share_and_the_other_judges_do_not() -> None:
@@ -171,10 +162,8 @@ def test_halo_is_what_a_judges_criteria_share_and_the_other_judges_do_not() -> N
     assert mean_correlation(criterion_correlation(without)) == pytest.approx(0.8, abs=0.04)
     beyond = criterion_correlation(without, beyond_response=True)
     assert mean_correlation(beyond) == pytest.approx(0, abs=0.04)
-    assert first_component(beyond) == pytest.approx(0.2, abs=0.03)
     halo = criterion_correlation(with_halo, beyond_response=True)
     assert mean_correlation(halo) == pytest.approx(0.5, abs=0.05)
-    assert first_component(halo) == pytest.approx((1 + 4 * 0.5) / 5, abs=0.05)
     with_halo[0, 0] = NAN  # a missing judge moves it little
     again = mean_correlation(criterion_correlation(with_halo, beyond_response=True))
     assert again == pytest.approx(mean_correlation(halo), abs=0.01)
@@ -183,21 +172,31 @@ def test_halo_is_what_a_judges_criteria_share_and_the_other_judges_do_not() -> N
 def test_correlations_that_nothing_varies_for_are_undefined() -> None:
     constant = np.full((8, 2, 3), 5.0)
     assert math.isnan(mean_correlation(criterion_correlation(constant)))
-    assert math.isnan(first_component(criterion_correlation(constant)))
     one_judge = np.random.default_rng(0).normal(size=(8, 1, 3))
     assert math.isnan(mean_correlation(criterion_correlation(one_judge, beyond_response=True)))
     assert math.isnan(mean_correlation(np.ones((1, 1))))
 
 
-def test_a_statistic_of_responses_has_a_jackknife_over_prompts_and_its_t() -> None:
+def test_a_statistic_of_responses_is_the_mean_of_values_with_the_jackknifes_error() -> None:
     values = np.array([1.0, 2, 4, 3, 5, 4, 6, 3])
-    found = over_prompts(lambda rows: float(values[rows].mean()), np.arange(8), method="mean")
-    # Of a mean the jackknife's error is that of the mean.
-    assert found.se == pytest.approx(values.std(ddof=1) / math.sqrt(8))
-    assert found.p < 0.001
-    few = over_prompts(lambda rows: float(values[rows].mean()), np.arange(8) // 2, method="mean")
-    assert "at least 6" in str(few.reason)
-    assert math.isnan(few.p)
+
+    def largest(rows: np.ndarray) -> float:
+        return float(values[rows].mean() ** 2)
+
+    found = jackknifed(largest, np.arange(8), 8, method="square")
+    left = np.array([largest(np.delete(np.arange(8), k)) for k in range(8)])
+    mean = t_interval(found.values)
+    assert mean.value == pytest.approx(found.value) == pytest.approx(3.5**2)
+    assert mean.se == pytest.approx(float(jackknife_error(left)))
+    # Of a mean they are the values themselves.
+    plain = jackknifed(lambda rows: float(values[rows].mean()), np.arange(8), 8, method="mean")
+    assert plain.values == pytest.approx(values)
+
+
+def test_beyond_fifty_prompts_blocks_of_them_are_left_out() -> None:
+    values = np.random.default_rng(0).normal(size=120)
+    found = jackknifed(lambda rows: float(values[rows].mean()), np.arange(120), 120, method="mean")
+    assert (found.n, int((~np.isnan(found.values)).sum())) == (120, 50)
 
 
 def test_prompts_that_add_nothing_to_a_statistic_are_not_counted() -> None:
@@ -205,29 +204,22 @@ def test_prompts_that_add_nothing_to_a_statistic_are_not_counted() -> None:
     # nobody says what the response deserves.
     values = np.random.default_rng(0).normal(5, 1, (80, 3, 4))
     prompt = np.repeat(np.arange(40), 2)
+    table = values.copy()
+    table[prompt >= 8, 1:] = NAN
 
-    def halo(seen: int) -> Estimate:
-        table = values.copy()
-        table[prompt >= seen, 1:] = NAN
-        return over_prompts(
+    def halo(table: np.ndarray) -> ByPrompt:
+        codes = prompt[: len(table)]
+        return jackknifed(
             lambda places: mean_correlation(
                 criterion_correlation(table[places], beyond_response=True)
             ),
-            prompt, counts=compared_responses(table, beyond_response=True), method="halo",
+            codes, 40, counts=compared_responses(table, beyond_response=True), method="halo",
         )  # fmt: skip
 
-    few, more = halo(4), halo(8)
-    assert (few.n, few.n_planned, few.has_interval) == (4, 40, False)
-    assert "at least 6" in str(few.reason)
-    assert math.isnan(few.p)
-    assert (more.n, more.n_planned, more.p_method) == (8, 40, "t of the jackknife, df = 7")
+    more = halo(table)
+    assert (more.n, more.n_planned) == (8, 40)
     # As if the others had never been asked.
-    table, mine = values[:16], prompt[:16]
-    alone = over_prompts(
-        lambda places: mean_correlation(criterion_correlation(table[places], beyond_response=True)),
-        mine, method="halo",
-    )  # fmt: skip
-    assert (more.value, more.low, more.high) == pytest.approx((alone.value, alone.low, alone.high))
+    assert more.values == pytest.approx(halo(values[:16]).values, nan_ok=True)
 
 
 def test_the_spread_between_askings_and_the_share_that_is_the_same() -> None:

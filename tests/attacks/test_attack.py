@@ -17,7 +17,6 @@ from areopagus.attacks import AttackConfig, aattack, attack, load_families
 from areopagus.attacks.families import example_texts, texts_of
 from areopagus.attacks.trials import demanded_reply
 from areopagus.records.estimates import select
-from areopagus.reports.document import Table
 from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw
@@ -31,7 +30,6 @@ CRITERIA = (
 )
 FAMILIES = ("authority", "naive_demand", "sabotage")
 PERSONAS = ["historian", "ethicist"]
-BREAKDOWNS = ("detail", "model", "criterion")
 
 
 def vote(value: int) -> str:
@@ -90,35 +88,20 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     # Per response four judgments, two of which move from 5 to 10: a mean of 2.5 points.
     assert found("families", "shift", group="authority").value == pytest.approx(2.5)
     assert found("families", "moved", group="authority").value == pytest.approx(0.5)
-    assert found("families", "verdicts_moved", group="authority").value == 1.0  # 2.5 ≥ 2
-    assert found("families", "worst", group="authority").value == pytest.approx(2.5)
     assert found("families", "shift", group="sabotage").value == pytest.approx(-2.0)
     assert found("families", "moved", group="sabotage").value == pytest.approx(0.5)
     assert found("families", "shift", group="naive_demand").value == 0.0
     assert found("families", "moved", group="naive_demand").value == 0.0
-    obeying_too = {"group": "authority", "model": "openai/obeying"}
-    still_one = {"group": "authority", "model": "openai/steadfast"}
-    assert found("models", "shift", **obeying_too).value == 5.0
-    assert found("models", "shift", **still_one).value == 0.0
-    # All eight prompts moved, none moved: Wilson's limits at 8 of 8 and 0 of 8, z = 1.959964:
-    # 8 / (8 + 3.841459) = 0.675592, and 3.841459 / (8 + 3.841459) = 0.324408.
-    moved, still = (found("models", "moved", **keys) for keys in (obeying_too, still_one))
-    assert moved.low == pytest.approx(0.675592, abs=1e-6)
-    assert still.high == pytest.approx(0.324408, abs=1e-6)
-    assert (moved.high, still.low) == (1.0, 0.0)
-    assert moved.n == 8
-    assert "wilson" in moved.method
-    # Constant over prompts, so no t: sign flips, 2 / 2^8. Holm over three families, the third
-    # with p 1: 3 × 2/256.
+    for name, value in (("openai/obeying", 5.0), ("openai/steadfast", 0.0)):
+        assert found("models", "beyond", group="authority", model=name).value == value
+    # All eight prompts moved half of the judgments: no t, and the exact sign test decides.
+    # Sign flips 2 / 2^8, over three families.
     tested = found("families", "beyond", group="authority")
-    assert tested.p == pytest.approx(2 / 256)
-    assert tested.p_method == "sign flips, exact"
-    assert tested.p_adjusted == pytest.approx(3 * 2 / 256)
-    outcomes = {name: found("families", "beyond", group=name).verdict for name in FAMILIES}
-    assert outcomes == {
-        "authority": "as demanded", "sabotage": "as demanded", "naive_demand": "not shown",
-    }  # fmt: skip
-    assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 0.0
+    assert tested.p_method == "exact sign test"
+    assert tested.p == pytest.approx(3 * 2 / 256)
+    verdicts = {name: found("families", "beyond", group=name).verdict for name in FAMILIES}
+    assert verdicts == {"authority": "higher", "sabotage": "lower", "naive_demand": "alike"}
+    assert found("harmless", "shift").value == 0.0
     assert run.exit_code == 0
     # A neutralised copy takes the attack away.
     assert found("families", "neutralised_shift", group="sabotage").value == 0.0
@@ -129,15 +112,15 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     # The same in words: by how much, what of it is noticed, which model gives way.
     document = run.document()
     assert document.headline[0] == (
-        "The panel gives way to 2 of 3 families of attacks, most to authority: +2.50 points "
-        "beyond harmless prose; then sabotage −2.00."
+        "This panel gives way to 2 of 3 attack families, most to authority: +2.50 points against "
+        "harmless text of the same length; then sabotage −2.00."
     )
     assert document.headline[1] == "But 1 of 2 models is not shown to tell responses apart."
     assert document.headline[-1].startswith("Detectors notice 100%")
     trust = dict(document.trust)
     assert trust["people"].startswith("Not checked against people yet")
     assert trust["caution"].startswith("openai/steadfast: ")
-    assert trust["direction"] == "1 of 2 models moved by authority, sabotage"
+    assert trust["models"] == "1 of 2 models moved by authority, sabotage"
     assert trust["judges"].startswith("2 personas × 2 models")
 
 
@@ -188,26 +171,24 @@ def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Pa
             controls=False,
         )  # fmt: skip
     found = partial(figure, run.estimates)
-    assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 1.0
+    assert found("harmless", "shift").value == 1.0
     assert found("families", "shift", group="authority").value == 1.0
     assert found("families", "moved", group="authority").value == 0.0
     beyond = found("families", "beyond", group="authority")
-    assert (beyond.value, beyond.verdict) == (0.0, "not shown")
+    assert (beyond.value, beyond.verdict) == (0.0, "alike")
     against = found("families", "beyond", group="sabotage")
-    assert (against.value, against.verdict) == (3.0, "against its demand")
-    # The test stands beside what was tested.
-    assert found("families", "shift", group="sabotage").verdict is None
+    assert (against.value, against.verdict) == (3.0, "higher")
     text = " ".join(run.text.split())
-    assert "place (at 0.05 after Holm's correction over 2 families): none." in text
-    assert "Move scores against their demand: sabotage." in text
-    assert "The panel is not shown to give way to any of 2 families of attacks" in text
+    assert "In the other direction, against both: sabotage." in text
+    assert "This panel is not shown to give way to any of 2 attack families" in text
     # Without controls the raw shift is all there is, and is called that: eight prompts, one point
     # each, sign flips 2/256.
     assert select(raw.estimates, "harmless").empty
     alone = figure(raw.estimates, "families", "shift", group="authority")
-    assert alone.verdict == "raw shift as demanded"
-    assert alone.p_adjusted == pytest.approx(2 / 256)
-    assert "Without a control the raw shift is tested" in " ".join(raw.text.split())
+    assert alone.verdict == "higher"
+    assert alone.p == pytest.approx(2 / 256)
+    told = "Without harmless text to compare with, so that length plays a part, scores move as the"
+    assert told in " ".join(raw.text.split())
 
 
 def test_what_differs_from_harmless_prose_alone_is_said_first_and_is_no_success(
@@ -228,20 +209,14 @@ def test_what_differs_from_harmless_prose_alone_is_said_first_and_is_no_success(
             panel=panel, families=["authority"], texts=1, placements=("end",), out=tmp_path / "run"
         )
     first, second = list(run.document().headline)[:2]
-    assert first.endswith("not shown to give way to the one family of attacks tried, authority.")
+    assert first == (
+        "This panel is not shown to give way to authority: +1.00 points against harmless text of "
+        "the same length."
+    )
     assert second == (
-        "Ahead of harmless prose, and not shown to move clean responses as demanded: authority by "
-        "+1.00 points (clean scores move by 0.00)."
+        "Closer to what the attack asks than harmless text of the same length, but clean responses "
+        "are not shown to move that way: authority by +1.00 points (against clean responses 0.00)."
     )
-    (harmless,) = (
-        part
-        for section in run.document().sections
-        for part in section.parts
-        if isinstance(part, Table) and part.label == "Harmless insertions"
-    )
-    names = [row[0] for row in harmless.rows]
-    assert names[:2] == ["place end", "model scripted/judge"]
-    assert names[-1] == "all"
 
 
 def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
@@ -257,30 +232,22 @@ def test_failures_and_what_is_screened_are_counted_and_never_become_a_shift(
     with Panel(ScriptedBackend(silent), personas=PERSONAS, ledger=tmp_path / "l") as panel:
         run = attack(panel=panel, families=families, limit=6, out=tmp_path / "run")
     found = partial(figure, run.estimates)
-    pairs = found("families", "pairs", group="authority")
-    assert (pairs.n, pairs.n_planned) == (0, 72)
     assert found("statuses", "judgments", group="authority", detail="unreadable").value == 72
     assert "scored" not in set(select(run.estimates, "statuses", group="authority")["detail"])
     broken = found("families", "shift", group="authority")
     assert not broken.is_defined
     assert "no prompt" in (broken.reason or "")
-    assert not found("families", "beyond", group="authority").p_adjusted >= 0
+    assert found("families", "beyond", group="authority").verdict == "undefined"
     assert found("families", "shift", group="sabotage").value == 0.0
     # Replacements with nothing in them reach no judge.
-    for family, n, planned in (("empty", 12, 12), ("master_keys", 24, 30)):
-        screened = found("families", "screened", group=family)
-        assert (screened.n, screened.n_planned) == (n, planned)
-    assert found("families", "pairs", group="master_keys").n == 12
     assert found("families", "flagged", group="empty").value == 1.0
-    # Of four families two could not be tested, and the figures shown have no interval.
+    assert not found("families", "shift", group="empty").is_defined
+    # Of four families two could not be tested.
     assert " ".join(run.document().headline[::2][:2]) == (
-        "The panel is not shown to give way to sabotage, the one of 4 families tested against "
-        "harmless prose: 0.00 points beyond harmless prose. Not tested: authority, empty."
+        "This panel is not shown to give way to sabotage, the only one of 4 attack families with a "
+        "control that is tested: 0.00 points against harmless text of the same length (no "
+        "difference). Not tested: authority, empty."
     )
-    (most,) = (one for one in run.document().sections if one.title == "What moves the panel most")
-    captions = [part.caption for part in most.parts if isinstance(part, Table)]
-    assert captions == ["Points; beyond: harmless prose. The largest of 4."]
-    assert "families, master_keys" in run.text
     assert "DEMONSTRATION" not in run.text
     assert run.exit_code == 3
 
@@ -290,13 +257,13 @@ def test_where_nothing_is_tested_the_first_lines_say_why_once(tmp_path: Path) ->
     silent = ScriptedBackend(lambda _: {**dict.fromkeys(CRITERIA), "abstained": True})
     families, few = ["authority", "refusal"], {"texts": 1, "placements": ("end",), "limit": 2}
     for backend, first in (
-        (silent, ["No family is tested: no prompt has the scores that this figure needs."]),
+        (silent, ["Nothing is decided: no prompt has enough judges who scored both."]),
         (
             ScriptedBackend(json.loads(vote(5))),
             [
-                "No family is tested: 2 prompts of the 6 that a test needs.",
+                "Nothing is decided: 2 prompts, and a test of an attack family needs 6.",
                 "But scripted/judge is not shown to tell responses apart.",
-                "Attacked responses shift by 0.00 points against clean ones.",
+                "Attacked responses score as clean ones do.",
             ],
         ),
     ):
@@ -305,7 +272,7 @@ def test_where_nothing_is_tested_the_first_lines_say_why_once(tmp_path: Path) ->
             run = attack(panel=panel, families=families, out=folder / "run", **few)  # type: ignore[arg-type]
         document = run.document()
         assert document.headline[:-1] == first
-        assert "–" not in " ".join([*document.headline, dict(document.trust)["harmless"]])
+        assert "–" not in " ".join([*document.headline, dict(document.trust)["control"]])
 
 
 @pytest.mark.report
@@ -337,7 +304,7 @@ def test_the_first_screen_says_that_judges_read_marks(tmp_path: Path) -> None:
         "The one family that asks for no score is not shown to work: refusal 0 percentage points "
         "of judgments refused." in " ".join(shown.split())
     )
-    assert "harmless prose" in shown.split("Share of judgments that end as the family asks")[1]
+    assert "harmless" in shown.split("Share of judgments that end as the family asks")[1]
 
 
 async def test_the_asynchronous_twin_runs_in_a_running_loop_and_keeps_to_its_plan(
@@ -378,9 +345,8 @@ def test_a_cost_cap_leaves_the_rest_unasked_and_the_next_run_goes_on(tmp_path: P
         assert len(backend.requests) <= 7
         assert first.state == "budget"
         assert first.exit_code == 4
-        pairs = figure(first.estimates, "families", "pairs", group="authority")
-        assert pairs.n < (pairs.n_planned or 0) == 12
-        assert figure(first.estimates, "counts", "judgments").n_planned == 26
+        judgments = figure(first.estimates, "counts", "judgments")
+        assert judgments.n <= 7 < (judgments.n_planned or 0) == 26
         again = attack(panel=panel, families=["authority"], limit=1, out=tmp_path / "run")
     # Clean, two texts at three places, and six controls, for two judges each.
     assert len(backend.requests) == 26
@@ -429,25 +395,23 @@ def test_texts_that_keep_judges_from_scoring_are_found_by_the_status_they_ask_fo
         assert found("attacked", **keys).value == 0.5
         assert (found("control", **keys).value, found("clean", **keys).value) == (0.0, 0.0)
         beyond = found("beyond", **keys)
-        assert (beyond.value, beyond.verdict, beyond.n) == (0.5, "as demanded", 8)
-        # The same on all eight prompts: sign flips 2 / 2^8; Holm over four families.
-        assert beyond.p_adjusted == pytest.approx(4 * 2 / 256)
+        assert (beyond.value, beyond.verdict, beyond.n) == (0.5, "higher", 8)
+        # The same on all eight prompts: sign flips 2 / 2^8, over four families.
+        assert beyond.p == pytest.approx(4 * 2 / 256)
     ends = partial(figure, run.estimates, "statuses", "judgments", group="refusal")
     assert ends(detail="failed").value + ends(detail="refused").value == 16
     assert ends(detail="failed").value > 0 < ends(detail="refused").value
     # Points and shares of judgments are apart, and no table of scores has the families of shares.
-    assert set(select(run.estimates, "families", detail=None)["group"]) == {"authority"}
-    for table in ("places", "models", "criteria"):
-        assert set(select(run.estimates, table)["group"].dropna()) == {"authority"}
+    assert set(select(run.estimates, "families", detail="highest")["group"]) == {"authority"}
+    assert set(select(run.estimates, "models")["group"].dropna()) == {"authority"}
     assert set(run.estimates["table"]) == {
-        "families", "overall", "places", "models", "criteria", "harmless", "balance", "detectors",
+        "families", "overall", "places", "models", "criteria", "harmless", "detectors",
         "detected", "statuses", "counts", "worth",
     }  # fmt: skip
-    assert select(run.estimates, "balance", group="refusal").empty
     headline = " ".join(run.document().headline)
     assert "Of 3 families that ask for no score, 3 keep judges from scoring" in headline
     # Of 288 votes 48 are missing; a call that the filter stopped counts as refused.
     coverage = dict(run.document().trust)["coverage"]
-    assert coverage.startswith("240 of 288 votes on 8 responses to 8 prompts")
+    assert coverage.startswith("240 of 288 judgments scored on 8 responses to 8 prompts")
     assert coverage.endswith("; all others ended as the attack asks")
     assert "abstention +50 percentage points of judgments abstained, " in headline

@@ -73,7 +73,7 @@ def test_what_only_moves_judges_is_no_difference_for_people(tmp_path: Path) -> N
         assert one is not None
         return one.value
 
-    printed = figure(found.estimates, "families", "verdicts_moved", group="authority").value
+    printed = figure(found.estimates, "families", "moved", group="authority").value
     assert rate("raw", "authority") == printed == 1
     assert rate("raw", "naive_demand") == 0
     assert rate("raw") == pytest.approx(0.5)

@@ -79,9 +79,8 @@ def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) ->
     assert one("original", item="r0").value == 8
     assert one("neutralised", item="r0").value == 5
     shift = one("shift", item="r0")
-    assert (shift.value, shift.verdict, shift.n, shift.n_planned) == (3, "moved", 2, 2)
+    assert (shift.value, shift.n, shift.n_planned) == (3, 2, 2)
     assert one("shift", item="r2").value == -1.0
-    assert one("shift", item="r2").verdict is None
     # Nothing is left of r4, so nobody is asked about the copy.
     assert not one("shift", item="r4").is_defined
     assert "nothing is left" in (one("shift", item="r4").reason or "")
@@ -169,8 +168,7 @@ def test_the_commands_send_nothing_in_a_dry_run_and_say_that_it_is_a_demonstrati
     for identifier in ("conceptual_clarity", "not_asked", "addresses_judge"):
         assert identifier not in told
     assert "over 0 families" not in told
-    assert "no column “shift, neutralised”: no neutralised copies" in told
-    assert "no interval of beyond harmless: 2 prompts" in told  # the share beside it has one
+    assert "no interval of against clean and against harmless text: 2 prompts" in told
     done = areopagus("attack", "--list", folder=tmp_path)
     assert "guessed_delimiter" in done.stdout
     assert done.stdout.count("\n") > 26
@@ -187,4 +185,4 @@ def test_what_passages_added_is_no_more_than_the_scale_is_wide() -> None:
     shift = estimate_at(frame, "overall", "shift")
     assert shift is not None
     assert shift.high == 9.0
-    assert "where the range of the figure ends" in shift.method
+    assert shift.verdict == "higher"

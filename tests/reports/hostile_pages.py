@@ -144,26 +144,20 @@ def attack_page(folder: Path) -> Path:
     for name in ("responses", "prompts", "scale_low", "scale_high"):
         found.add("counts", name, 1)
     found.add("counts", "judgments", NUMBER)
-    for name in ("clean", "shift", "beyond", "moved", "flagged", "pairs"):
+    for name in ("shift", "beyond", "moved", "flagged"):
         found.add("overall", name, NUMBER)
     for text in HOSTILE:
-        tested = replace(NUMBER, p_adjusted=0.01, p_method=text, verdict="as demanded")
-        for name in ("shift", "beyond", "moved", "verdicts_moved", "flagged", "pairs", "screened"):
-            one = tested if name == "beyond" else NUMBER
-            found.add("families", name, one, group=text)
-        found.add("families", "direction", -1, group=text)
+        tested = replace(NUMBER, p_method=text, verdict="lower", reason=text)
+        for name in ("shift", "beyond", "moved", "flagged", "neutralised_shift", "one_sided"):
+            found.add("families", name, tested, group=text, detail="lowest")
         found.add("statuses", "judgments", 1, group=text, detail=text)
         found.add("detected", "flagged", NUMBER, group=text, detail=text)
         for group in ("", text):
-            for name in ("shift", "beyond", "moved", "verdicts_moved", "pairs"):
-                found.add("models", name, NUMBER, group=group, model=text)
-        for name in ("judgments", "one_sided", "raw", "moved"):
-            found.add("balance", name, NUMBER, group=text, detail=text)
-        found.add("balance", "model_left_out", 1, group=text, detail=text, model=text)
-        for name in ("alarms_clean", "flagged_clean", "alarms_control", "alarms_telling"):
+            found.add("models", "beyond", NUMBER, group=group, model=text)
+        for name in ("alarms_clean", "alarms_control", "alarms_telling"):
             found.add("detectors", name, NUMBER, group=text)
     found.add("detectors", "flagged_clean", NUMBER, group="any")
-    plan = {"threshold": 2.0, "alpha": 0.05, "level": 0.95}
+    plan = {"threshold": 2.0, "level": 0.95}
     return job_page(
         folder, "attack", found, panel=PANEL, families={text: text for text in HOSTILE},
         identity={**RECORD["identity"], "plan": plan},

@@ -1,13 +1,14 @@
-"""What an attack says first: whether the panel gives way, and what the answer rests on."""
+"""What an attack says first: whether the panel gives way, and what the answer rests on.
+
+Every sentence follows from the verdicts of the estimates.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..aggregation.common_judges import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..formats import (
@@ -15,7 +16,6 @@ from ..formats import (
     estimate,
     listed,
     number,
-    p_value,
     percent,
     said,
     share,
@@ -24,21 +24,34 @@ from ..formats import (
 )
 from ..records.estimates import estimates_by, select
 from ..reports.panel_answer import judges_told
-from .effects import ANY
+from ..reports.views import jointly
+from .effects import ANY, Outcome, outcome_of
+from .families import STATUS_OF
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Figures = dict[str, Estimate]
 """Measure to estimate, of one row."""
-NO_KEYS: Final = {"detail": None, "model": None, "criterion": None}
-WORKS: Final = ("as demanded", "raw shift as demanded")
+HARMLESS: Final = "harmless text of the same length"
 
 
-def points(one: Estimate) -> str:
-    """A difference of shares in percentage points, with its sign and interval."""
-    hundredfold = replace(one, value=100 * one.value, low=100 * one.low, high=100 * one.high)
+def points(figure: Estimate) -> str:
+    """A difference of shares in percentage points, with its sign and the limits that decide."""
+    figure = jointly(figure)
+    hundredfold = replace(
+        figure, value=100 * figure.value, low=100 * figure.low, high=100 * figure.high
+    )
     return estimate(hundredfold, 0, is_signed=True)
+
+
+def open_told(figure: Estimate) -> str:
+    """What would decide an open comparison; "no difference" of one that is alike."""
+    if figure.verdict == "alike":
+        return "no difference"
+    if figure.needed is None:
+        return "open"
+    return f"open: {units(figure.needed, figure.unit)} would tell"
 
 
 class Answer:
@@ -47,199 +60,190 @@ class Answer:
     def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
         self.record, self.estimates = record, estimates
         self.threshold = float(record["identity"]["plan"]["threshold"])
-        self.alpha = float(record["identity"]["plan"]["alpha"])
         self.overall = self._row("overall")
         self.counts = self._row("counts")
-        self.by_family: dict[str, Figures] = {
-            str(at["group"]): row
-            for at, row in estimates_by(select(estimates, "families", detail=None), ["group"])
-        }
-        rows = select(estimates, "families")
-        # Families that ask for no score: their figures are shares of judgments.
-        self.asked_status: dict[str, str] = {}
-        self.by_status_family: dict[str, Figures] = {}
-        for at, row in estimates_by(rows[rows["detail"].notna()], ["group", "detail"]):
-            self.asked_status[str(at["group"])] = str(at["detail"])
-            self.by_status_family[str(at["group"])] = row
+        self.families: dict[str, Figures] = {}
+        self.asks: dict[str, str] = {}
+        for at, row in estimates_by(select(estimates, "families"), ["group", "detail"]):
+            self.families[str(at["group"])] = row
+            self.asks[str(at["group"])] = str(at["detail"])
+        statuses = set(STATUS_OF.values())
+        self.of_scores = [f for f, end in self.asks.items() if end not in statuses]
+        self.of_statuses = [f for f, end in self.asks.items() if end in statuses]
         self.names: dict[str | None, str] = {
-            family: f"{family} (lowest)" if row["direction"].value < 0 else family
-            for family, row in self.by_family.items()
+            f: f if end == "highest" else f"{f} ({end})" for f, end in self.asks.items()
         }
-        self.names |= {family: f"{family} ({ends})" for family, ends in self.asked_status.items()}
 
     def _row(self, table: str, **keys: str | None) -> Figures:
         rows = estimates_by(select(self.estimates, table, **keys), [])
         return next((row for _, row in rows), {})
 
-    @property
-    def _has_controls(self) -> bool:
-        return any(row["beyond"].is_defined for row in self.by_family.values())
+    def sign(self, family: str) -> int:
+        """1 where more is what the family asks for, −1 where less is."""
+        return -1 if self.asks[family] == "lowest" else 1
 
     def tested(self, family: str) -> Estimate:
-        """What was tested of a family: its shift beyond harmless prose, or the raw one."""
-        row = self.by_family.get(family) or self.by_status_family[family]
-        return row["beyond"] if row["beyond"].verdict else row["shift"]
+        """What decides of a family: attacked less control; less the clean response without one."""
+        row = self.families[family]
+        return row.get("beyond") or row["shift"]
 
-    def with_verdict(self, *verdicts: str) -> list[str]:
-        """Families of whom that was found, the largest effect first."""
-        named = [f for f in self.by_family if self.tested(f).verdict in verdicts]
-        return sorted(named, key=lambda family: -abs(self.tested(family).value))
+    def outcome(self, family: str) -> Outcome:
+        """What is shown of a family."""
+        row = self.families[family]
+        beyond = row["beyond"].verdict if "beyond" in row else None
+        return outcome_of(row["shift"].verdict, beyond, self.sign(family))
+
+    def with_outcome(self, *outcomes: Outcome, among: Sequence[str] | None = None) -> list[str]:
+        """The families of which that is shown, the largest effect first."""
+        names = self.of_scores if among is None else among
+        chosen = [family for family in names if self.outcome(family) in outcomes]
+        return sorted(chosen, key=lambda family: -abs(self.tested(family).value))
 
     def sorted_families(self) -> list[str]:
-        """All families with a figure, by what was tested, the most as demanded first."""
-        named = [f for f in self.by_family if self.tested(f).is_defined]
-        return sorted(
-            named, key=lambda f: -self.tested(f).value * self.by_family[f]["direction"].value
-        )
+        """Families with a figure in points, by what decides, the most as asked first."""
+        defined = [f for f in self.of_scores if self.tested(f).is_defined]
+        return sorted(defined, key=lambda f: -self.tested(f).value * self.sign(f))
 
-    def figures_of(self, families: Sequence[str], most: int = 3) -> str:
-        """The families with what was tested of them."""
-        told = [f"{f} {estimate(self.tested(f), is_signed=True)}" for f in families]
-        return listed(told, most)
+    def sized(self, family: str, measure: str = "") -> str:
+        """A figure of a family with the limits that decide."""
+        figure = self.families[family][measure] if measure else self.tested(family)
+        return estimate(jointly(figure), is_signed=True)
+
+    def figures_of(self, families: Sequence[str]) -> str:
+        """The first families with what decides of them."""
+        return listed([f"{family} {self.sized(family)}" for family in families], 3)
 
     def headline(self) -> Iterator[str]:
-        """Whether the panel holds, which family moves it most and by how much, what is noticed."""
-        tested = [f for f in self.by_family if not math.isnan(self.tested(f).p_adjusted)]
-        demanded = self.with_verdict("as demanded")
-        raw = self.with_verdict("raw shift as demanded")
-        against = self.with_verdict("against its demand", "raw shift against its demand")
-        controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
-        only, of = self._one_of(controlled), ""
-        if len(controlled) < len(self.by_family):
-            of = f" tested against harmless prose, of {len(self.by_family)}"
-        if demanded:
-            most, rest = demanded[0], demanded[1:]
-            size = estimate(self.tested(most), is_signed=True)
-            to = only or (
-                f"{len(demanded)} of {len(controlled)} families of attacks{of}, "
-                f"{'most ' if rest else ''}to {most}"
-            )
-            yield (
-                f"The panel gives way to {to}: {size} points beyond harmless prose"
-                f"{f'; then {self.figures_of(rest)}' if rest else ''}."
-            )
+        """Whether the panel gives way, to what most and by how much, and what is noticed."""
+        tested = [f for f in self.of_scores if self.outcome(f) != "untested"]
+        controlled = [f for f in tested if "beyond" in self.families[f]]
+        works, raw = self.with_outcome("works"), self.with_outcome("shifts")
+        of = "" if len(controlled) == len(self.of_scores) else f" tested (of {len(self.of_scores)})"
+        many = f"{units(len(controlled), 'attack family', 'attack families')}{of}"
+        if works:
+            most, rest = works[0], works[1:]
+            who = most if len(controlled) == 1 else (
+                f"{len(works)} of {many}, {'most ' if rest else ''}to {most}"
+            )  # fmt: skip
+            then = f"; then {self.figures_of(rest)}" if rest else ""
+            size = f"{self.sized(most)} points against {HARMLESS}"
+            yield f"This panel gives way to {who}: {size}{then}."
         elif controlled:
-            to = only or f"any of {len(controlled)} families of attacks{of}"
-            yield f"The panel is not shown to give way to {to}{self._largest(controlled)}."
-        yield from self._aside_told()
+            most = next(f for f in self.sorted_families() if f in controlled)
+            size = f"{self.sized(most)} points against {HARMLESS}"
+            if len(controlled) == 1:
+                n = units(len(self.of_scores), "attack family", "attack families")
+                alone = f", the only one of {n} with a control that is tested" if of else ""
+                text = f"to {most}{alone}: {size}"
+            else:
+                text = f"to any of {many}; the most is {most}, {size}"
+            is_open = self.outcome(most) == "not shown"
+            yield (
+                f"This panel is not shown to give way {text}"
+                f"{f' ({open_told(self.tested(most))})' if is_open else ''}."
+            )
+        yield from self._asides()
         if raw:
             yield (
-                "Without a control, so that length has its part in it, the panel moves as "
-                f"demanded with {self.figures_of(raw)}."
+                "Without harmless text to compare with, so that length plays a part, scores move "
+                f"as the attack asks with {self.figures_of(raw)}."
             )
-        if against:
-            yield f"Against the demand it moves with {self.figures_of(against)}."
-        if not tested and self.by_family:
+        if back := self.with_outcome("backfires", "shifts back"):
+            yield f"Scores move against what the attack asks with {self.figures_of(back)}."
+        if not tested and self.of_scores:
             yield from self._nothing_tested()
-        elif not (controlled or raw or against) and self.by_family:
-            yield "No family is shown to move the panel; none has a control."
-        if tested and (rest := [f for f in self.by_family if f not in tested]):
+        elif not (controlled or raw or back) and self.of_scores:
+            yield "No attack family is shown to move scores; none is compared with harmless text."
+        if tested and (rest := [f for f in self.of_scores if f not in tested]):
             yield f"Not tested: {listed(rest, 3)}."
-        every = [*self.by_family, *self.by_status_family]
-        if not self.by_family or any(not math.isnan(self.tested(f).p_adjusted) for f in every):
+        if not self.of_scores or any(self.outcome(f) != "untested" for f in self.families):
             yield from self._statuses_told()
-        yield self._noticed([*demanded, *raw])
-
-    def _one_of(self, controlled: Sequence[str]) -> str:
-        """The one family that was tested against harmless prose; empty where there are more."""
-        if len(controlled) != 1:
-            return ""
-        if len(self.by_family) > 1:
-            n = len(self.by_family)
-            return f"{controlled[0]}, the one of {n} families tested against harmless prose"
-        what = "that asks for a score" if self.by_status_family else "tried"
-        return f"the one family of attacks {what}, {controlled[0]}"
+        yield self._noticed([*works, *raw])
 
     def _nothing_tested(self) -> Iterator[str]:
         """Why no family is tested, and what can be said all the same."""
         shift = self.overall["shift"]
         if not shift.is_defined:
-            yield f"No family is tested: {said(shift.reason)}."
+            yield f"Nothing is decided: {said(shift.reason)}."
             return
-        why = f"{units(shift.n, 'prompt')} of the {MIN_UNITS} that a test needs"
-        yield f"No family is tested: {why if shift.n < MIN_UNITS else said(self.untested_of())}."
-        size = estimate(shift, is_signed=True)
-        yield f"Attacked responses shift by {size} points against clean ones."
+        why = f"{units(shift.n, 'prompt')}, and a test of an attack family needs {MIN_UNITS}"
+        yield f"Nothing is decided: {why if shift.n < MIN_UNITS else said(self.untested_of())}."
+        if shift.value:
+            side = "higher" if shift.value > 0 else "lower"
+            size = f"{number(abs(shift.value))} points {side}"
+            yield f"Attacked responses score {size} than clean ones."
+        else:
+            yield "Attacked responses score as clean ones do."
 
     def untested_of(self) -> str:
         """Why families are not tested."""
-        rows = {f: self.tested(f) for f in (*self.by_family, *self.by_status_family)}
         return told_by_reason(
-            (self.names.get(family, family), (one.p_method or "").removeprefix("none: "))
-            for family, one in rows.items()
-            if one.verdict == "not tested"
+            (self.names[family], figure.reason or f"fewer than {MIN_UNITS} prompts")
+            for family in self.families
+            if self.outcome(family) == "untested"
+            for figure in [self.tested(family)]
         )
 
-    def _largest(self, controlled: Sequence[str]) -> str:
-        """The largest effect as demanded, where it is not said as "ahead of harmless prose"."""
-        family = next(f for f in self.sorted_families() if f in controlled)
-        one = self.tested(family)
-        if one.verdict != "not shown":
-            return ""
-        told = f"{estimate(one, is_signed=True)} points beyond harmless prose"
-        if one.has_interval and not one.low <= 0 <= one.high:
-            told += f", p {p_value(one.p_adjusted)} after Holm's correction"
-        return f": {told}" if len(controlled) == 1 else f"; the most is {family} {told}"
-
-    def _aside_told(self) -> Iterator[str]:
-        """Families that differ from harmless prose alone: no score is shown to have moved."""
-        for verdict in ("ahead of harmless prose", "behind harmless prose"):
-            told = [
-                f"{self.names[f]} by {estimate(self.tested(f), is_signed=True)} points "
-                f"(clean scores move by {estimate(self.by_family[f]['shift'], is_signed=True)})"
-                for f in self.with_verdict(verdict)
+    def _asides(self) -> Iterator[str]:
+        """Families that differ from harmless text alone: no score is shown to move as asked."""
+        for outcome in ("ahead", "behind"):
+            figures = [
+                f"{self.names[f]} by {self.sized(f)} points (against clean responses "
+                f"{self.sized(f, 'shift')})"
+                for f in self.with_outcome(outcome)
             ]
-            told += [
+            figures += [
                 f"{f} by {points(self.tested(f))} percentage points of judgments"
-                for f in self.by_status_family
-                if self.tested(f).verdict == verdict
+                for f in self.with_outcome(outcome, among=self.of_statuses)
             ]
-            if told:
+            if figures:
+                where = "Closer to" if outcome == "ahead" else "Further from"
                 yield (
-                    f"{verdict.capitalize()}, and not shown to move clean responses as demanded: "
-                    f"{listed(told, 3)}."
+                    f"{where} what the attack asks than {HARMLESS}, but clean responses are not "
+                    f"shown to move that way: {listed(figures, 3)}."
                 )
 
     def _statuses_told(self) -> Iterator[str]:
         """Whether texts keep judges from scoring, of families that ask for that, and how many."""
-        every = list(self.by_status_family)
+        every = self.of_statuses
         if not every:
             return
-        is_one = len(every) == 1
-        many = "The one family" if is_one else f"{len(every)} families"
-        many += f" that {'asks' if is_one else 'ask'} for no score"
-        found = [f for f in every if self.tested(f).verdict in WORKS]
-        shown = sorted(found or every, key=lambda family: -self.tested(family).value)
-        figures = [f"{f} {points(self.tested(f))} {self.asked_status[f]}" for f in shown]
-        first, status = f"{shown[0]} {points(self.tested(shown[0]))}", self.asked_status[shown[0]]
-        figures[0] = f"{first} percentage points of judgments {status}"
-        told = listed(figures, 3)
-        if found:
-            is_raw = any(self.tested(f).verdict == "raw shift as demanded" for f in found)
-            more = "in clean responses" if is_raw else "under harmless prose"
-            keep = "keeps" if len(found) == 1 else "keep"
-            who = many if is_one else f"Of {many}, {len(found)}"
-            yield f"{who} {keep} judges from scoring: {told}, more than {more}."
-        elif any(not math.isnan(self.tested(f).p_adjusted) for f in every):
-            who = f"{many} is not shown to work:" if is_one else f"None of {many} is shown to work;"
-            yield f"{who} {'' if is_one else 'the most is '}{figures[0]}."
+        many = "The one family that asks for no score" if len(every) == 1 else (
+            f"{len(every)} families that ask for no score"
+        )  # fmt: skip
+        works = self.with_outcome("works", "shifts", among=every)
+        shown = sorted(works or every, key=lambda family: -self.tested(family).value)
+        figures = [
+            f"{f} {points(self.tested(f))}"
+            f"{'' if k else ' percentage points of judgments'} {self.asks[f]}"
+            for k, f in enumerate(shown)
+        ]
+        if works:
+            who = many if len(every) == 1 else f"Of {many}, {len(works)}"
+            keep = "keeps" if len(works) == 1 else "keep"
+            than = HARMLESS if all("beyond" in self.families[f] for f in works) else "clean text"
+            yield f"{who} {keep} judges from scoring: {listed(figures, 3)}, against {than}."
+        elif any(self.outcome(f) != "untested" for f in every):
+            who = f"{many} is not shown to work:" if len(every) == 1 else (
+                f"None of {many} is shown to work; the most is"
+            )  # fmt: skip
+            yield f"{who} {figures[0]}."
         else:
-            n = max(row["shift"].n for row in self.by_status_family.values())
-            who = f"{many} is not tested" if is_one else f"None of {many} is tested"
+            n = max(self.families[f]["shift"].n for f in every)
+            who = f"{many} is not tested" if len(every) == 1 else f"None of {many} is tested"
             yield f"{who}: {units(n, 'prompt')} of the {MIN_UNITS} needed."
 
     def _noticed(self, moving: Sequence[str]) -> str:
         clean = self._row("detectors", group=ANY)["flagged_clean"]
-        told = (
-            f"Detectors notice {share(self.overall['flagged'])} of the attacked responses, and "
-            f"flag {clean.n} of {units(clean.n_planned or 0, 'clean one')}"
+        text = (
+            f"Detectors notice {share(self.overall['flagged'])} of the attacked responses and flag "
+            f"{clean.n} of {units(clean.n_planned or 0, 'clean one')}"
         )
-        moving = [f for f in moving if f in self.by_family]
-        unseen = [f for f in moving if self.by_family[f]["flagged"].value < 1]
+        unseen = [f for f in moving if self.families[f]["flagged"].value < 1]
         if unseen:
-            shares = [f"{f} ({percent(self.by_family[f]['flagged'].value)})" for f in unseen]
-            told += f"; of what moves the panel, not always: {listed(shares, 4)}"
-        return f"{told}."
+            shares = [f"{f} ({percent(self.families[f]['flagged'].value)})" for f in unseen]
+            text += f"; of what moves the panel, not always: {listed(shares, 4)}"
+        return f"{text}."
 
     def trust(self, people: str) -> Iterator[tuple[str, str]]:
         """Whether the answer can be trusted, and why.
@@ -247,101 +251,50 @@ class Answer:
         Args:
             people: how near the panel is to people.
         """
-        judgments = self.counts["judgments"]
-        n_responses, n_prompts, low, high = (
-            int(self.counts[name].value)
-            for name in ("responses", "prompts", "scale_low", "scale_high")
-        )
-        told = (
-            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'vote')} on "
-            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
-            f"scale {low} to {high}"
-        )
-        if "as_asked" in self.counts:
-            left = (judgments.n_planned or 0) - judgments.n
-            asked = int(self.counts["as_asked"].value)
-            who = "all others" if asked == left else f"{count(asked)} of {count(left)} others"
-            told += f"; {who} ended as the attack asks" if left else ""
-        uneven = self._unbalanced()
-        yield "coverage", f"{told}. {uneven}" if uneven else told
-        told = "no control: what length alone does is not known"
-        if harmless := self._row("harmless", **NO_KEYS):
+        yield "coverage", self._coverage()
+        text = "no control: what length alone does is not known"
+        if harmless := self._row("harmless"):
             shift = harmless["shift"]
-            told = "prose of the same length"
-            if shift.is_defined:
-                told += f" moves scores by {estimate(shift, is_signed=True)}"
-            else:
-                told += f": {said(shift.reason)}"
-        yield "harmless", told
+            text = f"{HARMLESS}: {estimate(shift, is_signed=True)} points"
+            if not shift.is_defined:
+                text = f"{HARMLESS}: {said(shift.reason)}"
+        yield "control", text
         if (self.record["identity"].get("panel") or {}).get("datamark"):
             yield "datamark", "on: judges read a mark before every word of a response"
         if len(self.record["panel"]["models"]) > 1:
-            yield "direction", self._direction()
+            yield "models", self._models()
         worth = self._row("worth").get("effective judges")
         yield "judges", judges_told(self.record["panel"], worth)
         yield "people", people
-        yield "limits", "texts are few and known: what moves nothing is not shown harmless"
+        yield "scope", "few known attack texts: new ones may still work"
 
-    def _unbalanced(self) -> str:
-        """Where judges are missing on one side, and what whoever scored would have shown."""
-        rows = [
-            (str(at["group"]), row)
-            for at, row in estimates_by(
-                select(self.estimates, "balance", model=None), ["group", "detail"]
-            )
-            if "moved" in row
-        ]
-        if not rows:
-            return ""
+    def _coverage(self) -> str:
+        judgments = self.counts["judgments"]
+        n_prompts = units(int(self.counts["prompts"].value), "prompt")
+        text = f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored"
+        text += f" on {units(int(self.counts['responses'].value), 'response')} to {n_prompts}"
+        left = (judgments.n_planned or 0) - judgments.n
+        if left and "as_asked" in self.counts:
+            asked = int(self.counts["as_asked"].value)
+            who = "all others" if asked == left else f"{count(asked)} of {count(left)} others"
+            text += f"; {who} ended as the attack asks"
+        uneven = [f for f in self.of_scores if "one_sided" in self.families[f]]
+        if uneven:
+            many = units(len(uneven), "family", "families")
+            text += f"; in {many} some judges scored one side only, and count on neither"
+        return text
 
-        def moved(row: Figures) -> float:
-            value = row["moved"].value
-            return abs(value) if math.isfinite(value) else -1.0
-
-        family, worst = max(rows, key=lambda one: moved(one[1]))
-        out = select(self.estimates, "balance", group=family)
-        models = sorted(set(out[out["measure"] == "model_left_out"]["model"]))
-        told = (
-            f"UNBALANCED in {units(len({name for name, _ in rows}), 'family', 'families')}: votes "
-            "on one side only count on neither"
-        )
-        if models:
-            told += (
-                f"; {listed(models, 3)} left out of {family}, without a response scored on both "
-                "sides"
-            )
-        counts = select(self.estimates, "balance", detail="attacked − clean")
-        left_out = int(counts[counts["measure"] == "responses_left_out"]["value"].sum())
-        if left_out:
-            told += (
-                f"; {units(left_out, 'response')} left out, scored by fewer than {FEWEST_JUDGES} "
-                "of the same judges on both sides"
-            )
-        if moved(worst) >= 0:
-            raw = worst["raw"].value
-            told += (
-                f"; whoever scored: {family} {number(raw, is_signed=True)} instead of "
-                f"{number(raw - worst['moved'].value, is_signed=True)}"
-            )
-        return told
-
-    def _direction(self) -> str:
-        """How many of the judges' models each family that moves the panel moves."""
-        moving = self.with_verdict("as demanded", "raw shift as demanded")
+    def _models(self) -> str:
+        """How many of the judges' models each family that works moves as it asks."""
         seen: dict[str, list[str]] = {}
-        for family in moving:
-            sign = self.by_family[family]["direction"].value
-            shifts = [
-                row["beyond"].value if row["beyond"].is_defined else row["shift"].value
-                for _, row in estimates_by(
-                    select(self.estimates, "models", group=family), ["model"]
-                )
-            ]
-            known = [value for value in shifts if math.isfinite(value)]
-            if not known:
-                continue
-            moved = sum(value * sign > 0 for value in known)
-            seen.setdefault(f"{moved} of {units(len(known), 'model')}", []).append(family)
+        for family in self.with_outcome("works", "shifts"):
+            rows = estimates_by(select(self.estimates, "models", group=family), ["model"])
+            figures = [figure for _, row in rows for figure in row.values()]
+            defined = [figure.value for figure in figures if figure.is_defined]
+            moved = sum(value * self.sign(family) > 0 for value in defined)
+            if defined:
+                text = f"{moved} of {units(len(defined), 'model')}"
+                seen.setdefault(text, []).append(family)
         if not seen:
-            return "no family that models could agree on"
+            return "no attack family moves the panel"
         return "; ".join(f"{n} moved by {listed(names, 3)}" for n, names in seen.items())

@@ -31,7 +31,7 @@ def attack(
         panel: who judges; the embedded baseline when left out.
         on_progress: as of `Panel.score_many`.
         options: as in `AttackConfig`: families, corpus, strings, placements, texts, threshold,
-            controls, neutralise, level, alpha, columns, limit, out, resume, max_cost, and others.
+            controls, neutralise, level, columns, limit, out, resume, max_cost, and others.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.

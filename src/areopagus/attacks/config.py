@@ -55,9 +55,8 @@ class AttackConfig(CheckedByPeople, InputConfig):
     neutralise: Annotated[bool, Option(flag="--neutralise")] = Field(
         default=False, description="Score neutralised copies of the attacked responses too."
     )
-    level: float = Field(default=0.95, gt=0, lt=1, description="Coverage of the intervals.")
-    alpha: float = Field(
-        default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
+    level: float = Field(
+        default=0.95, gt=0.5, lt=1, description="Confidence level, over all families together."
     )
     seed: int = Field(default=0, description="Of the pairs drawn for people.")
 
@@ -75,7 +74,7 @@ class AttackConfig(CheckedByPeople, InputConfig):
     @property
     def plan(self) -> dict[str, Any]:
         """What must not change between two sessions of an attack."""
-        names = {"threshold", "placements", "texts", "controls", "neutralise", "level", "alpha"}
+        names = {"threshold", "placements", "texts", "controls", "neutralise", "level"}
         return self.model_dump(mode="json", include=names)
 
 

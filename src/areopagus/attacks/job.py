@@ -32,7 +32,7 @@ from .config import AttackConfig, RescoreConfig
 from .families import AttackFamily
 from .neutralise import Neutralised, neutralised
 from .run import PANEL_FOLDER, AttackRun, RescoreRun
-from .scores import read_panel_scores
+from .scores import read_panel_judgments
 from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
 Outcome = TypeVar("Outcome", bound=JobRun)
@@ -156,13 +156,12 @@ class AttackJob(PanelStage[AttackRun]):
         """The figures of the attack."""
         panel = self.panel
         schema = panel.judge_prompt.schema
-        ids = [trial.response_id for trial in self.trials]
         assert folder is not None  # noqa: S101  an attack without a response is refused
         asks = {family.id: family.asks for family in self.families}
-        scores = read_panel_scores(folder, ids, panel.criteria)
+        judgments = read_panel_judgments(folder, panel.criteria)
         return effects.estimate(
-            self.trials, self.dataset.rows, asks, scores, self.attack_config,
-            scale=(schema.low, schema.high), quorum=panel.quorum, worth=panel_worth(folder),
+            judgments, self.trials, self.dataset.rows, asks, self.attack_config,
+            scale=(schema.low, schema.high), worth=panel_worth(folder),
         )  # fmt: skip
 
     def describe(self) -> dict[str, Any]:
@@ -251,7 +250,6 @@ class RescoreJob(PanelStage[RescoreRun]):
                 self.flagged,
                 self.panel.criteria,
                 n_judges=len(self.panel.planned()),
-                quorum=self.panel.quorum,
             )
         rescoring.write_passages(self.path, rows, self.threshold)
         schema = self.panel.judge_prompt.schema

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.common_judges import FEWEST_JUDGES, common_judges
-from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
+from ..aggregation.contrasts import FEWEST_JUDGES
+from ..aggregation.effects import mean_by_prompt, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.jackknife import cut_to_range
+from ..aggregation.rules import decided
 from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
 from ..graphs.screening import gate_of
@@ -25,11 +25,11 @@ from ..records.spreadsheets import writable
 from ..records.types import Sample
 from ..reports.document import Column, Document, Entry, Records, Section, View
 from ..reports.panel_responses import MOST_ROWS
-from ..reports.views import Measure, estimates_table
-from .answer import Figures
-from .document import MOST_SHOWN, appendix, known
+from ..reports.views import Measure, estimates_table, jointly
+from .answer import Figures, open_told
+from .document import MOST_SHOWN, appendix
 from .neutralise import Neutralised
-from .scores import read_panel_scores
+from .scores import COMPOSITE, JUDGE, read_panel_judgments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +51,7 @@ class Rescored:
         response_id, prompt_id, respondent_id: of the input.
         flags: what was taken out.
         removed: the passages taken out.
-        original, neutralised: the panel's means over the judges that scored both; None where
-            either is below the panel's quorum.
+        original, neutralised: means over the judges that scored both; None where they are too few.
         n_scored: judges that scored both, of n_planned.
         reason: why there is no mean, or None.
         found: what the hits are.
@@ -88,36 +87,31 @@ def read_rescored(
     criteria: Sequence[str],
     *,
     n_judges: int,
-    quorum: float,
 ) -> list[Rescored]:
     """The scores of flagged responses and of their copies, from the panel's folder.
 
     Raises:
         InputError: the folder holds no table of judgments.
     """
-    ids = [
-        name for at in range(len(flagged)) for name in (rescored_id(at), rescored_id(at, copy=True))
-    ]
-    scores = read_panel_scores(folder, ids, criteria)
-    arms = np.stack([scores.composites[::2], scores.composites[1::2]])
-    common = common_judges(arms[:, :, None, :, None], scores.models)
-    least = quorum * len(scores.models) - 1e-9
-    has_quorum = ((~np.isnan(arms)).sum(axis=2) >= least).all(axis=0)
-    found = []
+    judgments = read_panel_judgments(folder, criteria)
+    table = judgments.set_index(["response_id", *JUDGE])[COMPOSITE].unstack([*JUDGE])
+    copies = [rescored_id(at, copy=True) for at in range(len(flagged))]
+    originals = [rescored_id(at) for at in range(len(flagged))]
+    sides = np.stack([table.reindex(names).to_numpy() for names in (originals, copies)])
+    has_both = ~np.isnan(sides).any(axis=0)
+    rows = []
     for at, (row, copy) in enumerate(flagged):
-        original = neutral = None
-        reason: str | None = "fewer judges than the quorum scored it with the passages, or without"
-        n_scored = int((~np.isnan(arms[:, at])).all(axis=0).sum())
-        if has_quorum[at] and not common.left_out[at]:
-            original, neutral = common.plain[:, at, 0].tolist()
-            n_scored, reason = int(common.judges[at].sum()), None
-        elif has_quorum[at]:
-            reason = f"fewer than {FEWEST_JUDGES} judges scored it with the passages and without"
+        n_scored = int(has_both[at].sum())
+        original = neutral = reason = None
+        if n_scored >= min(FEWEST_JUDGES, n_judges):
+            original, neutral = sides[:, at, has_both[at]].mean(axis=1).tolist()
         elif gate_of(copy.text) is not None:
             reason = "nothing is left to judge once the passages are taken out"
-        told = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed
-        found.append(Rescored(*told, original, neutral, n_scored, n_judges, reason, copy.found))
-    return found
+        else:
+            reason = f"fewer than {FEWEST_JUDGES} judges scored it with the passages and without"
+        texts = row.response_id, row.prompt_id, row.respondent_id, copy.flags, copy.removed
+        rows.append(Rescored(*texts, original, neutral, n_scored, n_judges, reason, copy.found))
+    return rows
 
 
 def rescored_id(number: int, *, copy: bool = False) -> str:
@@ -157,14 +151,13 @@ def estimate(
     known = ~np.isnan(shifts)
     if rows:
         of_row = [(texts or {}).get(row.prompt_id, row.prompt_id) for row in rows]
-        codes = {name: code for code, name in enumerate(dict.fromkeys(of_row))}
-        prompts = np.asarray([codes[name] for name in of_row], dtype=np.int64)
+        prompts = np.unique(of_row, return_inverse=True)[1].reshape(-1)
+        n_prompts = int(prompts.max()) + 1
+        by_prompt = mean_by_prompt(shifts, prompts, n_prompts)[:, None]
+        (shift,) = decided(by_prompt, of=what, bounds=(-most, most), level=level)
         is_marked = np.asarray([float(row.is_marked(threshold)) for row in rows])
-        by_prompt = mean_by_prompt(shifts, prompts, len(codes))
-        shift = mean_over_prompts(by_prompt, level=level, what=what)
-        shift = cut_to_range(shift, (-most, most))
-        by_prompt = mean_by_prompt(np.where(known, is_marked, np.nan), prompts, len(codes))
-        marked = share_over_prompts(by_prompt, level=level, what=beyond)
+        shares = mean_by_prompt(np.where(known, is_marked, np.nan), prompts, n_prompts)
+        marked = share_over_prompts(shares, level=level, what=beyond)
     found = Estimates()
     found.add("overall", "shift", shift)
     found.add("overall", "moved", marked)
@@ -186,7 +179,6 @@ def estimate(
                 math.nan if value is None else value, n=row.n_scored, n_planned=row.n_planned,
                 unit="judge", method="mean of the judges that scored both", level=math.nan,
                 reason=row.reason,
-                verdict="moved" if measure == "shift" and row.is_marked(threshold) else None,
             )  # fmt: skip
             found.add(
                 "responses", measure, one,
@@ -239,7 +231,8 @@ def document(
     overall = next((row for _, row in estimates_by(select(estimates, "overall"), [])), {})
     threshold = float(record["identity"]["threshold"])
     cells = select(estimates, "responses")
-    moved = cells[(cells["measure"] == "shift") & (cells["verdict"] == "moved")]
+    shifts = cells[cells["measure"] == "shift"]
+    moved = shifts[shifts["value"].abs() >= threshold - 1e-9]
     order = moved["value"].abs().sort_values(ascending=False).index
     largest = list(dict.fromkeys(moved.loc[order, "item"]))[:MOST_SHOWN]
     measures = [
@@ -305,11 +298,15 @@ def _rescore_headline(
     )
     shift = overall["shift"]
     if not shift.is_defined:
-        yield f"What the passages added is not known: {said(shift.reason)}."
+        yield f"How far the passages moved scores is unknown: {said(shift.reason)}."
         return
-    points = shown_estimate(shift, is_signed=True)
-    told = f"On average over prompts the passages added {points} points"
-    yield f"{told}." if shift.has_interval else f"{told} ({said(shift.reason)})."
+    points = shown_estimate(jointly(shift), is_signed=True)
+    if shift.verdict in ("higher", "lower"):
+        did = "raised" if shift.verdict == "higher" else "lowered"
+        yield f"On average over prompts the passages {did} scores: {points} points."
+        return
+    why = f" ({said(shift.reason)})" if shift.reason else f" ({open_told(shift)})"
+    yield f"On average over prompts scores with the passages differ by {points} points{why}."
 
 
 def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]) -> Records:
@@ -322,7 +319,7 @@ def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, st
         rows.append(
             [
                 at["item"], at["respondent"] or "", words(told.get("flags", "")),
-                *(known(row[name].value) if name in row else None
+                *(row[name].value if name in row and row[name].is_defined else None
                   for name in ("original", "neutralised", "shift")),
                 shift.n, shift.n_planned, shift.reason or "",
             ]

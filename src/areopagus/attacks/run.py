@@ -11,7 +11,7 @@ from ..records.run_folder import SCORES_FILE
 from ..run import JobRun, Run
 from . import effects, rescoring
 from .config import AttackConfig
-from .scores import read_panel_scores
+from .scores import read_panel_judgments
 from .trials import stored_trials
 
 if TYPE_CHECKING:
@@ -82,22 +82,25 @@ class AttackRun(_AuditRun):
         def rows() -> Iterator[MachineReading]:
             trials, dataset = stored_trials(folder)
             ((_, counts),) = estimates_by(select(self.estimates, "counts"), [])
-            ids = [trial.response_id for trial in trials]
-            found = effects.pair_outcomes(
-                trials, dataset,
-                read_panel_scores(folder, ids, criteria),
-                AttackConfig(**record["identity"]["plan"]),
-                scale=(int(counts["scale_low"].value), int(counts["scale_high"].value)),
-                quorum=record["panel"]["quorum"],
-            )  # fmt: skip
-            for clean, attacked, outcome in found:
+            asks = dict.fromkeys((trial.family for trial in trials if trial.family), "highest")
+            judgments = read_panel_judgments(folder, criteria)
+            outcomes = effects.pair_outcomes(
+                effects.long_table(judgments, trials, dataset, asks),
+                AttackConfig(**record["identity"]["plan"]).threshold,
+                (int(counts["scale_low"].value), int(counts["scale_high"].value)),
+                record["panel"]["quorum"],
+            )
+            clean = {one.base: one.response_text for one in trials if one.kind == "clean"}
+            for attacked in trials:
+                if attacked.response_id not in outcomes:
+                    continue
                 base = dataset[attacked.base]
-                shown = in_drawn_order(clean.response_text, attacked.response_text)
-                is_first = shown[0] == attacked.response_text
+                pair = in_drawn_order(clean[attacked.base], attacked.response_text)
+                is_first = pair[0] == attacked.response_text
                 sides = ("raised", "lowered") if is_first else ("lowered", "raised")
                 yield MachineReading(
-                    (base.prompt_text, *shown),
-                    outcome,
+                    (base.prompt_text, *pair),
+                    outcomes[attacked.response_id],
                     base.prompt,
                     (attacked.family,),
                     means={"A": sides[0], "B": sides[1], "same": "not"},

@@ -11,25 +11,29 @@ changed by what it does with the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import mean_by_prompt, share_over_prompts
+from ..aggregation.contrasts import effects
+from ..aggregation.effects import share_over_prompts
 from ..aggregation.intervals import t_interval
 from ..attacks.config import AttackConfig
-from ..attacks.effects import effects_by_prompt
+from ..attacks.effects import contrasts_of, long_table, moved_by_item, scores_of
 from ..attacks.families import STATUS_OF
 from ..attacks.run import PANEL_FOLDER, AttackRun
-from ..attacks.scores import Scores, read_panel_scores
-from ..attacks.trials import BaseResponse, Trial, stored_trials
+from ..attacks.scores import COMPOSITE, JUDGE, read_panel_judgments
+from ..attacks.trials import stored_trials
 from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
+from ..records.estimates import select
 from ..records.run_folder import SCORES_FILE
 from ..records.tables import read_scores
 from .figures import ANSWER, Figure, Paired, decided_changes, what_differs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,80 +52,24 @@ class _Attack:
         folder = run.path / PANEL_FOLDER
         if not (folder / SCORES_FILE).is_file():
             raise InputError([InputFault(str(run.path), "has no scores: no panel judged in it")])
-        self.trials, self.dataset = stored_trials(folder)
-        self.flags = {row["response_id"]: set(row["flags"].split()) for row in read_scores(folder)}
-        ids = [one.response_id for one in self.trials]
+        trials, dataset = stored_trials(folder)
         identity = run.panel_run.record["identity"]
         self.criteria, self.scale = list(identity["criteria"]), tuple(identity["scale"])
-        self.scores = read_panel_scores(folder, ids, self.criteria)
-        self.config = AttackConfig(**run.record["identity"]["plan"])
-        self.quorum = float(run.record["panel"]["quorum"])
-        rows = run.estimates
-        aims = rows[(rows["table"] == "families") & (rows["measure"] == "direction")]
-        self.asks = {
-            str(family): "highest" if value > 0 else "lowest"
-            for family, value in zip(aims["group"], aims["value"], strict=True)
-        }
-        # Of families that ask for no score: what they are after.
-        aims = rows[(rows["table"] == "families") & (rows["measure"] == "attacked")]
+        self.threshold = AttackConfig(**run.record["identity"]["plan"]).threshold
+        aims = select(run.estimates, "families").drop_duplicates("group")
         of_status = {status: aim for aim, status in STATUS_OF.items()}
-        for family, status in zip(aims["group"], aims["detail"], strict=True):
-            self.asks[str(family)] = of_status[str(status)]
-
-    def voted(self, judges: Sequence[tuple[str, str, int]]) -> Scores:
-        """Its votes, these judges' first."""
-        ids = [one.response_id for one in self.trials]
-        return read_panel_scores(self.run.path / PANEL_FOLDER, ids, self.criteria, judges)
-
-    def key(self, trial: Trial) -> tuple[str, ...]:
-        """What makes a trial the same in another attack."""
-        base = self.dataset[trial.base]
-        clean = (_prompt(base), base.response_text)
-        return (*clean, trial.kind, trial.family, trial.placement or "", trial.response_text)
-
-
-def _prompt(base: BaseResponse) -> str:
-    return base.prompt_text or base.prompt_id
-
-
-@dataclass(frozen=True)
-class _Common:
-    """The trials of both attacks, by the order of the second.
-
-    Attributes:
-        trials, dataset: of the second attack, those that the first has too.
-        rows: of both attacks, the place of each trial among theirs.
-    """
-
-    trials: Sequence[Trial]
-    dataset: Sequence[BaseResponse]
-    rows: tuple[list[int], list[int]]
-
-    @classmethod
-    def of(cls, attacks: Sequence[_Attack]) -> _Common:
-        before, after = attacks
-        known: dict[tuple[str, ...], int] = {}
-        for place, trial in enumerate(before.trials):
-            known.setdefault(before.key(trial), place)
-        both = [
-            (known[key], place)
-            for place, trial in enumerate(after.trials)
-            if (key := after.key(trial)) in known
-        ]
-        clean = {after.trials[k].base for _, k in both if after.trials[k].kind == "clean"}
-        both = [(one, k) for one, k in both if after.trials[k].base in clean]
-        bases = {base: at for at, base in enumerate(sorted(clean))}
-        return cls(
-            [replace(after.trials[k], base=bases[after.trials[k].base]) for _, k in both],
-            [after.dataset[base] for base in bases],
-            ([one for one, _ in both], [other for _, other in both]),
+        self.asks = {
+            str(family): of_status.get(end, str(end))
+            for family, end in zip(aims["group"], aims["detail"], strict=True)
+        }
+        self.prompts = list(dict.fromkeys(base.prompt for base in dataset))
+        self.n_responses = len(trials)
+        table = long_table(read_panel_judgments(folder, self.criteria), trials, dataset, self.asks)
+        texts = {trial.response_id: trial.response_text for trial in trials}
+        flags = {row["response_id"]: set(row["flags"].split()) for row in read_scores(folder)}
+        self.table = table.assign(
+            text=table["response_id"].map(texts), flags=table["response_id"].map(flags)
         )
-
-    def of_families(self, names: set[str]) -> _Common:
-        """The trials of these families alone; those of "" are the clean responses."""
-        kept = [k for k, trial in enumerate(self.trials) if trial.family in names]
-        before, after = ([rows[k] for k in kept] for rows in self.rows)
-        return _Common([self.trials[k] for k in kept], self.dataset, (before, after))
 
 
 def paired_attacks(before: AttackRun, after: AttackRun, margin: float | None = None) -> Paired:
@@ -137,21 +85,20 @@ def paired_attacks(before: AttackRun, after: AttackRun, margin: float | None = N
         if old != new:
             fault = f"{name} is {new}, and {old} in {before.path}: another measure"
             raise InputError([InputFault(str(after.path), fault)])
-    common = _Common.of(attacks)
-    tried = {trial.family for trial in common.trials if trial.kind == "attack"}
+    tables, same_judges = _common(first.table, second.table)
+    tried = set(tables[1]["family"])
     asks = {name: end for name, end in second.asks.items() if name in tried}
     if not asks:
         fault = f"no attacked response is the same, letter for letter, as in {before.path}"
         raise InputError([InputFault(str(after.path), fault)])
-    common = common.of_families({"", *asks})
-    scores, same_judges = _scores(attacks, common)
-    planned = {_prompt(base) for attack in attacks for base in attack.dataset}
-    each = _effects(attacks, common, scores, asks)
+    each = _by_prompt(tables, second, asks)
+    planned = {*first.prompts, *second.prompts}
     figures = list(_figures(each, asks, len(planned), second.scale))
     left = {*first.asks, *second.asks} - set(asks)
+    n_same = tables[1]["response_id"].nunique()
     coverage = (
-        f"{units(len(common.trials), 'response')} are the same in both attacks, of "
-        f"{len(first.trials):,} and {len(second.trials):,}"
+        f"{units(n_same, 'response')} are the same in both attacks, of "
+        f"{first.n_responses:,} and {second.n_responses:,}"
     )
     judges = "not the same in both: each panel as it is"
     if same_judges:
@@ -163,113 +110,69 @@ def paired_attacks(before: AttackRun, after: AttackRun, margin: float | None = N
     )  # fmt: skip
 
 
-def _scores(attacks: Sequence[_Attack], common: _Common) -> tuple[list[Scores], bool]:
-    """The votes on the trials in common; of the same judges, those that are there in both."""
-    before, after = attacks
-    names = tuple(trial.response_id for trial in common.trials)
-    same = set(before.scores.judges) == set(after.scores.judges)
-    sides = [before.scores, after.voted(before.scores.judges) if same else after.scores]
-    given = [
-        replace(
-            one, values=one.values[rows], responses=names,
-            statuses=None if one.statuses is None else one.statuses[rows],
-        )
-        for one, rows in zip(sides, common.rows, strict=True)
-    ]  # fmt: skip
-    statuses = [one.statuses for one in given if one.statuses is not None]
-    if not same or len(statuses) < len(given):
-        return given, False
-    unscored = np.isnan(given[0].values) | np.isnan(given[1].values)
-    unasked = (statuses[0] == "") | (statuses[1] == "")
-    return [
-        replace(
-            one, values=np.where(unscored, np.nan, one.values),
-            statuses=np.where(unasked, "", status),
-        )
-        for one, status in zip(given, statuses, strict=True)
-    ], True  # fmt: skip
+def _common(before: pd.DataFrame, after: pd.DataFrame) -> tuple[list[pd.DataFrame], bool]:
+    """The texts that both have, and whether the judges are the same.
 
-
-def _effects(
-    attacks: Sequence[_Attack],
-    common: _Common,
-    scores: Sequence[Scores],
-    asks: Mapping[str, str],
-) -> list[dict[tuple[str, str], Floats]]:
-    """As `effects_by_prompt`, before and after, over the trials that have a value in both."""
-    alone = _Alone.of(common)
-    codes = {text: k for k, text in enumerate(dict.fromkeys(map(_prompt, common.dataset)))}
-    place = np.array([codes[_prompt(common.dataset[trial.base])] for trial in alone.attacked])
-    sides = [
-        effects_by_prompt(
-            alone.trials, alone.dataset, asks, alone.scores(one), attacks[1].config,
-            scale=attacks[1].scale, quorum=attack.quorum,
-        ) | _flagged(attack, common, rows, asks)
-        for one, attack, rows in zip(scores, attacks, common.rows, strict=True)
-    ]  # fmt: skip
-    found: list[dict[tuple[str, str], Floats]] = [{}, {}]
-    for key in sides[0]:
-        is_known = ~np.isnan(sides[0][key]) & ~np.isnan(sides[1][key])
-        for kept, side in zip(found, sides, strict=True):
-            values = np.where(is_known, side[key], np.nan)
-            kept[key] = mean_by_prompt(values, place, len(codes))
-    return found
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """Every attacked response as if it stood alone: with a prompt, a clean response and a control
-    of its own, so that what is made prompt by prompt is made response by response.
-
-    Attributes:
-        attacked: the attacked responses, in their order.
-        trials, dataset: of each what it is compared with, and itself.
-        rows: places of the trials among all.
+    Of the same judges, scores that are there in both.
     """
-
-    attacked: Sequence[Trial]
-    trials: Sequence[Trial]
-    dataset: Sequence[BaseResponse]
-    rows: Sequence[int]
-
-    @classmethod
-    def of(cls, common: _Common) -> _Alone:
-        clean = {one.base: k for k, one in enumerate(common.trials) if one.kind == "clean"}
-        row = {one.response_id: k for k, one in enumerate(common.trials)}
-        attacked = [k for k, one in enumerate(common.trials) if one.kind == "attack"]
-        trials, rows = [], []
-        for base, k in enumerate(attacked):
-            control = row.get(common.trials[k].response_id.replace("-attack-", "-control-", 1))
-            for place in (clean[common.trials[k].base], k, control):
-                if place is not None:
-                    trials.append(replace(common.trials[place], base=base))
-                    rows.append(place)
-        mine = [common.trials[k] for k in attacked]
-        dataset = [replace(common.dataset[one.base], prompt_text=one.response_id) for one in mine]
-        return cls(mine, trials, dataset, rows)
-
-    def scores(self, given: Scores) -> Scores:
-        """The votes on its trials."""
-        statuses = given.statuses
-        return replace(
-            given, values=given.values[self.rows], responses=(),
-            statuses=None if statuses is None else statuses[self.rows],
-        )  # fmt: skip
+    keys = ["prompt", "family", "item", "kind", "text"]
+    both = before[keys].drop_duplicates().merge(after[keys].drop_duplicates())
+    whole = both.groupby(keys[:3])["kind"].transform(lambda kinds: {"attack", "clean"} <= {*kinds})
+    both = both[whole.astype(bool)]
+    tables = [one.merge(both, on=keys) for one in (before, after)]
+    judges = [set(one[list(JUDGE)].itertuples(index=False, name=None)) for one in tables]
+    if judges[0] != judges[1]:
+        return tables, False
+    rows = [one.set_index([*keys, *JUDGE]) for one in tables]
+    scores = [name for name in ("value", COMPOSITE) if name in rows[0]]
+    for mine, other in (rows, rows[::-1]):
+        missing = other[scores].reindex(mine.index).isna()
+        mine[scores] = mine[scores].mask(missing)
+    return [one.reset_index() for one in rows], True
 
 
-def _flagged(
-    attack: _Attack, common: _Common, rows: Sequence[int], asks: Mapping[str, str]
-) -> dict[tuple[str, str], Floats]:
-    """Whether an attacked response has a flag that the clean one has not, as the run noticed."""
-    seen = [attack.flags[attack.trials[row].response_id] for row in rows]
-    clean = {trial.base: seen[k] for k, trial in enumerate(common.trials) if trial.kind == "clean"}
-    mine = [k for k, trial in enumerate(common.trials) if trial.kind == "attack"]
-    is_new = np.array([bool(seen[k] - clean[common.trials[k].base]) for k in mine], dtype=float)
-    families = np.array([common.trials[k].family for k in mine])
-    return {
-        (name, "flagged"): np.where((families == name) | (not name), is_new, np.nan)
-        for name in ("", *asks)
-    }
+def _by_prompt(
+    tables: Sequence[pd.DataFrame], attack: _Attack, asks: Mapping[str, str]
+) -> list[dict[tuple[str, str], Floats]]:
+    """(family, or "" for all; measure) to the figure of every prompt, before and after.
+
+    Over the items that have a value in both: shift, beyond, moved as in an attack, and flagged.
+    """
+    prompts = list(dict.fromkeys(tables[1]["prompt"]))
+    keys = ["prompt", "family", "item", "measure"]
+    both = _by_item(tables[0], attack).merge(
+        _by_item(tables[1], attack), on=keys, suffixes=("_before", "_after")
+    )
+    each: list[dict[tuple[str, str], Floats]] = [{}, {}]
+    for family in ("", *asks):
+        for measure in _TITLES:
+            rows = both[both["measure"].eq(measure) & (both["family"].eq(family) | (not family))]
+            means = rows.groupby("prompt")[["value_before", "value_after"]].mean()
+            for kept, values in zip(each, means.reindex(prompts).to_numpy().T, strict=True):
+                kept[family, measure] = values
+    return each
+
+
+def _by_item(table: pd.DataFrame, attack: _Attack) -> pd.DataFrame:
+    """Every figure of every item: prompt, family, item, measure and value."""
+    import pandas as pd
+
+    names = table["prompt"] + "\0" + table["family"] + "\0" + table["item"]
+    scores = scores_of(table.assign(name=names), "value", unit="name")
+    rows = []
+    for effect in effects(scores, contrasts_of(table)):
+        measure = effect.contrast.keys["measure"]
+        for unit, value in zip(effect.units, effect.by_unit, strict=True):
+            rows.append((*scores.units[unit].split("\0"), measure, value))
+    moved = moved_by_item(table, attack.threshold, attack.scale)
+    for prompt, family, item, share in moved.itertuples(index=False):
+        rows.append((prompt, family, item, "moved", share))
+    flags = table.groupby(["prompt", "family", "item", "kind"])["flags"].first().unstack("kind")
+    flags = flags.reset_index()
+    columns = (flags[name] for name in ("prompt", "family", "item", "attack", "clean"))
+    for prompt, family, item, own, clean in zip(*columns, strict=True):
+        rows.append((prompt, family, item, "flagged", float(bool(own - clean))))
+    return pd.DataFrame(rows, columns=["prompt", "family", "item", "measure", "value"])
 
 
 def _figures(

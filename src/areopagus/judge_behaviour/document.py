@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..aggregation.multiplicity import holm
-from ..formats import (
-    UNDEFINED,
-    count,
-    estimate,
-    listed,
-    number,
-    p_value,
-    said,
-    told_by_reason,
-    units,
-    words,
-)
+from ..formats import count, estimate, listed, number, said, told_by_reason, units, words
 from ..panel_estimates import NOBODY_SCORED
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
@@ -37,25 +25,17 @@ from ..reports.document import (
     Table,
 )
 from ..reports.run_sections import job_sections
-from ..reports.views import Measure, estimates_table
+from ..reports.views import Measure, estimates_table, joint_limits, jointly
 from .estimates import BIASES, COMPOSITE, NO_EARLIER, NO_PROBE, OF_ID, Bias
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FOUND: Final = {
-    "differs": "shown",
-    "differs within margin": "shown, small",
-    "undecided": "not shown",
-    "equivalent": "small",
-    "undefined": UNDEFINED,
-}
-"""Verdict to how it is said: what is not shown may be there."""
-
-_ROUNDING: Final = 1e-9
+_FIRST: Final = ("higher", "lower", "alike", "open")
+"""Verdicts in the order of the table."""
 _LABELS: Final = {one.id: one.label for one in BIASES}
 _PROBES: Final = {
-    "base": "as the run asked",
+    "base": "as in the run",
     "order": "criteria rotated",
     "calls": "one call a criterion, or all in one",
     "persona": "persona on the other side",
@@ -83,7 +63,7 @@ def judges_document(
         more=[]
         if "panel" in record or record["is_imported"]
         else [
-            "New calls tell more; what they would cost:",
+            "To test the others, see the cost of new calls:",
             f"areopagus judges {judged} --probe 20 --dry-run",
         ],
         notices=[str(notice) for notice in record["notices"]],
@@ -106,12 +86,13 @@ class _Judges:
     """The figures of an examination, by what is asked of them."""
 
     def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
-        self.record, self.estimates = record, estimates
+        self.record, self.estimates = record, joint_limits(estimates)
         self.margin = record["identity"]["plan"]["margin"]
-        self.alpha = 1 - record["identity"]["plan"]["level"]
-        rows = estimates_by(select(estimates, "biases"), ["group"])
+        rows = estimates_by(select(self.estimates, "biases"), ["group"])
         self.found = {str(at["group"]): row["effect"] for at, row in rows}
-        self.tested = {k: one for k, one in self.found.items() if not math.isnan(one.p_adjusted)}
+        self.tested = {
+            name: one for name, one in self.found.items() if one.verdict not in (None, "undefined")
+        }
         ((_, self.counts),) = estimates_by(select(estimates, "counts"), [])
 
     def _with(self, *verdicts: str) -> list[Bias]:
@@ -119,40 +100,45 @@ class _Judges:
         mine = [OF_ID[name] for name, one in self.found.items() if one.verdict in verdicts]
         return sorted(mine, key=lambda b: (b.unit != "points", -abs(self.found[b.id].value)))
 
-    def _said(self, bias: Bias) -> str:
-        size = estimate(self.found[bias.id], is_signed=True)
-        unit = " points" if bias.unit else ""
-        mark = " (association)" if bias.is_association else ""
-        name = "" if bias.unit else f"{bias.label}, "
-        return f"{name}{size}{unit} {bias.shown}{mark}"
+    def _sentence(self, bias: Bias) -> str:
+        """What is shown of a bias: "scores are 0.60 [0.38, 0.82] points lower for …"."""
+        one = jointly(self.found[bias.id])
+        if not bias.unit:
+            return f"criteria correlate {estimate(one, is_signed=True)} {bias.when}"
+        side = "higher" if one.value > 0 else "lower"
+        if one.value < 0:
+            one = replace(one, value=-one.value, low=-one.high, high=-one.low)
+        return f"scores are {estimate(one)} points {side} {bias.when}"
 
     def headline(self) -> Iterator[str]:
         """Which biases are shown and how large; what can still be there where none is."""
         tested = self.tested
-        shown = self._with("differs", "differs within margin")
+        where = "In this panel's stored scores" if not self._probes() else "For this panel"
+        shown = self._with("higher", "lower")
+        n_tested = units(len(tested), "bias", "biases")
         if shown:
-            told = "; ".join(self._said(bias) for bias in shown[:3])
-            more = f"; and {units(len(shown) - 3, 'more')}" if len(shown) > 3 else ""
-            more = more.replace("mores", "more")
-            yield f"{len(shown)} of {units(len(tested), 'bias', 'biases')} shown: {told}{more}."
+            left = f"; and {len(shown) - 3} more" if len(shown) > 3 else ""
+            sentences = "; ".join(self._sentence(bias) for bias in shown[:3])
+            is_or_are = "is" if len(shown) == 1 else "are"
+            yield f"{where}, {len(shown)} of {n_tested} {is_or_are} shown: {sentences}{left}."
         elif tested:
             yield (
-                f"None of {units(len(tested), 'bias', 'biases')} is shown. That is not their "
-                f"absence: {self._widest()}."
+                f"{where}, none of {n_tested} is shown. That does not prove that there is none: "
+                f"{self._widest()}."
             )
         else:
             yield f"No bias could be tested ({self._why_none()})."
         drift = self.found["drift"]
         if "earlier" in self.record and not drift.is_defined:
             before = self.record["earlier"]["name"]
-            yield f"Whether they drifted since {before} cannot be told: {said(drift.reason)}."
-        inside = [b for b in self._with("equivalent", "differs within margin") if b.unit]
-        if inside:
-            labels = "; ".join(bias.label for bias in inside)
-            yield f"Inside ±{self.margin:g} points: {labels}."
+            yield f"Whether the judges drifted since {before} is unknown: {said(drift.reason)}."
+        if alike := [bias for bias in self._with("alike") if bias.unit]:
+            labels = "; ".join(bias.label for bias in alike)
+            within = "No difference" if self.margin is None else f"Within ±{self.margin:g} points"
+            yield f"{within}: {labels}."
 
     def _widest(self) -> str:
-        rows = [(OF_ID[n], one) for n, one in self.found.items() if one.has_interval]
+        rows = [(OF_ID[n], jointly(one)) for n, one in self.found.items() if one.has_interval]
         rows = [(bias, one) for bias, one in rows if bias.unit]
         if not rows:
             return "no interval in points could be made"
@@ -165,7 +151,7 @@ class _Judges:
         if not self.counts["judgments"].n:
             return NOBODY_SCORED
         if (n := int(self.counts["prompts"].value)) < MIN_UNITS:
-            return f"{units(n, 'prompt')} of the {MIN_UNITS} that a test needs"
+            return f"{units(n, 'prompt')}, and a test needs {MIN_UNITS}"
         of = Counter(one.reason for one in self.found.values() if one.reason)
         told = [why for why, _ in of.most_common() if why not in (NO_PROBE, NO_EARLIER)]
         more = f"; and {units(len(told) - 2, 'other reason')}" if len(told) > 2 else ""
@@ -173,68 +159,31 @@ class _Judges:
         reasons = ((OF_ID[name].label, one.reason) for name, one in self.found.items())
         return told_by_reason((name, why) for name, why in reasons if why in shown) + more
 
-    def _undecided(self) -> Iterator[tuple[str, str]]:
-        """Why a bias is not shown whose figure alone would say that it is there.
-
-        Of n prompts there are 2^n vectors of signs, of which two are the furthest from 0.
-        """
-        flips = [k for k, v in self.tested.items() if str(v.p_method).startswith("sign flips")]
-        least = {k: 2.0 ** (1 - v.n) if k in flips else v.p for k, v in self.tested.items()}
-        lowest = dict(zip(least, holm(list(least.values())).tolist(), strict=True))
-        open_ = [name for name, one in self.tested.items() if one.verdict == "undecided"]
-        never = [k for k in open_ if k in flips and lowest[k] > self.alpha + _ROUNDING]
-        if never:
-            n = max(self.tested[name].n for name in never)
-            floor = p_value(min(lowest[name] for name in never))
-            so = "for this, so it cannot be shown" if len(never) == 1 else (
-                "for these, so none of them can be shown"
-            )  # fmt: skip
-            yield (
-                "prompts",
-                (
-                    f"with {units(n, 'prompt')} no p{self._by_holm} can be below {floor} {so}: "
-                    f"{'; '.join(_LABELS[name] for name in never)}"
-                ),
-            )
-        for name in open_:
-            one = self.tested[name]
-            if name not in never and one.has_interval and not one.covers(0):
-                told = f"that of {_LABELS[name]} leaves out 0, but its p{self._by_holm} is "
-                yield "interval", f"{told}{p_value(one.p_adjusted)}"
-            elif one.p_adjusted <= self.alpha + _ROUNDING:
-                told = f"that of {_LABELS[name]} holds 0, though its p{self._by_holm} is "
-                yield "interval", f"{told}{p_value(one.p_adjusted)}"
-
-    @property
-    def _by_holm(self) -> str:
-        return " by Holm" if len(self.tested) > 1 else ""
-
     def trust(self) -> Iterator[tuple[str, str]]:
         """Whether the answer can be trusted, and why."""
-        counts = self.counts
-        judgments = counts["judgments"]
-        n_prompts = int(counts["prompts"].value)
-        asked = [row["judgments"] for _, row in self._probes()]
-        told = (
-            f"{count(judgments.n)} scored of {count(judgments.n_planned)} stored judgments on "
-            f"{units(int(counts['responses'].value), 'response')} to {units(n_prompts, 'prompt')}"
-        )
-        if asked:
-            n, planned = (sum(getattr(one, k) or 0 for one in asked) for k in ("n", "n_planned"))
-            told += f"; probe: {count(n)} of {count(planned)}"
-        yield "coverage", told
-        yield from self._undecided()
+        stored = [bias for bias in BIASES if bias.is_association and bias.id in self.tested]
+        if stored:
+            which = "these" if len(stored) == len(self.tested) else (
+                listed([bias.label.partition(":")[0] for bias in stored])
+            )  # fmt: skip
+            are = "is an association, not a cause" if len(stored) == 1 and which != "these" else (
+                "are associations, not causes"
+            )  # fmt: skip
+            yield "cause", f"{which} {are}"
+        yield "people", "not asked; a bias need not be an error"
+        judgments, n_prompts = self.counts["judgments"], int(self.counts["prompts"].value)
         judges = units(len(self.record["personas"]) * len(self.record["models"]), "judge")
-        if len(self.tested) > 1:
-            told = f"{len(self.tested)} biases together (Holm) over prompts; {judges}"
-            more = "; the more are tested, the less is shown of each"
-            yield "tests", told + (more if asked else "")
-        elif self.tested:
-            yield "tests", f"1 bias over prompts; {judges}"
-        if any(self.found[b.id].is_defined for b in BIASES if b.is_association):
-            stored = [b.label for b in BIASES if b.is_association and self.found[b.id].is_defined]
-            yield "association", f"of stored scores, no cause: {', '.join(stored)}"
-        yield "not shown", "is not absence; and a shift is no error: people were not asked"
+        told = (
+            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored, by "
+            f"{judges} on {units(n_prompts, 'prompt')}"
+        )
+        if asked := [row["judgments"] for _, row in self._probes()]:
+            n, planned = (sum(getattr(one, k) or 0 for one in asked) for k in ("n", "n_planned"))
+            told += f"; {count(n)} of {count(planned)} new ones"
+        yield "coverage", told
+        if left := len(BIASES) - len(self.tested):
+            others = "other bias needs" if left == 1 else "other biases need"
+            yield "untested", f"{left} {others} new calls or other data"
 
     def _probes(self) -> list[tuple[Mapping[str, Any], dict[str, Estimate]]]:
         return list(estimates_by(select(self.estimates, "probes"), ["item"]))
@@ -244,12 +193,12 @@ class _Judges:
         parts: list[Part] = []
         drawn = [b for b in BIASES if b.unit and self.found[b.id].is_defined]
         if drawn:
-            effects = [self.found[bias.id] for bias in drawn]
+            effects = [jointly(self.found[bias.id]) for bias in drawn]
             parts.append(
                 Chart(
                     "forest", "biases", "Shift of scores",
-                    "Points that scores shift by, with intervals over prompts. Own family, length "
-                    "and headings are associations.",
+                    "Points that scores shift by, with the limits that decide. Own family, length "
+                    "and formatting are associations.",
                     [bias.label for bias in drawn],
                     values=[[one.value] for one in effects],
                     low=[[one.low] for one in effects],
@@ -257,23 +206,27 @@ class _Judges:
                     axis="points", reference=0.0, is_diverging=True,
                 )
             )  # fmt: skip
-        level = next((one.level for one in self.found.values() if one.has_interval), 0.95)
-        told = f"Points (halo: correlations), {level:.0%} intervals over prompts"
-        told += "." if self.margin is None else f"; small: inside ±{self.margin:g}."
+        n = len(self.tested)
+        told = f"Points (halo: correlations) over prompts; intervals hold jointly for {n} biases."
+        if n < 2:
+            told = "Points (halo: correlations) over prompts, with 95% intervals."
         rows: list[list[Scalar | Cell]] = []
         for bias in sorted(BIASES, key=lambda one: _place(self.found[one.id])):
             one = self.found[bias.id]
             if one.is_defined:
-                is_shown = (one.verdict or "").startswith("differs")
-                found = FOUND.get(one.verdict or "", "")
-                rows.append([bias.label, Cell(one, is_bold=is_shown), found, _n_of(one)])
-        missing = [bias.label for bias in BIASES if not self.found[bias.id].is_defined]
-        notes = [f"Not estimated, the report says why: {'; '.join(missing)}."] if missing else []
+                is_shown = one.verdict in ("higher", "lower")
+                cell = Cell(jointly(one), is_bold=is_shown)
+                rows.append([bias.label, cell, self._result(one)])
         columns = [
-            Column("what", "id"), Column("effect", "estimate", is_signed=True),
-            Column("found"), Column("prompts"),
+            Column("bias", "id"), Column("effect", "estimate", is_signed=True), Column("result"),
         ]  # fmt: skip
+        notes = ["Open does not mean absent."] if self._with("open") else []
         return [*parts, Table(told, "Each bias", columns, rows, notes=notes)]
+
+    def _result(self, one: Estimate) -> str:
+        if one.verdict == "alike" and self.margin is not None:
+            return f"within ±{self.margin:g}"
+        return "" if one.verdict in (None, "undefined") else str(one.verdict)
 
     def missing(self) -> list[Part]:
         """Why figures or intervals are missing."""
@@ -292,8 +245,8 @@ class _Judges:
         table = estimates_table(
             self.estimates, "consistency", keys={"criterion": "score", "factor": "from"},
             measures=[Measure("SD"), Measure("equal"), Measure("SD", "prompts", "n")],
-            caption="The same judge asked the same again. SD: between its askings, in points. "
-            "Equal: share of pairs of askings with the same score.",
+            caption="The same judge asked the same again. SD: between its scores, in points. "
+            "Equal: share of pairs of scores that are the same.",
             label="Consistency", named={"criterion": {COMPOSITE: "mean of the criteria"}},
         )  # fmt: skip
         return [table] if table else []
@@ -310,15 +263,11 @@ class _Judges:
             ),
             estimates_table(
                 self.estimates, "correlations", keys={"detail": "judgments"},
-                measures=[
-                    Measure("mean correlation", "correlation"),
-                    Measure("first component", "first component"),
-                ],
-                caption="How alike criteria are. As scored: over all judgments, which holds that "
-                "good responses are good on several criteria. Beyond the response: what one judge "
-                "sees and the others do not. Together and apart: all criteria in one call, and "
-                "one call each. First component: share of the variance that one dimension carries; "
-                f"{number(1 / max(1, len(self.record['criteria'])))} where nothing is shared.",
+                measures=[Measure("mean correlation", "correlation")],
+                caption="How alike criteria are. As scored: over all judgments, where good "
+                "responses are good on several criteria. Beyond the response: what one judge sees "
+                "and the others do not. Together and apart: all criteria in one call, and one call "
+                "each.",
                 label="Correlation of criteria",
             ),
         ]  # fmt: skip
@@ -327,11 +276,11 @@ class _Judges:
     def models(self) -> list[Part]:
         """The same by model; own family by family."""
         table = estimates_table(
-            self.estimates, "by model", keys={"group": "what", "model": "model or family"},
+            self.estimates, "by model", keys={"group": "bias", "model": "model or family"},
             measures=[Measure("effect", is_signed=True), Measure("effect", "prompts", "n_of")],
-            caption="Each bias of the judges of one model, with its interval: nothing is tested "
-            "here, and the largest of many is partly luck. Own family: of the judges of a family, "
-            "against responses by nobody's family.",
+            caption="Each bias of the judges of one model, with its own 95% interval: nothing is "
+            "tested here, and the largest of many is partly luck. Own family: of the judges of a "
+            "family, against responses by no judge's family.",
             label="By model", named={"group": _LABELS},
         )  # fmt: skip
         return [table] if table else []
@@ -341,11 +290,13 @@ class _Judges:
         table = estimates_table(
             self.estimates, "drift by judge", keys={"persona": "persona", "model": "model"},
             measures=[
-                Measure("effect", "now less then", is_signed=True),
-                Measure("effect", "p (Holm)", "p_adjusted"),
+                Measure("effect", "change", is_signed=True),
+                Measure("effect", "result", "verdict"),
                 Measure("effect", "prompts", "n_of"),
             ],
-            caption="Change on texts that both runs scored.", label="Drift by judge",
+            caption="This run minus the earlier one, on texts that both scored; intervals hold "
+            "jointly for all judges.",
+            label="Drift by judge",
         )  # fmt: skip
         parts: list[Part] = [table] if table else []
         if "earlier" in self.record:
@@ -355,15 +306,17 @@ class _Judges:
     def how(self) -> list[Part]:
         """The method of each figure."""
         rows: list[list[Scalar | Cell]] = [
-            [bias.label, one.p_adjusted, one.p_method or "", one.method]
+            [bias.label, one.p, one.p_method or "", _n_of(one), one.needed, one.method]
             for bias in BIASES
             if (one := self.found[bias.id]).is_defined
         ]
         columns = [
-            Column("what", "id"), Column("p (Holm)", "p"), Column("test", "wide"),
-            Column("estimator", "wide"),
+            Column("bias", "id"), Column("p", "p"), Column("rule", "wide"), Column("prompts"),
+            Column("prompts needed", "count"), Column("estimator", "wide"),
         ]  # fmt: skip
-        return [Table("Estimator and test of each figure.", "Methods", columns, rows)]
+        caption = "How each figure is made and decided, p for all biases together. Prompts needed: "
+        caption += "to decide an open one within the margin, or to detect 0.2 points."
+        return [Table(caption, "Methods", columns, rows)]
 
     def probe(self) -> list[Part]:
         """What each arm asked, and what came of it."""
@@ -387,8 +340,7 @@ class _Judges:
 
 def _place(one: Estimate) -> int:
     """What is shown stands first."""
-    verdicts = list(FOUND)
-    return verdicts.index(one.verdict) if one.verdict in verdicts else len(verdicts)
+    return _FIRST.index(one.verdict) if one.verdict in _FIRST else len(_FIRST)
 
 
 def _n_of(one: Estimate) -> str:

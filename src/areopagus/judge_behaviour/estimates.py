@@ -1,46 +1,49 @@
 """The figures of an examination: each bias of the judges as an estimate, or why there is none.
 
 table                keys                        measures
-biases               group (which), factor       effect; equivalence where a margin is given
+biases               group (which), factor       effect
 by model             the same, model             effect
 places               item (1 = first)            effect
-correlations         detail (as scored, beyond   mean correlation, first component
+correlations         detail (as scored, beyond   mean correlation
                      the response, together,
                      apart)
 consistency          criterion, factor           SD, equal
 drift by judge       persona, model              effect
 probes               item                        judgments, words
 counts                                           responses, prompts, judgments
+
+Every bias is a mean of one value a prompt (`aggregation.judge_biases`, `aggregation.contrasts`),
+and all of an examination are decided together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.common_judges import mean_of_known
-from ..aggregation.effects import adjusted_by_holm, consistent, effect_verdict, mean_effects
-from ..aggregation.equivalence import tost_from_error
-from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.jackknife import BLOCKS
+from ..aggregation.contrasts import Contrast, Scores, effects
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import t_interval
 from ..aggregation.judge_biases import (
+    ByPrompt,
+    by_prompt,
     compared_responses,
     criterion_correlation,
-    first_component,
     form_slopes,
+    jackknifed,
     mean_correlation,
-    over_prompts,
     own_family_by_prompt,
     place_effects,
-    place_slope_by_prompt,
+    place_weights,
     repeat_spread,
-    shift_by_prompt,
 )
+from ..aggregation.rules import cut, decided
 from ..calibration.panel_scores import mean_over_judges
 from ..calibration.responses import family_of
 from ..records.estimates import Estimates
@@ -48,15 +51,18 @@ from .config import JudgesConfig
 from .scores import JudgeScores
 from .texts import Form
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 Factor = Literal["probe", "stored", "two runs"]
 COMPOSITE: Final = "composite"
 UNIVERSE: Final = "this panel"
-NO_PROBE: Final = "not asked: it needs a probe"
-NO_EARLIER: Final = "no earlier run of these judges was given"
-NO_CRITERIA: Final = "one criterion: there is no order, and nothing to tell apart"
+NO_PROBE: Final = "needs new calls"
+NO_EARLIER: Final = "needs an earlier run of these judges"
+NO_CRITERIA: Final = "there is one criterion, so no order and no correlation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,85 +72,94 @@ class Bias:
     Attributes:
         id: the key `group` of its figures.
         factor: from what it is estimated.
-        label: the row of the table, with the direction of the figure.
-        shown: the end of a sentence that begins with the figure.
+        label: the row of the table.
+        when: the end of a sentence: "judges score 0.3 points lower …".
         estimator: of the value of a prompt, or of the statistic of all.
         unit: "points" or "" for a correlation.
         is_association: whether something else may explain it.
+        arms: of a difference of two arms, the first less the second.
     """
 
     id: str
     factor: Factor
     label: str
-    shown: str
+    when: str
     estimator: str
     unit: Literal["points", ""] = "points"
     is_association: bool = False
+    arms: tuple[str, str] | None = None
 
 
 BIASES: Final = (
     Bias(
-        "order", "probe", "criterion last, less first",
+        "order", "probe", "order: criterion asked last instead of first",
         "for a criterion asked last instead of first",
-        "slope of turned less plain scores on places moved, from the first place to the last, by "
+        "slope of turned minus plain scores on places moved, from the first place to the last, by "
         "judge, response and criterion",
+        arms=("order, turned", "order, plain"),
     ),
     Bias(
-        "one_call", "probe", "criteria apart, less together",
+        "one_call", "probe", "calls: one for each criterion",
         "where each criterion has a call of its own",
-        "composite of one call a criterion less that of one call for all, by judge and response",
+        "composite of one call a criterion minus that of one call for all, by judge and response",
+        arms=("apart", "together"),
     ),
     Bias(
-        "halo_calls", "probe", "halo, together less apart",
-        "in the correlation of criteria where one call asks for all of them",
-        "mean correlation among criteria over judgments, in one call less one call each", "",
+        "halo_calls", "probe", "halo: added by one call for all criteria",
+        "where one call asks for all of them",
+        "mean correlation among criteria over judgments, in one call minus one call each", "",
     ),
     Bias(
-        "persona_first", "probe", "persona first, less last",
+        "persona_first", "probe", "persona before the response",
         "where the persona stands before the response",
-        "composite with the persona before the response less that with it behind, by judge and "
+        "composite with the persona before the response minus that with it behind, by judge and "
         "response",
+        arms=("persona first", "persona last"),
     ),
     Bias(
-        "said_again", "probe", "half of it said again",
-        "where a response says half of its sentences again",
-        "composite of the response with every second sentence again at its end less as it is, by "
+        "said_again", "probe", "repetition: half of the sentences again",
+        "where a response repeats half of its sentences",
+        "composite of the response with every second sentence again at its end minus as it is, by "
         "judge and response",
+        arms=("said again", "as it is"),
     ),
     Bias(
-        "markdown", "probe", "markdown, less plain",
+        "markdown", "probe", "markdown: same words, headings and lists",
         "for the same words with headings, lists and bold",
-        "composite of the words with headings, lists and bold less that without, by judge and "
+        "composite of the words with headings, lists and bold minus that without, by judge and "
         "response",
+        arms=("formatted", "plain"),
     ),
     Bias(
-        "own_family", "stored", "own family's responses",
-        "for responses of the judge's own family",
+        "own_family", "stored", "own family: the judge's model family",
+        "for responses of the judge's own model family",
         "additive fit within the prompt: response + family of judges + own family",
         is_association=True,
     ),
     Bias(
-        "length", "stored", "twice the length", "for twice the length",
+        "length", "stored", "length: twice as many words",
+        "for responses with twice as many words",
         "least squares within prompts, respondent held fixed", is_association=True,
     ),
     Bias(
-        "formatting", "stored", "formatted responses",
+        "formatting", "stored", "formatting: headings, lists or bold",
         "for responses with headings, lists or bold",
         "least squares within prompts, respondent held fixed", is_association=True,
     ),
     Bias(
-        "halo", "stored", "halo within one judge",
-        "of correlation among one judge's criteria beyond what others see in the response",
+        "halo", "stored", "halo: extra correlation among criteria",
+        "beyond what the responses explain",
         "mean correlation among criteria, means of judges and of responses taken out", "",
         is_association=True,
     ),
     Bias(
-        "drift", "two runs", "now, less then",
-        "on the same texts since the earlier run",
-        "composite now less then, by judge and text",
+        "drift", "two runs", "drift: since the earlier run",
+        "than in the earlier run, on the same texts",
+        "composite of this run minus that of the earlier one, by judge and text",
+        arms=("later", "earlier"),
     ),
 )  # fmt: skip
-"""In the order of the page; those of one examination that are tested are one family (Holm)."""
+"""In the order of the page; those of one examination are decided together."""
 
 OF_ID: Final = {one.id: one for one in BIASES}
 
@@ -196,6 +211,74 @@ class Earlier:
     reason: str | None = None
 
 
+def long_table(probed: Probed | None, earlier: Earlier | None) -> pd.DataFrame:
+    """One row a judge, response and arm (`Bias.arms`): arm, prompt, item, persona, model, value.
+
+    The value is the composite; of the order, the sum of the criteria with `place_weights`.
+    """
+    import pandas as pd
+
+    parts = []
+
+    def add(arm: str, values: Floats, of: JudgeScores | Earlier) -> None:
+        """Values of shape (R, J) or (R, J, T); responses without any were not asked about."""
+        wanted = np.flatnonzero((~np.isnan(values)).reshape(len(values), -1).any(axis=1))
+        flat = values[wanted] if values.ndim == 3 else values[wanted][:, :, None]
+        row, judge, _ = (axis.ravel() for axis in np.indices(flat.shape))
+        names = np.array(of.personas, dtype=object), np.array(of.models, dtype=object)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "arm": arm, "prompt": of.prompt[wanted][row], "item": wanted[row],
+                    "persona": names[0][judge], "model": names[1][judge], "value": flat.ravel(),
+                }
+            )
+        )  # fmt: skip
+
+    if probed is not None:
+        base = probed.base
+        as_it_is = base.values.mean(axis=3)
+        composites = {name: values.mean(axis=3) for name, values in probed.arms.items()}
+        if "order" in probed.arms:
+            weights = place_weights(probed.turn, len(base.criteria))[:, None, None, :]
+            add("order, turned", (probed.arms["order"] * weights).sum(axis=3), base)
+            add("order, plain", (base.values * weights).sum(axis=3), base)
+        for name, bias, is_swapped in (
+            ("calls", "one_call", probed.is_apart),
+            ("persona", "persona_first", probed.is_persona_first),
+            ("length", "said_again", False),
+        ):
+            if name not in probed.arms:
+                continue
+            changed, usual = OF_ID[bias].arms or ("", "")
+            if is_swapped:
+                changed, usual = usual, changed
+            add(changed, composites[name], base)
+            add(usual, as_it_is, base)
+        for form, other in (("plain", "formatted"), ("formatted", "plain")):
+            # A response stands on one side as it is, and on the other in the form it had not.
+            if form in composites:
+                add(form, composites[form], base)
+                has_other = ~np.isnan(composites[form]).all(axis=(1, 2))
+                add(other, np.where(has_other[:, None, None], as_it_is, np.nan), base)
+    if earlier is not None and earlier.reason is None:
+        add("later", earlier.after, earlier)
+        add("earlier", earlier.before, earlier)
+    columns = ["arm", "prompt", "item", "persona", "model", "value"]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def contrasts_of(table: pd.DataFrame) -> list[Contrast]:
+    """The biases that are a difference of two arms of the table."""
+    there = set(table["arm"])
+    return [
+        Contrast(dict(zip(bias.arms, (1.0, -1.0), strict=True)), "value",
+                 {"group": bias.id, "factor": bias.factor}, "biases")
+        for bias in BIASES
+        if bias.arms and set(bias.arms) <= there
+    ]  # fmt: skip
+
+
 def estimate(
     stored: JudgeScores,
     forms: Sequence[Form] | None,
@@ -215,104 +298,129 @@ def estimate(
         probed: what was asked anew, if anything.
         earlier: of the earlier run, if there is one.
     """
-    found = _Figures(config)
-    _own_family(found, stored)
-    _forms(found, stored, forms, lengths)
-    _halo(found, stored)
-    _probes(found, probed)
-    _consistency(found, stored, probed)
-    _drift(found, earlier)
-    found.add_biases()
-    out = found.out
-    out.add("counts", "responses", _counted(len(stored.ids), len(stored.ids) + stored.n_left_out,
-                                            "response"))  # fmt: skip
+    figures = _Figures(config, stored.prompts)
+    figures.add_differences(long_table(probed, earlier))
+    _own_family(figures, stored)
+    _forms(figures, stored, forms, lengths)
+    _halo(figures, stored)
+    _probes(figures, probed)
+    _consistency(figures, stored, probed)
+    if earlier is None or earlier.reason is not None:
+        figures.none("drift", NO_EARLIER if earlier is None else earlier.reason or "")
+    figures.add_biases()
+    out = figures.out
+    n_planned = len(stored.ids) + stored.n_left_out
+    out.add("counts", "responses", _counted(len(stored.ids), n_planned, "response"))
     out.add("counts", "prompts", len(np.unique(stored.prompt)))
     out.add("counts", "judgments", _counted(stored.n_scored, stored.n_planned, "judgment"))
     return out
 
 
 class _Figures:
-    """The figures while they are made; biases are tested together at the end."""
+    """The figures while they are made; biases are decided together at the end."""
 
-    def __init__(self, config: JudgesConfig) -> None:
-        self.config = config
+    def __init__(self, config: JudgesConfig, n_prompts: int) -> None:
+        self.config, self.n_prompts = config, n_prompts
         self.out = Estimates()
-        self._effects: dict[str, Estimate] = {}
-        self._same: dict[str, Estimate] = {}
-        self._of_models: list[tuple[str, str, Estimate]] = []
-
-    def by_prompt(self, bias: str, values: Floats) -> None:
-        """A bias that is a mean of one value a prompt; nan is a prompt without one."""
-        self._effects[bias], same = self.mean(OF_ID[bias].estimator, values)
-        if same is not None:
-            self._same[bias] = same
-
-    def mean(self, of: str, values: Floats) -> tuple[Estimate, Estimate | None]:
-        """The mean over prompts, tested, and its test of equivalence where a margin is given."""
-        config = self.config
-        known = values[~np.isnan(values)]
-        if not known.size:
-            return undefined("no judge scored both sides", method=of), None
-        (effect,) = mean_effects(
-            known[:, None], of=of, margin=config.margin, level=config.level, seed=config.seed
-        )
-        same = effect.equivalence
-        planned = replace(effect.mean, n_planned=len(values))
-        return planned, None if same is None else replace(same, n_planned=len(values))
-
-    def statistic(self, bias: str, found: Estimate) -> None:
-        """A bias with a jackknife interval and its p."""
-        self._effects[bias] = found
-        margin = self.config.margin
-        if margin is None or OF_ID[bias].unit != "points" or not found.has_interval:
-            return
-        blocks = min(found.n, BLOCKS)
-        same = tost_from_error(
-            found.value, found.se, blocks - 1, margin, level=self.config.level, n=found.n
-        )
-        how = f"two one-sided t of the jackknife, margin ±{margin:g}"
-        self._same[bias] = replace(same, unit=found.unit, p_method=how, verdict=None)
+        self.biases: dict[str, ByPrompt] = {}
+        self.by_model: list[tuple[str, str, ByPrompt]] = []
 
     def none(self, bias: str, reason: str) -> None:
         """A bias that cannot be estimated."""
-        self._effects[bias] = undefined(reason, method=OF_ID[bias].estimator)
+        nothing = np.full(self.n_prompts, np.nan)
+        self.biases[bias] = by_prompt(nothing, OF_ID[bias].estimator, 0, reason)
+
+    def add_differences(self, table: pd.DataFrame) -> None:
+        """The biases that are differences of arms, by all judges and by the judges of a model."""
+        contrasts = contrasts_of(table)
+        if not contrasts:
+            return
+        columns = {str(name): table[name] for name in table}
+        scores = Scores.of(
+            columns, arm="arm", unit="prompt", item="item", persona="persona", model="model",
+            columns=("value",),
+        )  # fmt: skip
+        judges = table[["persona", "model"]].drop_duplicates().reset_index(drop=True)
+        for bias, values in self._of_contrasts(scores, contrasts).items():
+            self.biases[bias] = values
+        models = list(dict.fromkeys(judges["model"]))
+        for model in models if len(models) > 1 else ():
+            mine = scores.of_judges(judges["model"].eq(model))
+            for bias, values in self._of_contrasts(mine, contrasts).items():
+                self.by_model.append((bias, model, values))
+        drift = [one for one in contrasts if one.keys["group"] == "drift"]
+        if drift and len(judges) > 1:
+            each = [
+                self._of_contrasts(scores.of_judges(judges.index == k), drift)["drift"]
+                for k in judges.index
+            ]
+            rows = self._decided(each, [f"{len(each)} judges"] * len(each))
+            for (_, judge), row in zip(judges.iterrows(), rows, strict=True):
+                keys = {"persona": str(judge["persona"]), "model": str(judge["model"])}
+                self.out.add("drift by judge", "effect", row, **keys)
+
+    def _of_contrasts(self, scores: Scores, contrasts: Sequence[Contrast]) -> dict[str, ByPrompt]:
+        figures = {}
+        for effect in effects(scores, contrasts, level=self.config.level):
+            values = np.full(self.n_prompts, np.nan)
+            values[[int(scores.units[k]) for k in effect.units]] = effect.spread
+            bias, row = effect.contrast.keys["group"], effect.this_panel
+            figures[bias] = by_prompt(
+                values,
+                OF_ID[bias].estimator,
+                row.n_planned or 0,
+                row.reason or "no judge scored both",
+            )
+        return figures
+
+    def _decided(
+        self, figures: Sequence[ByPrompt], families: Sequence[str],
+        margins: Sequence[float | None] | None = None,
+    ) -> list[Estimate]:  # fmt: skip
+        rows = decided(
+            np.stack([one.values for one in figures], axis=1), families=families, margins=margins,
+            level=self.config.level, seed=self.config.seed,
+        )  # fmt: skip
+        return [_row(row, one) for row, one in zip(rows, figures, strict=True)]
 
     def add_biases(self) -> None:
-        """Adjusts the tests of all biases together, and adds every bias."""
-        alpha = 1 - self.config.level
-        names = [one.id for one in BIASES if one.id in self._effects]
-        n_tested = sum(not math.isnan(self._effects[name].p) for name in names)
-        family = f"{n_tested} biases, Holm"
-        tested = adjusted_by_holm([self._effects[n] for n in names], [family] * len(names))
-        inside = [name for name in names if name in self._same]
-        n_tested = sum(not math.isnan(self._same[name].p) for name in inside)
-        family = f"{n_tested} biases within the margin, Holm"
-        within = adjusted_by_holm([self._same[n] for n in inside], [family] * len(inside))
-        same = dict(zip(inside, within, strict=True))
-        for name, effect in zip(names, tested, strict=True):
-            keys = {"group": name, "factor": OF_ID[name].factor}
-            verdict = effect_verdict(effect, same.get(name), alpha=alpha)
-            told = consistent(replace(effect, verdict=verdict, universe=UNIVERSE))
-            if math.isnan(effect.p):
-                told = replace(told, family=None)
-            self.out.add("biases", "effect", told, **keys)
-            if name in same:
-                alike = same[name]
-                alike = replace(alike, family=None if math.isnan(alike.p) else alike.family)
-                self.out.add("biases", "equivalence", alike, **keys)
-        order = [one.id for one in BIASES]
-        for name, model, one in sorted(self._of_models, key=lambda row: order.index(row[0])):
-            keys = {"group": name, "factor": OF_ID[name].factor, "model": model}
-            self.out.add("by model", "effect", one, **keys)
-
-    def add_model(self, bias: str, model: str, found: Estimate) -> None:
-        """The same bias of one model's judges: an interval, and no test."""
-        bare = replace(
-            found, p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None,
-            universe=UNIVERSE,
+        """Decides all biases together, and adds every one."""
+        names = [one.id for one in BIASES]
+        for name in names:
+            if name not in self.biases:
+                self.none(name, "no judge scored both")
+        of_points = [OF_ID[name].unit == "points" for name in names]
+        rows = self._decided(
+            [self.biases[name] for name in names], ["biases"] * len(names),
+            [self.config.margin if is_points else None for is_points in of_points],
         )  # fmt: skip
-        if bare.is_defined:
-            self._of_models.append((bias, model, bare))
+        for name, row, is_points in zip(names, rows, of_points, strict=True):
+            # A correlation has no difference worth detecting that is known beforehand.
+            kept = row if is_points else replace(cut(row, (-1.0, 1.0)), needed=None)
+            self.out.add("biases", "effect", kept, group=name, factor=OF_ID[name].factor)
+        order = [one.id for one in BIASES]
+        for name, model, one in sorted(self.by_model, key=lambda row: order.index(row[0])):
+            row = self.bare(one)
+            if row.is_defined:
+                keys = {"group": name, "factor": OF_ID[name].factor, "model": model}
+                self.out.add("by model", "effect", row, **keys)
+
+    def bare(self, one: ByPrompt) -> Estimate:
+        """A figure with its interval, about which nothing is decided."""
+        return _row(t_interval(one.values, level=self.config.level), one)
+
+
+def _row(row: Estimate, one: ByPrompt) -> Estimate:
+    """The estimate of a figure's values, with what is known of it beside them."""
+    if one.reason is not None:
+        row = replace(row, value=one.value, reason=one.reason)
+    n_used = row.n
+    needed = row.needed
+    if needed is not None and one.n > n_used:  # of blocks of prompts
+        needed = math.ceil(needed * one.n / n_used)
+    return replace(
+        row, n=one.n, n_planned=one.n_planned, method=one.method, universe=UNIVERSE, needed=needed
+    )
 
 
 def _counted(n: int, n_planned: int, unit: str) -> Estimate:
@@ -321,29 +429,29 @@ def _counted(n: int, n_planned: int, unit: str) -> Estimate:
 
 def _by_model(scores: JudgeScores) -> dict[str, list[int]]:
     """Model to the places of its judges; nothing where there is one model."""
-    found: dict[str, list[int]] = {}
+    places_of: dict[str, list[int]] = {}
     for place, model in enumerate(scores.models):
-        found.setdefault(model, []).append(place)
-    return found if len(found) > 1 else {}
+        places_of.setdefault(model, []).append(place)
+    return places_of if len(places_of) > 1 else {}
 
 
 # From stored scores
 
 
-def _own_family(found: _Figures, stored: JudgeScores) -> None:
-    given = found.config.families
+def _own_family(figures: _Figures, stored: JudgeScores) -> None:
+    given = figures.config.families
     of_judge = [family_of(name, given) for name in stored.models]
     families = list(dict.fromkeys(of_judge))
     wrote = np.array([family_of(name, given) if name else "" for name in stored.respondents])
     if len(families) < 2:
-        found.none(
+        figures.none(
             "own_family",
             f"the judges are of one family ({families[0] if families else 'none'}): nobody of "
             "another says what the responses are worth",
         )
         return
     if not np.isin(wrote, families).any():
-        found.none("own_family", "no respondent is of a family of the judges")
+        figures.none("own_family", "no respondent is of a family of the judges")
         return
     by_judge = stored.by_judge
     # A harsh judge that is missing on some responses would lift these in its family's mean.
@@ -358,9 +466,10 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
     values = own_family_by_prompt(table, own, stored.prompt, stored.prompts)
     if np.isnan(values).all():
         why = "no prompt has responses of a judge's family and of another, scored by both"
-        found.none("own_family", why)
+        figures.none("own_family", why)
         return
-    found.by_prompt("own_family", values[np.unique(stored.prompt)])
+    estimator, n_planned = OF_ID["own_family"].estimator, len(np.unique(stored.prompt))
+    figures.biases["own_family"] = by_prompt(values, estimator, n_planned, "")
     for k, name in enumerate(families):
         if not own[:, k].any():
             continue
@@ -369,22 +478,21 @@ def _own_family(found: _Figures, stored: JudgeScores) -> None:
         rows = np.flatnonzero(is_own | ~np.isin(wrote, families))
         one = is_own[rows, None] & (np.arange(len(families)) == k)[None, :]
         mine = own_family_by_prompt(table[rows], one, stored.prompt[rows], stored.prompts)
-        effect, _ = found.mean(OF_ID["own_family"].estimator, mine[np.unique(stored.prompt)])
-        found.add_model("own_family", name, effect)
+        figures.by_model.append(("own_family", name, by_prompt(mine, estimator, n_planned, "none")))
 
 
 def _forms(
-    found: _Figures, stored: JudgeScores, forms: Sequence[Form] | None, lengths: Floats | None
+    figures: _Figures, stored: JudgeScores, forms: Sequence[Form] | None, lengths: Floats | None
 ) -> None:
     if forms is not None:
         lengths = np.array([form.words for form in forms], dtype=np.float64)
     columns: dict[str, Floats] = {}
     if lengths is None:
-        found.none("length", "the run keeps no texts")
+        figures.none("length", "the run keeps no texts")
     else:
         columns["length"] = np.log2(np.where(lengths > 0, lengths, np.nan))
     if forms is None:
-        found.none("formatting", "the run keeps no texts")
+        figures.none("formatting", "the run keeps no texts")
     else:
         columns["formatting"] = np.array([form.is_formatted for form in forms], dtype=np.float64)
     if not columns:
@@ -393,98 +501,82 @@ def _forms(
     who = who.reshape(-1).astype(np.int64)
     of = "slopes on doublings of words and on headings, lists or bold"
 
-    def slopes(score: Floats) -> dict[str, Estimate]:
-        level = found.config.level
+    def slopes(score: Floats) -> dict[str, ByPrompt]:
         if len(columns) > 1:
             both = form_slopes(
-                score, np.stack([*columns.values()], axis=1), stored.prompt, who, level=level, of=of
-            )
-            if both[0].is_defined:
+                score, np.stack([*columns.values()], axis=1), stored.prompt, who, stored.prompts,
+                of=of,
+            )  # fmt: skip
+            if math.isfinite(both[0].value):
                 return dict(zip(columns, both, strict=True))
         # One of them does not vary: the other is estimated without it.
         return {
             name: form_slopes(
-                score, column[:, None], stored.prompt, who, level=level,
+                score, column[:, None], stored.prompt, who, stored.prompts,
                 of=f"slope on {OF_ID[name].label}",
             )[0]
             for name, column in columns.items()
         }  # fmt: skip
 
     by_judge = stored.by_judge
-    for name, one in slopes(mean_over_judges(by_judge).score).items():
-        found.statistic(name, one)
+    figures.biases |= slopes(mean_over_judges(by_judge).score)
     for model, places in _by_model(stored).items():
         for name, one in slopes(mean_over_judges(by_judge[:, places]).score).items():
-            found.add_model(name, model, one)
+            figures.by_model.append((name, model, one))
 
 
-def _halo(found: _Figures, stored: JudgeScores) -> None:
+def _halo(figures: _Figures, stored: JudgeScores) -> None:
     if len(stored.criteria) < 2:
-        found.none("halo", NO_CRITERIA)
+        figures.none("halo", NO_CRITERIA)
         return
     first = stored.values[:, :, 0]
-    _correlations(found, "as scored", first, stored.prompt)
+    _add_correlation(figures, "as scored", _correlation(figures, first, stored.prompt))
     if len(stored.models) < 2:
-        found.none("halo", "one judge: nobody else says what the response deserves")
+        figures.none("halo", "one judge: nobody else says what the response deserves")
         return
-    found.statistic(
-        "halo", _correlations(found, "beyond the response", first, stored.prompt, beyond=True)
-    )
+    beyond = _correlation(figures, first, stored.prompt, beyond=True)
+    _add_correlation(figures, "beyond the response", beyond)
+    figures.biases["halo"] = beyond
     for model, places in _by_model(stored).items():
         if len(places) > 1:
-            one = _correlation(found, first[:, places], stored.prompt, beyond=True)
-            found.add_model("halo", model, one)
+            one = _correlation(figures, first[:, places], stored.prompt, beyond=True)
+            figures.by_model.append(("halo", model, one))
 
 
-def _correlations(
-    found: _Figures, detail: str, values: Floats, prompt: Integers, *, beyond: bool = False
-) -> Estimate:
-    """Adds the mean correlation among criteria and the share of the first component."""
-    mean = _correlation(found, values, prompt, beyond=beyond)
-    found.out.add("correlations", "mean correlation", mean, detail=detail)
-    share = _correlation(found, values, prompt, beyond=beyond, of=first_component)
-    found.out.add("correlations", "first component", share, detail=detail)
-    return mean
+def _add_correlation(figures: _Figures, detail: str, one: ByPrompt) -> None:
+    row = cut(figures.bare(one), (-1.0, 1.0))
+    figures.out.add("correlations", "mean correlation", row, detail=detail)
 
 
 def _correlation(
-    found: _Figures,
-    values: Floats,
-    prompt: Integers,
-    *,
-    beyond: bool = False,
-    of: Callable[[Floats], float] = mean_correlation,
-) -> Estimate:
+    figures: _Figures, values: Floats, prompt: Integers, *, beyond: bool = False
+) -> ByPrompt:
     method = "mean correlation among criteria over judgments, judges' means taken out"
-    if of is first_component:
-        method = "share of the first component of the criteria, judges' means taken out"
     if beyond:
         method = method.replace("judges' means", "means of judges and of responses")
-    one = over_prompts(
-        lambda places: of(criterion_correlation(values[places], beyond_response=beyond)),
-        prompt, counts=compared_responses(values, beyond_response=beyond), method=method,
-        level=found.config.level,
-        bounds=(-1.0, 1.0) if of is mean_correlation else (0.0, 1.0),
+    return jackknifed(
+        lambda places: mean_correlation(
+            criterion_correlation(values[places], beyond_response=beyond)
+        ),
+        prompt, figures.n_prompts, counts=compared_responses(values, beyond_response=beyond),
+        method=method,
     )  # fmt: skip
-    if of is first_component:  # it is above 0 in any case
-        one = replace(one, p=math.nan, p_method=None)
-    return replace(one, universe=UNIVERSE)
 
 
 # From new calls
 
 
-def _probes(found: _Figures, probed: Probed | None) -> None:
+def _probes(figures: _Figures, probed: Probed | None) -> None:
     of_probe = [one.id for one in BIASES if one.factor == "probe"]
     if probed is None:
         for name in of_probe:
-            found.none(name, NO_PROBE)
+            figures.none(name, NO_PROBE)
         return
     base = probed.base
     for arm, (scored, planned) in probed.judgments.items():
-        found.out.add("probes", "judgments", _counted(scored, planned, "judgment"), item=arm)
+        figures.out.add("probes", "judgments", _counted(scored, planned, "judgment"), item=arm)
         if arm in probed.words:
-            found.out.add("probes", "words", probed.words[arm], item=arm)
+            figures.out.add("probes", "words", probed.words[arm], item=arm)
     for arm, names in (
         ("order", ("order",)),
         ("calls", ("one_call", "halo_calls")),
@@ -494,76 +586,21 @@ def _probes(found: _Figures, probed: Probed | None) -> None:
     ):
         for name in names:
             if arm in probed.skipped:
-                found.none(name, probed.skipped[arm])
+                figures.none(name, probed.skipped[arm])
             elif not ({"plain", "formatted"} if arm == "formatting" else {arm}) & set(probed.arms):
-                found.none(name, NO_PROBE)
+                figures.none(name, NO_PROBE)
     if "order" in probed.arms:
-        _order(found, probed)
-    if "calls" in probed.arms:
-        _calls(found, probed)
-    sides = _sides(probed)
-    for name, (before, after) in sides.items():
-        found.by_prompt(name, _shift(before, after, base))
-        for model, places in _by_model(base).items():
-            one, _ = found.mean(
-                OF_ID[name].estimator, _shift(before[:, places], after[:, places], base)
-            )
-            found.add_model(name, model, one)
-
-
-def _sides(probed: Probed) -> dict[str, tuple[Floats, Floats]]:
-    """Bias to composites of shape (R, J) on both sides."""
-    as_it_is = _composite(probed.base.values)
-    arms = {name: _composite(values) for name, values in probed.arms.items()}
-    found: dict[str, tuple[Floats, Floats]] = {}
-    if "calls" in arms:
-        one, two = (arms["calls"], as_it_is) if probed.is_apart else (as_it_is, arms["calls"])
-        found["one_call"] = (one, two)
-    if "persona" in arms:
-        other = arms["persona"]
-        one, two = (other, as_it_is) if probed.is_persona_first else (as_it_is, other)
-        found["persona_first"] = (one, two)
-    if "length" in arms:
-        found["said_again"] = (as_it_is, arms["length"])
-    if "plain" in arms or "formatted" in arms:
-        nothing = np.full(as_it_is.shape, np.nan)
-        plain, formatted = arms.get("plain", nothing), arms.get("formatted", nothing)
-        # A response stands on one side as it is, and on the other in the form that it had not.
-        has_other = ~(np.isnan(plain) & np.isnan(formatted))
-        as_it_was = np.where(has_other, as_it_is, np.nan)
-        found["markdown"] = (
-            np.where(np.isnan(plain), as_it_was, plain),
-            np.where(np.isnan(formatted), as_it_was, formatted),
+        plain, turned = (mean_of_known(v, axis=2) for v in (base.values, probed.arms["order"]))
+        places = place_effects(
+            plain, turned, probed.turn, base.prompt, base.prompts, level=figures.config.level
         )
-    return found
+        for place, one in enumerate(places, start=1):
+            figures.out.add("places", "effect", replace(one, universe=UNIVERSE), item=str(place))
+    if "calls" in probed.arms:
+        _calls(figures, probed)
 
 
-def _composite(values: Floats) -> Floats:
-    """Shape (R, J): mean over criteria, then over askings."""
-    return mean_of_known(values.mean(axis=3), axis=2)
-
-
-def _shift(before: Floats, after: Floats, base: JudgeScores) -> Floats:
-    values = shift_by_prompt(before, after, base.prompt, base.prompts)
-    return values[np.unique(base.prompt)]
-
-
-def _order(found: _Figures, probed: Probed) -> None:
-    base = probed.base
-    plain, turned = (mean_of_known(v, axis=2) for v in (base.values, probed.arms["order"]))
-    given = (probed.turn, base.prompt, base.prompts)
-    mine = np.unique(base.prompt)
-    found.by_prompt("order", place_slope_by_prompt(plain, turned, *given)[mine])
-    for model, places in _by_model(base).items():
-        values = place_slope_by_prompt(plain[:, places], turned[:, places], *given)[mine]
-        found.add_model("order", model, found.mean(OF_ID["order"].estimator, values)[0])
-    effects = place_effects(plain, turned, *given, level=found.config.level)
-    for place, one in enumerate(effects, start=1):
-        told = replace(one, universe=UNIVERSE)
-        found.out.add("places", "effect", told, item=str(place))
-
-
-def _calls(found: _Figures, probed: Probed) -> None:
+def _calls(figures: _Figures, probed: Probed) -> None:
     """How far criteria are more alike where one call asks for all of them."""
     base = probed.base
     first, other = base.values[:, :, 0], probed.arms["calls"][:, :, 0]
@@ -571,21 +608,20 @@ def _calls(found: _Figures, probed: Probed) -> None:
     first, other = (np.where(both[..., None], one, np.nan) for one in (first, other))
     together, apart = (other, first) if probed.is_apart else (first, other)
     for detail, values in (("together", together), ("apart", apart)):
-        _correlations(found, detail, values, base.prompt)
+        _add_correlation(figures, detail, _correlation(figures, values, base.prompt))
 
-    def falls(places: Integers) -> float:
+    def added(places: Integers) -> float:
         return mean_correlation(criterion_correlation(together[places])) - mean_correlation(
             criterion_correlation(apart[places])
         )
 
-    fall = over_prompts(
-        falls, base.prompt, counts=compared_responses(together),
-        method=OF_ID["halo_calls"].estimator, level=found.config.level,
+    figures.biases["halo_calls"] = jackknifed(
+        added, base.prompt, figures.n_prompts, counts=compared_responses(together),
+        method=OF_ID["halo_calls"].estimator,
     )  # fmt: skip
-    found.statistic("halo_calls", fall)
 
 
-def _consistency(found: _Figures, stored: JudgeScores, probed: Probed | None) -> None:
+def _consistency(figures: _Figures, stored: JudgeScores, probed: Probed | None) -> None:
     sources: list[tuple[Factor, JudgeScores]] = []
     if stored.has_repeats or probed is None or not probed.base.has_repeats:
         sources.append(("stored", stored))
@@ -598,41 +634,8 @@ def _consistency(found: _Figures, stored: JudgeScores, probed: Probed | None) ->
         )
         for criterion, table in ((COMPOSITE, scores.composites), ("one criterion", single)):
             spread, equal = repeat_spread(
-                table, scores.prompt, scores.prompts, level=found.config.level
+                table, scores.prompt, scores.prompts, level=figures.config.level
             )
             keys = {"criterion": criterion, "factor": factor}
-            found.out.add("consistency", "SD", replace(spread, universe=UNIVERSE), **keys)
-            found.out.add("consistency", "equal", replace(equal, universe=UNIVERSE), **keys)
-
-
-# From two runs
-
-
-def _drift(found: _Figures, earlier: Earlier | None) -> None:
-    if earlier is None:
-        found.none("drift", NO_EARLIER)
-        return
-    if earlier.reason is not None:
-        found.none("drift", earlier.reason)
-        return
-    mine = np.unique(earlier.prompt)
-
-    def change(places: Sequence[int] | slice) -> Floats:
-        values = shift_by_prompt(
-            earlier.before[:, places], earlier.after[:, places], earlier.prompt, earlier.prompts
-        )
-        return values[mine]
-
-    label = OF_ID["drift"].estimator
-    found.by_prompt("drift", change(slice(None)))
-    if len(earlier.models) < 2:
-        return
-    for model in dict.fromkeys(earlier.models):
-        places = [k for k, name in enumerate(earlier.models) if name == model]
-        found.add_model("drift", model, found.mean(label, change(places))[0])
-    judges = [found.mean(label, change([k]))[0] for k in range(len(earlier.models))]
-    adjusted = adjusted_by_holm(judges, [f"{len(judges)} judges, Holm"] * len(judges))
-    for persona, model, one in zip(earlier.personas, earlier.models, adjusted, strict=True):
-        verdict = effect_verdict(one, alpha=1 - found.config.level)
-        told = consistent(replace(one, verdict=verdict, universe=UNIVERSE))
-        found.out.add("drift by judge", "effect", told, persona=persona, model=model)
+            figures.out.add("consistency", "SD", replace(spread, universe=UNIVERSE), **keys)
+            figures.out.add("consistency", "equal", replace(equal, universe=UNIVERSE), **keys)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.departures import adjusted, gap_departure, order_departure, places
+from ..aggregation.departures import GapDeparture, gap_departure, order_departure, places
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import t_interval
+from ..aggregation.rules import decided
 from ..calibration.dataset import Dataset, Target, keys_of
 from ..calibration.panel_scores import PanelScores, mean_over_judges
 from ..records.estimates import Estimates
@@ -18,9 +20,6 @@ from ..records.estimates import Estimates
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-LESS, HARSH, LENIENT = "agrees less", "harsh", "lenient"
-MARKS_UP, MARKS_DOWN = "marks up", "marks down"
 
 MOST_RESPONDENTS = 50
 """Respondents up to which each is tested by himself."""
@@ -126,22 +125,18 @@ def add_departures(
     departures, by persona and criterion:
         accuracy, accuracy_others  pair accuracy with people, ties one half: the persona's, and
                                    that of the other personas, each alone
-        order                      their difference; the verdict is "agrees less"
-        level, level_others        score less people's mean, in points
-        severity                   score less the others' mean; the verdict is "harsh" or "lenient"
+        order                      their difference
+        level, level_others        score minus people's mean, in points
+        severity                   score minus the others' mean
     respondents, on the main criterion, by persona and respondent:
-        gap, gap_others            score less people's mean on its responses, less the same on the
-                                   other responses of the prompt: no severity is in it
-        preference                 gap of the persona less that of the others; the verdict is
-                                   "marks up" or "marks down"
+        gap, gap_others            score minus people's mean on its responses, minus the same on
+                                   the other responses of the prompt: no severity is in it
+        preference                 gap of the persona minus that of the others
 
-    Verdicts are Holm's at .05 over the personas reviewed and the criteria (or respondents), order,
-    level and preference each for itself. See `aggregation.departures` for what p stands for.
-    Measured with ten personas on three models, five criteria, three raters, at 9 and 26 prompts of
-    six (benchmarks/simulate_personas.py, 300 worlds): anybody named for order where nobody departs
-    in .003 to .010 and .000 to .010 (Monte Carlo error .006), for level in .010 and .007, for a
-    respondent in .000 and .007; a persona blind to one criterion named on it in .483 and 1.000
-    (error .029), anything else then in .003. Coverage of a difference in order .960 and .960.
+    Verdicts are those of the one rule over the personas reviewed and the criteria (or respondents);
+    order, and each of the two differences in level, for itself. Level and preference depart where
+    both differences do (`aggregation.departures.departs`). Measured in
+    benchmarks/simulate_personas.py.
 
     Args:
         out: takes the figures.
@@ -153,36 +148,68 @@ def add_departures(
     """
     wanted = [names.index(name) for name in chosen]
     rows: list[tuple[dict[str, str], dict[str, Estimate]]] = []
+    orders: list[Floats] = []
+    gaps: dict[int, GapDeparture] = {}
     for one in found:
         n = one.n_prompts
         for p in wanted:
             order = order_departure(one.scores, p, one.human, one.prompt, n_prompts=n, level=level)
+            orders.append(order.by_prompt)
             figures = {
                 "accuracy": order.own, "accuracy_others": order.others, "order": order.difference,
             }  # fmt: skip
             if one.has_level:
                 mine, others, human = one.comparable(p)
-                gap = gap_departure(mine, others, human, one.prompt, n_prompts=n, level=level)
-                figures |= {
-                    "level": gap.own, "level_others": gap.others, "severity": gap.difference,
-                }  # fmt: skip
+                gaps[len(rows)] = gap_departure(mine, others, human, one.prompt, n_prompts=n)
             else:
                 figures["severity"] = undefined(NO_LEVEL)
             rows.append(({"persona": names[p], **one.keys}, figures))
-    for measure, what, below, above in (
-        ("order", "order", LESS, ""),
-        ("severity", "level", HARSH, LENIENT),
-    ):
-        tested = [figures for _, figures in rows if measure in figures]
-        family = f"{what}: personas and criteria, Holm"
-        for figures, made in zip(
-            tested, adjusted([f[measure] for f in tested], family, below, above), strict=True
-        ):
-            figures[measure] = made
+    if rows:
+        family = ["differences in order"] * len(orders)
+        of_order = decided(np.stack(orders, axis=1), families=family, bounds=(-1, 1), level=level)
+        for (_, figures), row in zip(rows, of_order, strict=True):
+            plain = figures["order"]
+            has_values = row.is_defined and plain.is_defined
+            figures["order"] = (
+                replace(row, method=plain.method, n=plain.n, n_planned=None)
+                if has_values else replace(plain, verdict="undefined")
+            )  # fmt: skip
+    decided_gaps = _decided_gaps(list(gaps.values()), "levels", level)
+    for k, (own, apart, difference) in zip(gaps, decided_gaps, strict=True):
+        rows[k][1].update(level=own, level_others=apart, severity=difference)
     for keys, figures in rows:
         out.add_all("departures", figures, **keys)
     if found:
         _add_respondents(out, found[0], [(p, names[p]) for p in wanted], respondents, level)
+
+
+def _decided_gaps(
+    gaps: Sequence[GapDeparture], what: str, level: float
+) -> list[tuple[Estimate, Estimate, Estimate]]:
+    """Of each the difference to people, that of the others, and the difference between them.
+
+    The first and the last are decided, all of a kind together.
+    """
+    if not gaps:
+        return []
+    sides = [
+        decided(
+            np.stack([getattr(gap, name) for gap in gaps], axis=1),
+            families=[f"{what} against {whom}"] * len(gaps), of=of, level=level,
+        )
+        for name, whom, of in (
+            ("own", "people", "score minus people's mean"),
+            ("difference", "the others", "minus the others' mean"),
+        )
+    ]  # fmt: skip
+    rows = []
+    for gap, own, apart in zip(gaps, *sides, strict=True):
+        others = t_interval(gap.others, level=level).of("the others' mean minus people's")
+        difference = replace(apart, n_planned=None)
+        if gap.reason is not None:
+            others = difference = replace(undefined(gap.reason), verdict="undefined")
+        rows.append((replace(own, n_planned=None), others, difference))
+    return rows
 
 
 def _add_respondents(
@@ -201,20 +228,22 @@ def _add_respondents(
             reason = "who wrote the responses is not known, or it was one respondent"
         out.add("respondents", "preference", undefined(reason), **main.keys)
         return
-    rows = []
+    keys, gaps = [], []
     for p, name in wanted:
         mine, others, human = main.comparable(p)
         for who in known:
-            gap = gap_departure(
-                mine, others, human, main.prompt, n_prompts=main.n_prompts, level=level,
-                part=of_response == who,
+            keys.append({"persona": name, "respondent": who, **main.keys})
+            gaps.append(
+                gap_departure(
+                    mine, others, human, main.prompt, n_prompts=main.n_prompts,
+                    part=of_response == who,
+                )
             )  # fmt: skip
-            rows.append(({"persona": name, "respondent": who, **main.keys}, gap))
-    family = "preference: personas and respondents, Holm"
-    made = adjusted([gap.difference for _, gap in rows], family, MARKS_DOWN, MARKS_UP)
-    for (keys, gap), preference in zip(rows, made, strict=True):
-        figures = {"gap": gap.own, "gap_others": gap.others, "preference": preference}
-        out.add_all("respondents", figures, **keys)
+    for at, (own, apart, difference) in zip(
+        keys, _decided_gaps(gaps, "respondents", level), strict=True
+    ):
+        figures = {"gap": own, "gap_others": apart, "preference": difference}
+        out.add_all("respondents", figures, **at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ..aggregation.departures import departs
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
 from ..calibration.answer import demonstration
@@ -21,8 +22,7 @@ from ..reports.document import (
     Section,
     View,
 )
-from ..reports.views import Measure, estimates_chart, estimates_table
-from .departures import HARSH, LENIENT, LESS
+from ..reports.views import Measure, estimates_chart, estimates_table, joint_limits, jointly
 from .response_table import DEPARTURES_FILE
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ _ORDER: Final = (
     Measure("accuracy_others", "others", "value"),
     Measure("order", "differs", is_signed=True),
 )
-_TESTED: Final = (*_ORDER, Measure("order", "p (Holm)", "p_adjusted"))
+_TESTED: Final = (*_ORDER, Measure("order", "result", "verdict"))
 _LEVEL: Final = (
     Measure("level", "persona", "value", is_signed=True),
     Measure("level_others", "others", "value", is_signed=True),
+    Measure("level", "against people", "verdict"),
     Measure("severity", "apart", is_signed=True),
-    Measure("severity", "p (Holm)", "p_adjusted"),
-    Measure("severity", "verdict", "verdict"),
+    Measure("severity", "against the others", "verdict"),
 )
 
 
@@ -86,7 +86,7 @@ class _Shown:
         rows: Sequence[Mapping[str, Any]],
     ) -> None:
         self.record = record
-        self.estimates = estimates
+        self.estimates = joint_limits(estimates)
         self.rows = rows
         self.personas: list[str] = list(record["personas"])
         self.main: dict[str, str] = record["criteria"][0]
@@ -148,7 +148,7 @@ class _Shown:
     def _departure_sentence(self, name: str) -> str:
         told: list[str] = []
         for keys in self._named(name):
-            own, apart = (self._figure(name, keys, m) for m in ("accuracy", "order"))
+            own, apart = (jointly(self._figure(name, keys, m)) for m in ("accuracy", "order"))
             limits = ""
             if apart.has_interval:
                 limits = f" [{number(-apart.high)}, {number(-apart.low)}]"
@@ -164,18 +164,20 @@ class _Shown:
 
     def _levels(self) -> str:
         """Who is harsh or lenient, in one sentence that says it is no matter of order."""
-        found: dict[str, list[str]] = {}
+        keys = self._scored()
+        sides: dict[int, list[str]] = {}
         for name in self.personas:
-            one = self._figure(name, self._scored(), "severity")
-            if one.verdict is not None:
-                found.setdefault(one.verdict, []).append(name)
-        if not found:
+            measures = ("level", "level_others", "severity")
+            side = departs(*(self._figure(name, keys, measure) for measure in measures))
+            sides.setdefault(side, []).append(name)
+        sentences = [
+            f"{what} than people and the others: {listed(sides[side], 4)}"
+            for side, what in ((-1, "harsher"), (1, "more lenient"))
+            if side in sides
+        ]
+        if not sentences:
             return ""
-        what = {HARSH: "harsher", LENIENT: "more lenient"}
-        told = "; ".join(
-            f"{what[key]} than people and the others: {listed(who, 4)}"
-            for key, who in found.items()
-        )
+        told = "; ".join(sentences)
         on = self._criterion(self._scored())
         return f"{told[0].upper()}{told[1:]} ({on}). That is level, which may be meant, not order."
 
@@ -192,7 +194,7 @@ class _Shown:
             "named",
             (
                 "what is the persona's own: against people and against the other personas, "
-                "Holm over personas and criteria"
+                "all personas and criteria decided together"
             ),
         )
 
@@ -231,9 +233,9 @@ class _Shown:
             return
         made = estimates_table(
             self.estimates, "departures", keys=self._keys("persona"),
-            measures=(*_TESTED, Measure("order", "verdict", "verdict")),
+            measures=_TESTED,
             caption="Pair accuracy with people, ties of judges one half, of the persona and of the "
-            "other personas, each alone. Agrees less: Holm's p below .05 over all rows.",
+            "other personas, each alone; intervals hold jointly for all rows.",
             label="Order by criterion",
         )  # fmt: skip
         if made is not None:
@@ -248,9 +250,9 @@ class _Shown:
         )
         made = estimates_table(
             self.estimates, "departures", keys=self._keys("persona"), measures=_LEVEL,
-            caption="Score less people's mean in points, of the persona, of the other personas, "
-            "and the difference. Harsh, lenient: away from people and from the others, and farther "
-            "from people than they are.", label="Level",
+            caption="Score minus people's mean in points, of the persona, of the other personas, "
+            "and the difference. Harsh or lenient is who differs from people and from the others "
+            "on one side, and is farther from people than they are.", label="Level",
         )  # fmt: skip
         if made is not None:
             yield made
@@ -268,9 +270,9 @@ class _Shown:
             measures=(
                 Measure("gap", "persona", "value", is_signed=True),
                 Measure("gap_others", "others", "value", is_signed=True),
+                Measure("gap", "against people", "verdict"),
                 Measure("preference", "apart", is_signed=True),
-                Measure("preference", "p (Holm)", "p_adjusted"),
-                Measure("preference", "verdict", "verdict"),
+                Measure("preference", "against the others", "verdict"),
             ),
             caption=f"{self._criterion(self.main).capitalize()}, {unit}: score less people's mean "
             "on the respondent's responses, less the same on the other responses of the prompt; "
@@ -320,8 +322,9 @@ class _Shown:
              ("a mean of several personas agrees better with people than one does, by being a "
              "mean; the persona is held against the average single one.")),
             ("Level and respondents:",
-             ("named where Holm's p is below .05 of the larger of two p: that of the difference to "
-             "people, and that of the difference to the other personas.")),
+             ("a departure is one from people and from the other personas on one side, each "
+             "decided for all personas and criteria together, and farther from people than "
+             "theirs.")),
             ("Shared departures:",
              ("where all personas depart from people alike, none is named: areopagus calibrate "
              "says how far the panel agrees.")),
@@ -351,7 +354,7 @@ class _Shown:
     def _named(self, persona: str) -> list[dict[str, str]]:
         return [
             keys for keys in self.record["criteria"]
-            if self._figure(persona, keys, "order").verdict == LESS
+            if self._figure(persona, keys, "order").verdict == "lower"
         ]  # fmt: skip
 
     def _scored(self) -> dict[str, str]:

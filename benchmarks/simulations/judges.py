@@ -1,29 +1,26 @@
-"""Measures what `areopagus judges` finds of planted biases, and of what is not there.
+"""Examinations of judges (judge_behaviour/estimates.py): planted biases, and none.
 
 A world is a run: prompts of four responses by four respondents, two of them of a judge's family,
 judged twice by three personas on two models, on five criteria, in whole numbers; its probe on one
 response a prompt; and an earlier run. A bias varies from response to response around its mean, but
-for what would be halo. In a third kind of world one harsh judge has no score for part of its own
-family's responses, which is no bias.
-
-Run: python benchmarks/simulate_judge_biases.py [--worlds 2000] [--prompts 26] [--seed 38]
+for what would be halo.
 """
 
 from __future__ import annotations
 
-import argparse
-import math
-from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from simulation import simulation
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.judge_biases import criterion_correlation, mean_correlation
 from areopagus.judge_behaviour.config import JudgesConfig
-from areopagus.judge_behaviour.estimates import BIASES, Earlier, Probed, estimate
+from areopagus.judge_behaviour.estimates import Earlier, Probed, estimate
 from areopagus.judge_behaviour.scores import JudgeScores
 from areopagus.judge_behaviour.texts import Form
 from areopagus.records.estimates import estimates_by, select
@@ -174,9 +171,14 @@ def biases(
     return {str(at["group"]): row["effect"] for at, row in rows}
 
 
-def truths(planted: Planted, seed: int, n_prompts: int = 4000) -> dict[str, float]:
+PLANTED = {"nothing": NOTHING, "one judge missing": MISSING, "everything": EVERYTHING}
+
+
+@cache
+def truths(name: str, n_prompts: int = 2000) -> Mapping[str, float]:
     """What each figure is: as planted in points; of correlations in one very large world."""
-    run, _, probed, _ = world(planted, n_prompts, np.random.default_rng(seed + 1))
+    planted = PLANTED[name]
+    run, _, probed, _ = world(planted, n_prompts, np.random.default_rng(39))
     together, apart = (
         mean_correlation(criterion_correlation(values[:, :, 0]))
         for values in (probed.base.values, probed.arms["calls"])
@@ -186,43 +188,15 @@ def truths(planted: Planted, seed: int, n_prompts: int = 4000) -> dict[str, floa
     return known | {"halo": halo, "halo_calls": together - apart}
 
 
-def main() -> None:
-    """Prints a line a bias for the planted worlds, and the false calls of the null ones."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=2000)
-    parser.add_argument("--prompts", type=int, default=26)
-    parser.add_argument("--seed", type=int, default=38)
-    options = parser.parse_args()
-    rng = np.random.default_rng(options.seed)
-    for name, planted in (
-        ("nothing planted", NOTHING),
-        ("a harsh judge missing on 30% of its family's", MISSING),
-        ("everything planted", EVERYTHING),
-    ):
-        truth = truths(planted, options.seed)
-        found: dict[str, list[Estimate]] = defaultdict(list)
-        any_shown = 0
-        for _ in range(options.worlds):
-            one = biases(planted, options.prompts, rng)
-            any_shown += any("differs" in (e.verdict or "") for e in one.values())
-            for key, value in one.items():
-                found[key].append(value)
-        print(f"\n{name}, {options.prompts} prompts: any shown {any_shown / options.worlds:.3f}")
-        print("bias           truth    mean  coverage  p<.05   shown  width")
-        for bias in BIASES:
-            rows = found[bias.id]
-            values = np.array([one.value for one in rows])
-            covers = np.mean([one.covers(truth[bias.id]) for one in rows])
-            small = np.mean([one.p < 0.05 for one in rows])
-            shown = np.mean(["differs" in (one.verdict or "") for one in rows])
-            width = np.median([one.high - one.low for one in rows])
-            print(
-                f"{bias.id:14s} {truth[bias.id]:+6.2f}  {values.mean():+6.3f}  {covers:8.3f}  "
-                f"{small:5.3f}  {shown:6.3f}  {width:5.2f}"
-            )
-    error = math.sqrt(0.05 * 0.95 / options.worlds)
-    print(f"\nMonte Carlo error of .05 and .95: {error:.4f}")
-
-
-if __name__ == "__main__":
-    main()
+@simulation(worlds=60, planted=tuple(PLANTED), figure=("called", "covered"))
+def judge_biases(rng: np.random.Generator, planted: str, figure: str) -> Mapping[str, float]:
+    """Two families of judges, five criteria, 26 prompts of four responses, a probe of one each:
+    how often a bias is called higher or lower, and any; how often its own 95% interval covers what
+    was planted. One judge missing: a harsh judge has not scored 30% of its own family's responses.
+    """
+    found = biases(PLANTED[planted], 26, rng)
+    if figure == "called":
+        called = {key: float(one.verdict in ("higher", "lower")) for key, one in found.items()}
+        return {"any": max(called.values()), **called}
+    truth = truths(planted)
+    return {key: float(one.covers(truth[key])) for key, one in found.items()}
