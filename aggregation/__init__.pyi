@@ -27,7 +27,6 @@ from .multiplicity import holm as holm
 from .multiplicity import max_t as max_t
 from .prediction_powered import ppi_mean as ppi_mean
 from .prediction_powered import ppi_over_prompts as ppi_over_prompts
-from .proportions import mcnemar_test as mcnemar_test
 from .proportions import newcombe as newcombe
 from .proportions import rogan_gladen as rogan_gladen
 from .proportions import wilson as wilson

@@ -17,7 +17,6 @@ from scipy import special
 
 from .estimate import Estimate
 from .intervals import MIN_UNITS, variance_degrees
-from .sign_flips import hall_interval
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,38 +122,6 @@ def cluster_share(
     t = abs(p - null) / math.sqrt(null * (1 - null) / effective)
     p_value = 2 * float(special.stdtr(found.clusters - 1, -t))
     return replace(share, p=p_value, p_method=f"score t over {unit}s of {null:g}")
-
-
-def skewed_cluster_mean(
-    sums: npt.ArrayLike, sizes: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt"
-) -> Estimate:
-    """Returns R = Σ x / Σ n with its interval by Hall's transformation of t: `hall_interval`.
-
-    For values of which a few clusters carry most, such as squared gaps.
-
-    Args:
-        sums, sizes, level, unit: as in `cluster_mean`.
-
-    Raises:
-        ValueError: different lengths.
-    """
-    found = _ratio(sums, sizes, unit)
-    if found.reason is not None:
-        return _refused(found, "t without its skewness", level, unit)
-    if _is_still(found):
-        return replace(_refused(found, "t without its skewness", level, unit), reason=_still(unit))
-    rests = found.rests
-    square = float(rests @ rests)
-    x, n = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
-    skewness = excess = 0.0
-    if square > _NO_SPREAD * float(x @ x + found.value**2 * (n @ n)):
-        mean_square = square / found.clusters
-        skewness = float((rests**3).mean()) / mean_square**1.5
-        excess = float((rests**4).mean()) / mean_square**2 - 3
-    return hall_interval(
-        found.value, math.sqrt(found.variance), skewness, excess, found.clusters,
-        level=level, unit=unit,
-    )  # fmt: skip
 
 
 def clustered_proportion(

@@ -102,8 +102,9 @@ def clustered_kappa(
 
 
 def balanced_accuracy(
-    first: npt.ArrayLike, second: npt.ArrayLike, units: Sequence[Hashable], *, unit: str = "prompt"
-) -> Estimate:
+    first: npt.ArrayLike, second: npt.ArrayLike, units: Sequence[Hashable], *,
+    unit: str = "prompt", level: float = 0.95,
+) -> Estimate:  # fmt: skip
     """Returns the mean over the two first labels of the share of second ones that are equal.
 
     Whoever always gives one label has .5, whatever the label; p is of that. Undefined where the
@@ -112,10 +113,11 @@ def balanced_accuracy(
     Args:
         first, second: 0 or 1, one an item.
         units, unit: as in `clustered_agreement`.
+        level: nominal coverage.
     """
     tables = unit_tables(np.asarray(first), np.asarray(second), units)
     return jackknife_of_tables(
-        tables, balanced_of, "balanced share", unit, bounds=(0.0, 1.0), null=0.5
+        tables, balanced_of, "balanced share", unit, bounds=(0.0, 1.0), null=0.5, level=level
     )
 
 

@@ -306,7 +306,8 @@ def effects(
 
     where c is from the family's signs (`rules.simultaneous`), and both t at the size that c gives
     one comparison. Two arms without an item in common are compared over separate units by Welch's
-    t; the limits of a family with such a comparison are Bonferroni's.
+    t, and so are ratios over clusters whose arms fall into sets without a cluster in common; the
+    limits of a family with such a comparison are Bonferroni's.
 
     Args:
         scores: of all arms.
@@ -370,7 +371,7 @@ def _family(
             table[one.units, k] = side[0]
     families = [one.family for one in contrasts]
     margins = [one.margin for one in contrasts]
-    if any(len(side) == 2 for side in sides):
+    if any(len(side) > 1 for side in sides):
         rows = separate(
             sides, families=families, margins=margins, worth=worth, unit=unit, of=of, level=level
         )
@@ -517,6 +518,8 @@ def _pooled(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> 
     T is the contrast of the ratios R_a, G the clusters of any arm; the standard error of the mean
     of v is the linearised one of T. Source: Cochran (1977), Sampling Techniques, 2.11.
     """
+    from scipy.sparse.csgraph import connected_components
+
     columns, n_units = len(scores.columns), len(scores.units)
     parts, sizes, ratios = [], [], []
     for name, weight in arms.items():
@@ -530,18 +533,20 @@ def _pooled(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> 
         parts.append(weight * (x - ratio * n[:, None]) / max(size, 1.0))
         sizes.append(n)
         ratios.append(ratio)
-    total = np.tensordot(list(arms.values()), np.stack(ratios), axes=1)
     there = np.stack(sizes) > 0
     units = np.flatnonzero(there.any(axis=0))
     if not there.any(axis=1).all():
         units = units[:0]
-    values = total + len(units) * np.sum(parts, axis=0)[units]
+    weighted = np.array(list(arms.values()))[:, None] * np.stack(ratios)
+    values = weighted.sum(axis=0) + len(units) * np.sum(parts, axis=0)[units]
+    # Arms without a cluster in common are independent: each set has the error of its own clusters.
+    set_of = connected_components(there @ there.T)[1] if len(units) else np.zeros(len(arms), int)
     apart = None
-    if len(arms) == 2 and len(units) and not there.all(axis=0).any():
-        # No cluster in common: each ratio has the error of its own clusters.
+    if set_of.max() > 0:
+        sets = [set_of == number for number in range(set_of.max() + 1)]
         apart = tuple(
-            weight * ratio + has.sum() * part[has]
-            for weight, ratio, part, has in zip(arms.values(), ratios, parts, there, strict=True)
+            weighted[mine].sum(axis=0) + has.sum() * np.stack(parts)[mine].sum(axis=0)[has]
+            for mine, has in ((mine, there[mine].any(axis=0)) for mine in sets)
         )
     judged = [scores.sides[name] for name in arms]
     matched = Matched(
@@ -590,7 +595,7 @@ def _such_judges(
         df = float(facets.df[0, 0])
         half = float(facets.high[0, 0] - facets.low[0, 0]) / 2
         of_judges = (half / float(stdtrit(df, upper))) ** 2
-    df_here = max(here.n - (1 if values.apart is None else 2), 1)
+    df_here = max(here.n - (len(values.apart) if values.apart else 1), 1)
 
     def reach(quantile: float) -> float:
         judges = float(stdtrit(df, quantile)) * math.sqrt(of_judges)

@@ -205,17 +205,17 @@ def separate(
 ) -> tuple[Estimate, ...]:
     """Returns sums of means over separate units, decided with Bonferroni's limits.
 
-    Two means by Welch's t with Satterthwaite's degrees of freedom; one by t, which serves families
-    that hold both. Signs of units that the comparisons do not share say nothing of their
+    Means by Welch's t with Satterthwaite's degrees of freedom; one alone by t, which serves
+    families that hold both. Signs of units that the comparisons do not share say nothing of their
     dependence.
 
     Args:
-        sides: of each comparison, the values of one or of two groups of units, which carry the
+        sides: of each comparison, the values of one or of several groups of units, which carry the
             weights: the second of a difference is negative. nan is missing.
         families, margins, worth, unit, of, level: as in `decided`.
 
     Returns:
-        n counts the units of both groups.
+        n counts the units of all groups.
 
     Source: Welch (1947), Biometrika 34, 28-35.
     """
@@ -237,8 +237,10 @@ def separate(
         row = Estimate(
             value, n=n, unit=unit, method=method, level=level, se=math.sqrt(square),
             family=labelled(name, k), n_planned=sum(part.size for part in groups),
-            reason=refusal(value, min(n, *(3 * part.size for part in known)), unit),
+            reason=refusal(value, n, unit),
         )  # fmt: skip
+        if row.reason is None and min(part.size for part in known) < 2:
+            row = replace(row, reason=f"a group has fewer than two {unit}s")
         tail = (1 - level) / 2 / k
         if row.reason is None and square > (_NO_SPREAD * max(abs(value), 1e-3)) ** 2:
             df = square**2 / sum(
@@ -252,6 +254,9 @@ def separate(
             )  # fmt: skip
         elif row.reason is None:
             row = replace(row, reason=f"the values do not vary over {unit}s", se=math.nan)
+        else:  # too few: no sign test either
+            rows.append(replace(row, verdict="undefined"))
+            continue
         rows.append(with_verdict(row, margin=margin, worth=worth, tail=tail, level=level))
     return tuple(rows)
 

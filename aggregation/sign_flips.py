@@ -255,11 +255,10 @@ def skewness_adjusted_flips(
     signs are no longer exchangeable, but h has the same far tails on both sides, which the mean and
     t have not. The sums of the values and of their cubes are all that a sign vector changes.
 
-    Measured, any of 12 cells after Holm, stated .05 (benchmarks/simulate_samaritan.py, 2,000
-    worlds, Monte Carlo error .005): 108 normal differences .048, 10 of them .042; 108 with an
-    exponential tail .038, and .050, .050 with other seeds (`sign_flip_tests` .067; t .070, .074,
-    .077). It needs values enough to show their skewness: 30 with that tail .079 (.107; t .117), 10
-    of them .108 (.108; t .147).
+    Measured, any of 12 cells after Holm, stated .05 (2,000 worlds of an audit, Monte Carlo error
+    .005): 108 normal differences .048, 10 of them .042; 108 with an exponential tail .038, and
+    .050, .050 with other seeds (`sign_flip_tests` .067; t .070, .074, .077). It needs values enough
+    to show their skewness: 30 with that tail .079 (.107; t .117), 10 of them .108 (.108; t .147).
 
     Args:
         values: shape (prompts, cells); nan is missing, a cell uses the prompts that it has.

@@ -191,11 +191,8 @@ class Audit(ABC, Generic[OptionsT]):
         return read_document(file, Definition, kind="audit")
 
     def defined(self, options: OptionsT) -> Definition:
-        """The definition as these options have it; by default `resamples`, where it is one."""
-        resamples = getattr(options, "resamples", None)
-        return self.definition.model_copy(
-            update={} if resamples is None else {"resamples": resamples}
-        )
+        """The definition as these options have it; by default as it is."""
+        return self.definition
 
     @abstractmethod
     def items(self, options: OptionsT) -> Iterator[AuditItem]:

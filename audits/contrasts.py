@@ -1,143 +1,177 @@
-"""Contrasts: groups of people, or of anything, less what they are compared with, unit by unit.
+"""What an audit compares: its answers as one long table, and contrasts over that.
 
-    NAME               mean, difference, tests, equivalence and bounds of every group, by respondent
-    NAME_by_COLUMN     the difference within each value of a column
-    NAME_models        two respondents' differences less each other
+    arm       figure, respondent, factor, group, detail: what is counted or compared
+    unit      the definition's; units that share a prompt are one
+    item      what arms have in common: the prompt, or what `match` says of a contrast
+    value     what the answer comes to; nan where it has none
 
-A difference is made of prompts that are alike but for the group: answers are averaged over repeats
-and over `average`, then taken less the reference where `match` is the same, then averaged within
-the unit. A prompt that either side has no value for is left out of both: otherwise a group that is
-refused the hard prompts would look better than it is.
-
-Where a unit belongs to one group alone (`paired: false`), its answers are averaged, and the means
-of two groups over their own units are compared by Welch's t.
+`long_table` makes the rows of one run and `contrasts_of` reads from them what there is to compare,
+so that two runs are compared by putting their tables together (`aggregation.contrasts.arm_when`).
+A contrast's groups are taken less the reference where `match` is alike: answers are averaged over
+repeats and over `average` before. Where a unit belongs to one group alone, there is nothing in
+common, and the engine compares the means of two groups over their own units.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..aggregation.clustered import clustered_proportion
-from ..aggregation.effects import (
-    Effect,
-    MeanTest,
-    consistent,
-    mean_effects,
-    separate_effects,
-)
-from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
-from ..aggregation.jackknife import Bounds, cut_to_range
-from ..aggregation.welch_james import contrast_of_means
-from ..formats import units
-from ..records.estimates import Estimates
-from .definition import Contrast, Definition, Outcome
+from ..aggregation import contrasts as engine
+from ..aggregation.contrasts import Effect, Scores, effects
+from .definition import Change, Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
+Bounds = tuple[float, float]
 
 UNREAD: Final = ("unclassified", "unreadable")
 """Statuses of answers that came and have no value."""
-ANSWERED: Final = ("classified", "unclassified", "refused", "unreadable", "empty")
-Cell = tuple[str, str, str]
-"""Respondent, factor, group."""
-Columns = tuple[Floats, ...]
-"""One value a unit: of a group less its reference; or of the group, and of the reference apart."""
-DECIDES: Final[MeanTest] = "skewness-adjusted flips"
+CROSS: Final = " x "
+"""Between the columns, and the values, of crossed parts."""
 ALL: Final = ""
-"""All respondents together: the mean over them, of the units that each has a value for."""
+"""All respondents together."""
+ROW: Final = ("figure", "respondent", "factor", "group", "detail", "reference")
+"""Columns that name an arm; `reference` is the group that it is compared with, itself for one."""
+WORTH: Final = 0.1
+"""What an open comparison without a margin is worth detecting, as a part of the scale."""
+LEAN: Final = "_lean"
 
 
-def add_contrast(
-    found: Estimates,
+def long_table(
     definition: Definition,
-    name: str,
-    contrast: Contrast,
-    frame: pd.DataFrame,
-    respondents: Sequence[str],
-) -> None:
-    """Adds the tables of one contrast.
+    answers: pd.DataFrame,
+    *,
+    levels: bool = True,
+    unread: Literal["", "least", "most"] = "",
+) -> pd.DataFrame:
+    """Returns one row an answer, or a mean of answers, in each arm that it belongs to.
 
     Args:
-        found: to what they are added.
         definition: of the audit.
-        name, contrast: which.
-        frame: answers with `columns_of(definition)` and `_unit`.
-        respondents: in the order of the report.
+        answers: one row a planned asking, with `estimate.columns_of(definition)` and `_unit`.
+        levels: also outcomes, shares and changes by themselves, and by part of the prompts; else
+            only what is compared.
+        unread: every answer that came and could not be read stands at the end of the scale where
+            a group's difference from its reference is least, or most.
+
+    Returns:
+        Columns `ROW`, `arm`, `unit`, `item`, `value`.
     """
-    unit, prepared = definition.unit_word, prepare(contrast, frame, definition.outcomes)
-    outcome = definition.outcomes.get(contrast.of)
-    scale = _ends(prepared, outcome.scale if outcome else contrast.scale)
-    apart = scale[0] - scale[1], scale[1] - scale[0]
-    means = with_all(cells_of(over_wordings(contrast, prepared), "value", respondents), respondents)
-    for cell, values in means.items():
-        keys = _keys(cell)
-        found.add(name, "mean", _mean(values, unit, _MEAN, scale), **keys)
-        found.add(name, "answered", _answered(prepared, cell, unit), **keys)
-    columns = differences(contrast, prepared, respondents)
-    ends = [differences(contrast, filled, respondents) for filled in _at_ends(contrast, prepared)]
-    effects = _effects(definition, contrast, columns)
-    for cell, effect in zip(columns, effects, strict=True):
-        keys = _keys(cell)
-        difference = cut_to_range(consistent(effect.mean), apart)
-        found.add(name, "difference", difference, **keys)
-        for test in effect.tests:
-            if test != DECIDES:
-                found.add(name, test.replace(" ", "_"), effect.tests[test], **keys)
-        found.add(name, "equivalence", effect.equivalence, **keys)
-        for end, bounds in zip(("least", "most"), ends, strict=True):
-            value, n = _value(bounds[cell])
-            if n:
-                method = "bound over answers without a value"
-                bound = Estimate(value, n=n, unit=unit, method=method)
-                found.add(name, f"difference_{end}", bound, **keys)
-    _add_parts(found, definition, name, contrast, prepared, respondents, apart)
-    _add_models(found, definition, name, contrast, columns, respondents, apart)
+    parts: list[pd.DataFrame] = []
+    if not unread:
+        for name, outcome in definition.read_outcomes.items():
+            if levels or outcome.compare:
+                parts += _outcome_rows(definition, name, outcome, answers, levels=levels)
+        for name, change in definition.changes.items():
+            parts += _change_rows(name, change, answers, levels=levels)
+        for name, shares in definition.shares.items() if levels else ():
+            column = answers[shares.of]
+            for level in shares.levels:
+                is_it = (column == level).fillna(False).to_numpy(dtype=np.float64)
+                value = np.where(column.isna(), np.nan, is_it)
+                parts.append(_rows(answers, "shares", value, factor=name, group=level))
+    for name, contrast in definition.contrasts.items():
+        parts += _contrast_rows(definition, name, contrast, answers, unread)
+    if not parts:
+        return pd.DataFrame(columns=[*ROW, "arm", "unit", "item", "value"])
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(arm=[_arm(row) for row in zip(*(table[c] for c in ROW[:-1]), strict=True)])
 
 
-def _ends(prepared: pd.DataFrame, scale: Bounds) -> Bounds:
-    """The scale, where all values lie on it: a definition need not state it."""
-    is_known = prepared["value"].dropna().between(*scale).all()
-    return scale if is_known else (-math.inf, math.inf)
+def _arm(row: Sequence[object]) -> str:
+    return "\x1f".join(map(str, row))
 
 
-def differences(
-    contrast: Contrast, prepared: pd.DataFrame, respondents: Sequence[str]
-) -> dict[Cell, Columns]:
-    """The values that the difference of every group is made of, the mean of respondents last."""
-    wordings = over_wordings(contrast, prepared)
-    if contrast.paired:
-        gaps = cells_of(less_reference(contrast, wordings), "gap", respondents)
-        return {cell: (values,) for cell, values in with_all(gaps, respondents).items()}
-    whole = with_all(cells_of(wordings, "value", respondents), respondents)
-    groups = wordings[~wordings["is_reference"]].drop_duplicates(["factor", "group"])
-    reference = groups.set_index(["factor", "group"])["reference"]
-    found: dict[Cell, Columns] = {}
-    for (who, factor, group), values in whole.items():
-        if (factor, group) in reference.index:
-            none = np.full_like(values, np.nan)
-            other = whole.get((who, "", reference[factor, group]), none)
-            found[who, factor, group] = (values, other)
-    return found
+def _rows(
+    answers: pd.DataFrame, figure: str, value: npt.ArrayLike, item: str = "item_id", **names: str
+) -> pd.DataFrame:
+    columns = {name: names.get(name, "") for name in ROW[2:]}
+    return pd.DataFrame({
+        "figure": figure, "respondent": answers["target"].to_numpy(), **columns,
+        "unit": answers["_unit"].to_numpy(), "item": answers[item].to_numpy(), "value": value,
+    })  # fmt: skip
 
 
-def _value(columns: Columns) -> tuple[float, int]:
-    """The difference, and on how many units it rests."""
-    known = [column[~np.isnan(column)] for column in columns]
-    if not all(one.size for one in known):
-        return np.nan, 0
-    value = known[0].mean() - (known[1].mean() if len(known) > 1 else 0.0)
-    return float(value), sum(one.size for one in known)
+def _outcome_rows(
+    definition: Definition, name: str, outcome: Outcome, answers: pd.DataFrame, *, levels: bool
+) -> Iterator[pd.DataFrame]:
+    value = values_of(outcome, answers)
+    yield _rows(answers, f"outcomes.{name}", value)
+    for crossed in definition.by if levels and outcome.parts else ():
+        is_part = answers[list(crossed)].notna().all(axis=1).to_numpy()
+        mine = answers[is_part]
+        rows = _rows(mine, f"parts.{name}", value[is_part], factor=CROSS.join(crossed))
+        yield rows.assign(group=[CROSS.join(map(str, one)) for one in mine[[*crossed]].to_numpy()])
 
 
-_MEAN: Final = "mean over matched prompts, then over units"
+def _change_rows(
+    name: str, change: Change, answers: pd.DataFrame, *, levels: bool
+) -> Iterator[pd.DataFrame]:
+    """Whether each question's answer changes; and whether it leans, in either asking."""
+    first = answers[answers["repeat"] == 0]
+    if not tells_apart(change, first):
+        return
+    if levels:
+        by = ["target", *change.within]
+        groups = first.groupby(by, sort=False, dropna=False)
+        whole = groups[change.of].agg(["size", "count", "nunique"])
+        whole = whole.assign(_unit=groups["_unit"].first()).reset_index()
+        whole = whole[(whole["size"] == 2) & (whole["count"] == 2)]
+        whole = whole.assign(_item=_joined(whole, change.within))
+        is_other = (whole["nunique"] == 2).to_numpy(dtype=np.float64)
+        yield _rows(whole, f"outcomes.{name}", is_other, "_item")
+    if change.lean:
+        known = first[first[change.of].notna()]
+        known = known.assign(_item=_joined(known, change.within))
+        leans = known[change.of].astype("string").isin(change.lean).to_numpy(dtype=np.float64)
+        is_first = (known[change.across] == change.first).to_numpy()
+        for side, detail in ((is_first, "first"), (~is_first, "other")):
+            yield _rows(
+                known[side], f"outcomes.{name}{LEAN}", leans[side], "_item", detail=detail
+            )  # fmt: skip
+
+
+def tells_apart(change: Change, answers: pd.DataFrame) -> bool:
+    """Whether the columns of a change tell every two prompts apart: else no pair is known."""
+    return not answers.duplicated(["target", *change.within, change.across]).any()
+
+
+def _joined(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    return ["\x1f".join(map(str, one)) for one in rows[[*columns]].to_numpy(dtype=object)]
+
+
+def _contrast_rows(
+    definition: Definition, name: str, contrast: Contrast, answers: pd.DataFrame, unread: str
+) -> Iterator[pd.DataFrame]:
+    prepared = prepare(contrast, answers, definition.outcomes, unread)
+    groups = prepared[~prepared["is_reference"]]
+    for column, details in (("", prepared), *(
+        (one, groups if one in contrast.average else prepared) for one in contrast.by
+    )):  # fmt: skip
+        means = _over_wordings(contrast, details, keep=column)
+        rows = _rows(
+            means.assign(_item=_joined(means, contrast.match)), f"contrasts.{name}",
+            means["value"], "_item",
+        )  # fmt: skip
+        names = {name: means[name].to_numpy() for name in ("factor", "group", "reference")}
+        if column:
+            names["detail"] = (f"{column}\x1f" + means[column].astype(str)).to_numpy()
+        yield from with_all(rows.assign(**names))
+
+
+def with_all(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of every model; and where there are several, all of them as those of one.
+
+    Of all models together, a model's prompts are compared with its own.
+    """
+    yield rows
+    if rows["respondent"].nunique() > 1:
+        yield rows.assign(respondent=ALL, item=rows["respondent"] + "\x1f" + rows["item"])
 
 
 def values_of(outcome: Outcome, rows: pd.DataFrame) -> Floats:
@@ -157,10 +191,15 @@ def values_of(outcome: Outcome, rows: pd.DataFrame) -> Floats:
 
 
 def prepare(
-    contrast: Contrast, frame: pd.DataFrame, outcomes: Mapping[str, Outcome] | None = None
+    contrast: Contrast, frame: pd.DataFrame, outcomes: Mapping[str, Outcome], unread: str = ""
 ) -> pd.DataFrame:
-    """The answers with `value`, and `factor`, `group`, `reference` of their cell."""
-    outcome = (outcomes or {}).get(contrast.of) or Outcome(title=contrast.of, of=contrast.of)
+    """The answers with `value`, and `factor`, `group`, `reference` of their cell.
+
+    Args:
+        contrast, frame, outcomes: of the audit.
+        unread: see `long_table`.
+    """
+    outcome = outcomes.get(contrast.of) or Outcome(title=contrast.of, of=contrast.of)
     names = list(contrast.factor)
     parts = frame[names].astype("string").fillna("")
     is_reference = np.ones(len(frame), dtype=bool)
@@ -171,8 +210,13 @@ def prepare(
     factor = factor.where(~is_reference, "")
     alone = next(iter(group[is_reference]), "")
     reference = factor.map(lambda value: contrast.references.get(value, alone))
+    value = values_of(outcome, frame)
+    if unread:
+        low, high = contrast.scale
+        end = np.where(is_reference == (unread == "least"), high, low)
+        value = np.where(frame["status"].isin(UNREAD) & np.isnan(value), end, value)
     return frame.assign(
-        value=values_of(outcome, frame),
+        value=value,
         factor=factor.astype(object),
         group=group.astype(object),
         reference=reference.where(~is_reference, group).astype(object),
@@ -180,241 +224,181 @@ def prepare(
     )
 
 
-def over_wordings(contrast: Contrast, rows: pd.DataFrame, *, keep: str = "") -> pd.DataFrame:
+def _over_wordings(contrast: Contrast, rows: pd.DataFrame, *, keep: str = "") -> pd.DataFrame:
     """Means over repeats, and over the columns of `average` after that, but for the one to keep."""
-    cell = ["target", "factor", "group", "reference", "is_reference", "_unit", *contrast.match]
-    columns = [*cell, *contrast.average]
-    found = rows.groupby(columns, sort=False)["value"].mean().reset_index()
+    cell = ["target", "factor", "group", "reference", "_unit", *contrast.match]
+    if keep and keep not in (*contrast.average, *cell):
+        cell.append(keep)
+    found = rows.groupby(list(dict.fromkeys((*cell, *contrast.average))), sort=False)["value"]
+    means = found.mean().reset_index()
     for place in range(len(contrast.average)):
         kept = [column for column in contrast.average[: place + 1] if column == keep]
         left = [*kept, *contrast.average[place + 1 :]]
-        found = found.groupby([*cell, *left], sort=False)["value"].mean().reset_index()
-    return found
+        means = means.groupby([*cell, *left], sort=False)["value"].mean().reset_index()
+    return means
 
 
-def less_reference(
-    contrast: Contrast, wordings: pd.DataFrame, references: pd.DataFrame | None = None
-) -> pd.DataFrame:
-    """The groups' rows with `gap`: their value less the reference's where `match` is alike."""
-    source = wordings if references is None else references
-    place = ["target", "_unit", *contrast.match]
-    known = source[source["is_reference"]][[*place, "group", "value"]]
-    known = known.rename(columns={"group": "reference", "value": "_reference"})
-    groups = wordings[~wordings["is_reference"]]
-    found = groups.merge(known, on=[*place, "reference"], how="left", sort=False)
-    return found.assign(gap=found["value"] - found["_reference"])
+# What is compared
 
 
-def cells_of(rows: pd.DataFrame, value: str, respondents: Sequence[str]) -> dict[Cell, Floats]:
-    """The mean of every unit in every cell, respondents in their order; nan where there is none.
+def contrasts_of(definition: Definition, table: pd.DataFrame) -> list[engine.Contrast]:
+    """Returns every level and every comparison that the definition names, of the arms there are.
 
-    Units that have no value in any cell are there as well: signs are drawn for every unit.
+    Args:
+        definition: of the audit.
+        table: `long_table` of its answers, or some figures of it.
+
+    Returns:
+        Their keys are those of their row in the table of estimates, with `table` and `measure`.
     """
-    units = list(dict.fromkeys(rows["_unit"]))
-    order = dict.fromkeys(zip(rows["factor"], rows["group"], strict=True))
-    found = {(who, *cell): np.full(len(units), np.nan) for who in respondents for cell in order}
-    at_unit = {name: k for k, name in enumerate(units)}
-    by = rows.groupby(["target", "factor", "group", "_unit"], sort=False)[value].mean()
-    for (who, factor, group, unit), mean in zip(by.index.tolist(), by.tolist(), strict=True):
-        if (who, factor, group) in found:
-            found[who, factor, group][at_unit[unit]] = mean
+    arms = table.drop_duplicates("arm")
+    found: list[engine.Contrast] = []
+    for figure, rows in arms.groupby("figure", sort=False):
+        kind, _, name = str(figure).partition(".")
+        if kind == "contrasts":
+            found += of_groups(name, definition.contrasts[name], rows)
+        elif name.endswith(LEAN) and name not in definition.outcomes:
+            found += _leans(name, rows)
+        else:
+            outcome = definition.outcomes.get(name)
+            found += _levels(kind, name or "share", rows, outcome is None or outcome.is_share)
+            if kind == "outcomes" and outcome is not None and outcome.compare:
+                found += _of_models(name, outcome, rows)
     return found
 
 
-def with_all(given: Mapping[Cell, Floats], respondents: Sequence[str]) -> dict[Cell, Floats]:
-    """The cells with those of the mean over all respondents after them, where there are several."""
-    if len(respondents) < 2:
-        return dict(given)
-    order = [cell[1:] for cell in given if cell[0] == respondents[0]]
-    return {
-        **given,
-        **{
-            (ALL, *cell): np.mean([given[who, *cell] for who in respondents], axis=0)
-            for cell in order
-        },
-    }
+def _keys(table: str, measure: str, **keys: str) -> dict[str, str]:
+    named = {name: value for name, value in keys.items() if value}
+    return {"table": table, "measure": measure, **named}
 
 
-def _effects(
-    definition: Definition, contrast: Contrast, columns: Mapping[Cell, Columns]
-) -> tuple[Effect, ...]:
-    # What is corrected for is what a reader looks through: the models' own cells. The means over
-    # all models are a family of their own.
-    n_all = sum(not who for who, _, _ in columns)
-    n_own = len(columns) - n_all
-    families = [
-        f"Holm over {units(n_own, 'group')} of all models" if who else
-        f"Holm over {units(n_all, 'group')}"
-        for who, _, _ in columns
-    ]  # fmt: skip
-    inside = [
-        f"Holm over the groups of {factor}{f', {who}' if who else ''}" for who, factor, _ in columns
-    ]
-    return _tested(
-        definition, contrast, list(columns.values()), _less(contrast),
-        families, tests=("t", "sign flips", DECIDES), margin=contrast.margin,
-        margin_families=inside,
-    )  # fmt: skip
-
-
-def _less(contrast: Contrast) -> str:
-    """What a difference is, for its method."""
-    return f"group less {contrast.reference_name.removeprefix('the ')}"
-
-
-def _tested(
-    definition: Definition,
-    contrast: Contrast,
-    columns: Sequence[Columns],
-    of: str,
-    families: Sequence[str],
-    *,
-    tests: Sequence[MeanTest],
-    margin: float | None = None,
-    margin_families: Sequence[str] | None = None,
-) -> tuple[Effect, ...]:
-    """Tests of every difference: on pairs, or Welch's where units are separate."""
-    unit = definition.unit_word
-    if contrast.paired:
-        values = np.stack([gap for (gap,) in columns], axis=1) if columns else np.zeros((0, 0))
-        return mean_effects(
-            values, unit=unit, of=of, tests=tests, families=families, margin=margin,
-            margin_families=margin_families, flips=max(definition.resamples, 99),
-        )  # fmt: skip
-    effects = separate_effects(
-        [(group, reference) for group, reference in columns], unit=unit, of=of, families=families,
-        margin=margin, margin_families=margin_families,
-    )  # fmt: skip
-    return tuple(
-        _of_both(effect, shared, unit) if (shared := _shared(one)) else effect
-        for effect, one in zip(effects, columns, strict=True)
-    )
-
-
-def _shared(columns: Columns) -> int:
-    """Units that have a value on both sides."""
-    return int((~np.isnan(np.stack(columns))).all(axis=0).sum())
-
-
-def _of_both(effect: Effect, shared: int, unit: str) -> Effect:
-    reason = f"{units(shared, unit)} with both groups: they are not separate (paired: true)"
-    none = undefined(reason, unit=unit, method=effect.mean.method)
-    return Effect(replace(none, verdict="undefined"), {}, effect.equivalence and none)
-
-
-def _mean(values: Floats, unit: str, what: str, bounds: Bounds) -> Estimate:
-    return cut_to_range(t_interval(values, unit=unit).of(what), bounds)
-
-
-def _keys(cell: Cell) -> dict[str, str]:
-    who, factor, group = cell
-    return {"respondent": who, "factor": factor, "group": group}
-
-
-def _answered(prepared: pd.DataFrame, cell: Cell, unit: str) -> Estimate:
-    """Share of answers with a value, the unit being the cluster."""
-    who, factor, group = cell
-    rows = prepared[(prepared["factor"] == factor) & (prepared["group"] == group)]
-    rows = rows[rows["target"] == who] if who else rows
-    has = np.where(rows["status"].isin(ANSWERED), rows["value"].notna(), np.nan)
-    found = clustered_proportion(has.astype(np.float64), rows["_unit"].tolist(), unit=unit)
-    return found.of("share with a value")
-
-
-def _at_ends(contrast: Contrast, prepared: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The answers with the unread ones at the ends of the scale: differences least, and most."""
-    low, high = contrast.scale
-    is_unread = prepared["status"].isin(UNREAD) & prepared["value"].isna()
-    group_end = [np.where(prepared["is_reference"], high, low),
-                 np.where(prepared["is_reference"], low, high)]  # fmt: skip
-    least, most = (
-        prepared.assign(value=prepared["value"].where(~is_unread, end)) for end in group_end
-    )
-    return least, most
-
-
-def _add_parts(
-    found: Estimates,
-    definition: Definition,
-    name: str,
-    contrast: Contrast,
-    prepared: pd.DataFrame,
-    respondents: Sequence[str],
-    apart: Bounds,
-) -> None:
-    """The difference within each value of the columns of `by`."""
-    unit, what = definition.unit_word, _less(contrast)
-    if not contrast.paired:
-        for column in contrast.by:
-            for level, rows in prepared.groupby(column, sort=False):
-                for cell, pair in differences(contrast, rows, respondents).items():
-                    gap = contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=what)
-                    gap = cut_to_range(gap, apart)
-                    keys = _keys(cell) | {"detail": str(level)}
-                    found.add(f"{name}_by_{column}", "difference", gap, **keys)
-        return
-    whole = over_wordings(contrast, prepared)
-    for column in contrast.by:
-        table = f"{name}_by_{column}"
-        if column in contrast.average:
-            kept = over_wordings(contrast, prepared, keep=column)
-            gaps = less_reference(contrast, kept, whole)
-            for _, mine in gaps.groupby(["factor", "group"], sort=False):
-                levels = list(dict.fromkeys(mine[column]))
-                if len(levels) < 2:
-                    continue
-                for level in levels:
-                    part = cells_of(mine[mine[column] == level], "gap", respondents)
-                    for cell, values in with_all(part, respondents).items():
-                        keys = _keys(cell) | {"detail": str(level)}
-                        mean = _mean(values, unit, what, apart)
-                        found.add(table, "difference", mean, **keys)
-            continue
-        # A column of units: within each value, all respondents together.
-        level_of = prepared.drop_duplicates("_unit").set_index("_unit")[column]
-        rows = less_reference(contrast, whole)
-        cells = with_all(cells_of(rows, "gap", respondents), respondents)
-        of_all = ALL if len(respondents) > 1 else respondents[0]
-        of_unit = level_of.reindex(list(dict.fromkeys(rows["_unit"]))).to_numpy(dtype=object)
-        for level in dict.fromkeys(of_unit):
-            for (who, factor, group), values in cells.items():
-                if who == of_all:
-                    keys = {"factor": factor, "group": group, "detail": str(level)}
-                    mean = _mean(values[of_unit == level], unit, what, apart)
-                    found.add(table, "difference", mean, **keys)
-
-
-def _add_models(
-    found: Estimates,
-    definition: Definition,
-    name: str,
-    contrast: Contrast,
-    columns: Mapping[Cell, Columns],
-    respondents: Sequence[str],
-    apart: Bounds,
-) -> None:
-    """Every pair of respondents in every group; nothing with one."""
-    pairs = list(combinations(respondents, 2))
-    if not pairs:
-        return
-    order = [cell[1:] for cell in columns if cell[0] == respondents[0]]
-    cells = [(a, b, *cell) for a, b in pairs for cell in order]
-    between = [
-        tuple(
-            one - other
-            for one, other in zip(columns[a, factor, group], columns[b, factor, group], strict=True)
+def _levels(
+    table: str, measure: str, arms: pd.DataFrame, is_share: bool
+) -> Iterator[engine.Contrast]:
+    """A share weighs every answer alike, another mean every unit."""
+    for row in arms.to_dict("records"):
+        keys = {name: str(row[name]) for name in ("respondent", "factor", "group")}
+        yield engine.Contrast(
+            {row["arm"]: 1.0}, "value", _keys(table, measure, **keys), is_pooled=is_share
         )
-        for a, b, factor, group in cells
-    ]
-    effects = _tested(
-        definition, contrast, between, "difference of differences",
-        [f"Holm over {len(cells)} pairs x groups"] * len(cells), tests=("sign flips", DECIDES),
-    )  # fmt: skip
-    for (a, b, factor, group), effect in zip(cells, effects, strict=True):
-        keys = {"respondent": a, "baseline": b, "factor": factor, "group": group}
-        mean = cut_to_range(consistent(effect.mean), (2 * apart[0], 2 * apart[1]))
-        if mean.verdict == "undecided":
-            mean = replace(mean, verdict="not shown to differ")
-        found.add(f"{name}_models", "difference", mean, **keys)
-        if "sign flips" in effect.tests:
-            found.add(f"{name}_models", "sign_flips", effect.tests["sign flips"], **keys)
+
+
+def _of_models(name: str, outcome: Outcome, arms: pd.DataFrame) -> Iterator[engine.Contrast]:
+    """Every pair of models, on the prompts to which both have a value."""
+    arm = dict(zip(arms["respondent"], arms["arm"], strict=True))
+    for one, other in combinations(arm, 2):
+        keys = _keys("models", "difference", respondent=one, baseline=other, factor=name)
+        family = f"pairs of models in {outcome.title}"
+        yield engine.Contrast({arm[one]: 1.0, arm[other]: -1.0}, "value", keys, family)
+
+
+def _leans(name: str, arms: pd.DataFrame) -> Iterator[engine.Contrast]:
+    for respondent, mine in arms.groupby("respondent", sort=False):
+        arm = dict(zip(mine["detail"], mine["arm"], strict=True))
+        if len(arm) == 2:
+            keys = _keys("outcomes", name, respondent=str(respondent))
+            weights = {arm["first"]: 1.0, arm["other"]: -1.0}
+            yield engine.Contrast(weights, "value", keys, "models")
+
+
+def of_groups(name: str, contrast: Contrast, arms: pd.DataFrame) -> Iterator[engine.Contrast]:
+    """Groups less their reference, of every model and over all; by column; and between models.
+
+    A family is what a reader looks through: the groups of the models, those over all models, those
+    within the values of one column, and those of pairs of models.
+    """
+    place = ["respondent", "factor", "group", "detail"]
+    arm = {tuple(row): a for *row, a in arms[[*place, "arm"]].to_numpy(dtype=object).tolist()}
+    everybody = list(dict.fromkeys(arms["respondent"]))
+    respondents = [who for who in everybody if who != ALL]
+    plain = arms[arms["detail"] == ""].drop_duplicates(["factor", "group"])
+    cells = plain[["factor", "group", "reference"]].to_numpy(dtype=object).tolist()
+
+    def gap(
+        who: str, factor: str, group: str, reference: str, detail: str = ""
+    ) -> dict[str, float]:
+        """Arms of the group and its reference; none where the answers lack either."""
+        mine = arm.get((who, factor, group, detail))
+        # What is averaged over is not told apart in the reference.
+        other = arm.get((who, "", reference, detail)) or arm.get((who, "", reference, ""))
+        return {mine: 1.0, other: -1.0} if mine and other else {}
+
+    for who in everybody:
+        for factor, group, reference in cells:
+            keys = {"respondent": who, "factor": factor, "group": group}
+            if mean := arm.get((who, factor, group, "")):
+                yield engine.Contrast({mean: 1.0}, "value", _keys(name, "mean", **keys))
+            if factor and (weights := gap(who, factor, group, reference)):
+                family = "groups" if who else "groups of all models"
+                yield engine.Contrast(
+                    weights, "value", _keys(name, "difference", **keys), family, contrast.margin
+                )
+    for column in contrast.by:
+        inside = arms[arms["detail"].str.startswith(f"{column}\x1f") & (arms["factor"] != "")]
+        is_averaged = column in contrast.average
+        # Within what units are, all models together.
+        for who in everybody if is_averaged else everybody[-1:]:
+            of_all = "" if who else " of all models"
+            for (factor, group), mine in inside.groupby(["factor", "group"], sort=False):
+                details = list(dict.fromkeys(mine["detail"]))
+                reference = str(mine["reference"].iloc[0])
+                for detail in details if len(details) > 1 or not is_averaged else ():
+                    keys = {"factor": str(factor), "group": str(group)}
+                    keys |= {"detail": detail.partition("\x1f")[2]}
+                    keys |= {"respondent": who} if is_averaged else {}
+                    if weights := gap(who, str(factor), str(group), reference, detail):
+                        yield engine.Contrast(
+                            weights, "value", _keys(f"{name}_by_{column}", "difference", **keys),
+                            f"differences by {column}{of_all}", contrast.margin,
+                        )  # fmt: skip
+    for one, other in combinations(respondents, 2):
+        for factor, group, reference in cells:
+            first, second = (gap(who, factor, group, reference) for who in (one, other))
+            if factor and first and second:
+                keys = {"respondent": one, "baseline": other, "factor": factor, "group": group}
+                weights = first | {at: -weight for at, weight in second.items()}
+                yield engine.Contrast(
+                    weights, "value", _keys(f"{name}_models", "difference", **keys),
+                    "pairs of models x groups", contrast.margin,
+                )  # fmt: skip
+
+
+def compared(
+    definition: Definition, table: pd.DataFrame, contrasts: Sequence[engine.Contrast] | None = None
+) -> list[Effect]:
+    """Returns what the engine makes of the contrasts, figure by figure, each on its scale.
+
+    Args:
+        definition: of the audit.
+        table: `long_table`.
+        contrasts: of these; those of the table if left out.
+    """
+    found: list[Effect] = []
+    figure_of = dict(zip(table["arm"], table["figure"], strict=True))
+    wanted = contrasts_of(definition, table) if contrasts is None else contrasts
+    of_figure: dict[str, list[engine.Contrast]] = {}
+    for one in wanted:
+        of_figure.setdefault(figure_of[next(iter(one.arms))], []).append(one)
+    for figure, mine in of_figure.items():
+        rows = table[table["figure"] == figure]
+        scale = _scale(definition, figure, rows["value"])
+        worth = WORTH * (scale[1] - scale[0]) if scale else WORTH
+        columns = {name: rows[name] for name in ("arm", "unit", "item", "value")}
+        scores = Scores.of(columns, arm="arm", unit="unit", item="item", columns=["value"])
+        less = definition.contrasts.get(figure.partition(".")[2])
+        of = f"group less {less.reference_name.removeprefix('the ')}" if less else "difference"
+        found += effects(scores, mine, scale=scale, worth=worth, unit=definition.unit_word, of=of)
+    return found
+
+
+def _scale(definition: Definition, figure: str, values: pd.Series) -> Bounds | None:
+    """The scale, where all values lie on it: a definition need not state it."""
+    kind, _, name = figure.partition(".")
+    scale = (0.0, 1.0)
+    if kind == "contrasts":
+        contrast = definition.contrasts[name]
+        outcome = definition.outcomes.get(contrast.of)
+        scale = outcome.scale if outcome else contrast.scale
+    elif name in definition.outcomes:
+        scale = definition.outcomes[name].scale
+    return scale if values.dropna().between(*scale).all() else None

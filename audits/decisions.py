@@ -1,63 +1,83 @@
-"""The one rule by which an audit says that a difference is shown.
+"""Verdicts of figures that have an interval of their own, and no value a unit.
 
-A difference is shown where its p, adjusted by Holm over its family, is at most .05 and its own 95%
-interval leaves out what stands for no difference. Both are asked for: tests and intervals are not
-made of the same statistic, and a verdict must not contradict the figure beside it. The second
-condition only takes verdicts away, so the family-wise error stays at .05 or below. Where all units
-have one value there is no interval, and p decides; below six units nothing is shown.
-
-An interval is of one difference by itself. So of several, one may leave out 0 without being shown;
-reports name those (`by_interval_alone`), and those of which the test alone would
-show something (`by_test_alone`).
+Shares against no preference, balanced shares and means over crossed clusters are decided as every
+comparison is (`aggregation.rules`): by limits that hold for the whole family. Theirs are the
+intervals that they have, at the level that Bonferroni gives each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..aggregation.effects import DIFFERS, adjusted_by_holm, consistent, effect_verdict
+import numpy as np
+
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.rules import WORTH, labelled, with_verdict
 
 ALPHA: Final = 0.05
 
+Interval = Callable[[float], Estimate]
+"""A level to the figure with its interval at it."""
 
-def decided(
-    found: Sequence[Estimate], families: Sequence[str], *, nulls: Sequence[float] = ()
+
+def decided_by_intervals(
+    intervals: Sequence[Interval],
+    *,
+    family: str,
+    nulls: Sequence[float] | None = None,
+    worth: float = WORTH,
 ) -> list[Estimate]:
-    """The estimates with p adjusted within each family, and the verdict.
+    """Returns the figures at 95%, with the limits of the family and what these decide.
 
     Args:
-        found: with their p; nan counts for nothing.
-        families: one name an estimate.
-        nulls: what stands for no difference, one an estimate; 0 where left out.
+        intervals: one a figure.
+        family: what they are, in the plural.
+        nulls: what stands for no difference, one a figure; 0 where left out.
+        worth: the distance from it that `needed` units would detect.
     """
-    adjusted = adjusted_by_holm(found, families)
-    return [
-        consistent(replace(one, verdict=effect_verdict(one)), null=null)
-        for one, null in zip(adjusted, nulls or [0.0] * len(adjusted), strict=True)
-    ]
+    from scipy.special import stdtr, stdtrit
+
+    plain = [make(1 - ALPHA) for make in intervals]
+    k = max(sum(one.is_defined for one in plain), 1)
+    found = []
+    for make, one, null in zip(intervals, plain, nulls or [0.0] * len(plain), strict=True):
+        wide = make(1 - ALPHA / k)
+        se = one.se
+        if one.has_interval and math.isnan(se):
+            se = (one.high - one.low) / 2 / float(stdtrit(one.n - 1, 1 - ALPHA / 2))
+        row = replace(
+            one, value=one.value - null, low_family=wide.low - null, high_family=wide.high - null,
+            se=se,
+        )  # fmt: skip
+        row = with_verdict(row, margin=None, worth=worth, tail=ALPHA / 2 / k, n_tests=k)
+        p = row.p
+        if one.has_interval:
+            single = one.p if one.p == one.p else 2 * stdtr(one.n - 1, -abs(row.value) / se)
+            p = float(np.minimum(1.0, k * single))
+        found.append(
+            replace(
+                one,
+                p=p,
+                p_method=one.p_method or row.p_method,
+                family=labelled(family, k),
+                low_family=wide.low,
+                high_family=wide.high,
+                verdict=row.verdict,
+                needed=row.needed,
+            )
+        )
+    return found
 
 
 def is_shown(found: Estimate) -> bool:
-    """Whether a difference is shown."""
-    return found.verdict in DIFFERS
-
-
-def by_interval_alone(found: Estimate, *, null: float = 0.0) -> bool:
-    """Whether the interval leaves out no difference, and yet nothing is shown."""
-    return found.has_interval and not is_shown(found) and not found.covers(null)
-
-
-def by_test_alone(found: Estimate, *, null: float = 0.0) -> bool:
-    """Whether p is at most .05, and yet nothing is shown: the interval holds no difference."""
-    is_far = found.n >= MIN_UNITS and found.p_adjusted <= ALPHA
-    return is_far and not is_shown(found) and found.covers(null)
+    """Whether it is higher or lower."""
+    return found.verdict in ("higher", "lower")
 
 
 def is_untested(found: Estimate) -> bool:
-    """Whether units are too few to show anything, or no test could be made."""
-    return math.isnan(found.value) or found.n < MIN_UNITS or found.verdict == "undefined"
+    """Whether nothing could be decided."""
+    return math.isnan(found.value) or found.n < MIN_UNITS or found.verdict in (None, "undefined")

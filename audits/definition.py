@@ -211,11 +211,6 @@ class Contrast(_Part):
     references: Mapping[str, str] = Field(
         default={}, description="kind of group to its reference, where there are several"
     )
-    paired: bool = Field(
-        default=True,
-        description="false: a unit belongs to one group alone, and the means of two groups over "
-        "their own units are compared by Welch's t; nothing is matched",
-    )
     match: tuple[Name, ...] = Field(
         default=(),
         description="columns that are alike in the two prompts, beside the unit; left out where "
@@ -240,12 +235,6 @@ class Contrast(_Part):
     less: str = Field(default="", description="what one below 0 means")
     note: str = ""
     digits: int = 2
-
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if self.match and not self.paired:
-            raise ValueError("match is for pairs: leave it out, or paired: false")
-        return self
 
 
 class Differences(_Part):
@@ -325,7 +314,7 @@ class MeasureColumn(_Part):
     name: str
     title: str = ""
     field: Literal[
-        "estimate", "value", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method"
+        "estimate", "value", "p", "p_adjusted", "n", "n_of", "se", "verdict", "needed", "method"
     ] = "estimate"
     digits: int = 2
     is_signed: bool = False
@@ -469,7 +458,6 @@ class Definition(_Part):
     answer_tokens: int = Field(default=4_000, description="most tokens of an answer")
     likely_answer_words: int = Field(default=60, description="about how long an answer is")
     effort: str | None = Field(default=None, description="reasoning effort asked of the targets")
-    resamples: int = Field(default=9_999, ge=0, description="permutations of the tests over units")
 
     @property
     def read_outcomes(self) -> dict[str, Outcome]:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.effects import DIFFERS
-from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
-from ..formats import count, listed, number, units
-from ..records.estimates import estimates_by, select
+from ..formats import count, units
+from ..records.estimates import select
 from ..reports.document import Chart, Document, Paragraph, Part, Points, Records, Section, Table
 from ..reports.run_sections import job_sections, state_told
 from ..reports.views import Measure, estimates_chart, estimates_table
 from .audit import ANSWER_STATUSES
-from .decisions import ALPHA
+from .contrasts import CROSS
 from .definition import (
     Change,
     ChartView,
@@ -28,13 +26,11 @@ from .definition import (
     Outcome,
     TableView,
 )
-from .estimate import CROSS
 from .headline import (
     AuditView,
     Names,
     capital,
     headline,
-    p_told,
     sentence,
     sentences,
     trust,
@@ -341,22 +337,26 @@ class _Sections:
             rows, name, "forest", measure="difference", rows=key, columns="respondent",
             named=named, name=name, title=title, axis=axis, reference=0.0, is_diverging=True,
             digits=digits,
-            caption=f"The largest first, with 95% intervals over {self.unit}s.",
+            caption=f"The largest first. {self._limits()}",
         )  # fmt: skip
         if chart is not None:
             yield chart
         if not rows["value"].notna().any():
             return
         of = f", the largest of {len(rows)}" if len(rows) > MOST_ROWS else ""
-        caption = f"{title}{of}."
+        caption = f"{title}{of}. {self._limits()}"
         yield from self._table(
             name, {**by, **({"respondent": "model"} if self.is_several else {})},
             [
                 Measure("difference", self._short(name), digits=digits, is_signed=True),
-                Measure("difference", "p, Holm", field="p_adjusted"),
+                Measure("difference", "verdict", field="verdict"),
             ],
             caption, named=named, rows=rows.iloc[:MOST_ROWS], label=title,
         )  # fmt: skip
+
+    def _limits(self) -> str:
+        """What the intervals of comparisons are."""
+        return f"Intervals over {self.unit}s, 95% for all comparisons of a family at once."
 
     def _short(self, name: str) -> str:
         """The head of a column of differences."""
@@ -370,56 +370,33 @@ class _Sections:
         keys = {"respondent": "model", "factor": "of", "group": "group"}
         digits, margin = contrast.digits, contrast.margin
         difference = Measure("difference", title, digits=digits, is_signed=True)
-        holm = Measure("difference", "p, Holm", field="p_adjusted")
         verdict = Measure("difference", "verdict", field="verdict")
-        tests = [
-            Measure("mean", contrast.mean_title, digits=digits), difference, holm,
-            Measure("equivalence", "p, equivalence, Holm", field="p_adjusted"), verdict,
-        ]  # fmt: skip
-        test = (
-            f"sign flips of {unit}s with a t freed of skewness (Hall), which a few units with a "
-            "large difference do not mislead"
-            if contrast.paired
-            else f"Welch's t over the {unit}s of each group"
-        )
+        needed = Measure("difference", f"{unit}s needed", field="needed")
         note = sentence(contrast.note) if contrast.note else ""
-        caption = f"{note} Holm: {test}, over all groups of all models."
+        caption = f"{note} {self._limits()}".strip()
         if margin is not None:
-            caption += (
-                f" Equivalent: shown to lie within ±{margin:g} (two one-sided tests, Holm over the "
-                "groups of a kind); undecided: neither is shown."
-            )
+            caption += f" Alike: the interval lies within ±{margin:g}."
         yield (
             f"{capital(title)} of every group",
-            self._table(name, keys, tests, caption.strip(), named=named),
-        )
-        beside = [
-            Measure("t", "p, paired t", field="p"), Measure("t", "p, t, Holm", field="p_adjusted"),
-            Measure("sign_flips", "p, sign flips, Holm", field="p_adjusted"),
+            self._table(
+                name, keys,
+                [Measure("mean", contrast.mean_title, digits=digits), difference, verdict, needed],
+                caption, named=named,
+            ),
+        )  # fmt: skip
+        bounds = [
             Measure("difference_least", "at least", field="value", digits=digits, is_signed=True),
             Measure("difference_most", "at most", field="value", digits=digits, is_signed=True),
             Measure("answered", "answers with a value", digits=2),
         ]  # fmt: skip
-        paper = "The paired t-test over units, uncorrected as papers have it; other tests. "
         said = (
-            f"{paper if contrast.paired else ''}At least and at most: if all answers that came and "
-            "could not be read were at the ends of the scale."
+            "At least and at most: if all answers that came and could not be read were at the ends "
+            "of the scale."
         )
         yield (
-            "Other tests, bounds, and answers with a value",
-            self._table(name, keys, beside, said, named=named),
+            "Bounds, and answers with a value",
+            self._table(name, keys, bounds, said, named=named),
         )
-        if margin is not None and (points := list(self._alike(name, named))):
-            text = f"Shown by equivalence, within ±{margin:g}."
-            if contrast.paired:
-                text += (
-                    " A paper's rule takes every group without a significant t-test; with few "
-                    "units or noisy answers that names groups that differ."
-                )
-            yield (
-                f"Which groups are like {contrast.reference_name}",
-                [Points(points), Paragraph(text, "quiet")],
-            )
         for column in contrast.by:
             word = self.view.word(column)
             measures = [difference, Measure("difference", f"{unit}s", field="n")]
@@ -434,65 +411,35 @@ class _Sections:
             f"Do the models differ in {title}?",
             self._table(
                 f"{name}_models", {"respondent": "model", "baseline": "minus", "group": "group"},
-                [difference, holm, verdict],
-                f"Differences of the {title} between models, Holm over pairs and groups.",
+                [difference, verdict],
+                f"Differences of the {title} between models. {self._limits()}",
                 named=named,
             ),
         )  # fmt: skip
 
-    def _alike(self, name: str, named: Mapping[str, Names]) -> Iterator[tuple[str, str]]:
-        """Which group each model takes for the default, by kind of group."""
-        groups: dict[tuple[str | None, str | None], dict[str, dict[str, Estimate]]] = {}
-        rows = select(self.estimates, name)
-        for key, found in estimates_by(rows, ["respondent", "factor", "group"]):
-            if "difference" in found:
-                inside = groups.setdefault((key["respondent"], key["factor"]), {})
-                inside[named["group"].get(key["group"], str(key["group"]))] = found
-        for (who, factor), members in groups.items():
-            gaps = {group: one["difference"] for group, one in members.items()}
-            known = {group: one for group, one in gaps.items() if one.is_defined}
-            near = min(known, key=lambda group: abs(known[group].value), default="")
-            shown = [g for g, one in gaps.items() if one.verdict in ("equivalent", DIFFERS[1])]
-            undecided = [group for group, one in gaps.items() if one.verdict == "undecided"]
-            paper = [g for g, one in members.items() if "t" in one and one["t"].p > ALPHA]
-            parts = [f"shown: {listed(shown) or 'none'}"]
-            parts += [f"undecided: {listed(undecided)}"] if undecided else []
-            parts += [f"nearest: {near}"] if near else []
-            if any("t" in one for one in members.values()):
-                parts.append(f"by p > .05: {listed(paper) or 'none'}")
-            head = f"{who or 'all models'}, {named['factor'].get(factor, factor or '')}:"
-            yield head, "; ".join(parts)
-
     # Models, judges, people
 
     def _models(self, name: str, outcome: Outcome) -> Iterator[Part]:
-        tests = [
-            (f"{test.method or measure}:", _test_told(test))
-            for measure in ("chi_square", "cochran_q", "cochran_q_units")
-            if (test := self.view.figure("models", measure, factor=name)) is not None
-        ]
-        if not tests:
-            return
-        yield Paragraph(capital(outcome.title), "heading")
-        yield Points(tests)
-        level = self.view.figure("models", "alpha_bonferroni", factor=name)
+        """Pairs of models; and beside them the tests of papers."""
+        title = capital(outcome.title)
         yield from self._table(
             "models", {"respondent": "model", "baseline": "minus"},
             [
-                Measure("difference", digits=3, is_signed=True),
-                Measure("difference", f"p, {self.unit}s, Holm", field="p_adjusted"),
+                Measure("difference", outcome.title, digits=3, is_signed=True),
                 Measure("difference", "verdict", field="verdict"),
-                Measure("difference_prompts", "over prompts", digits=3, is_signed=True),
-                Measure("only_first", "only first", field="value", is_count=True),
-                Measure("only_second", "only second", field="value", is_count=True),
-                Measure("mcnemar", "McNemar mid-p", field="p"),
-                Measure("mcnemar", "McNemar, Holm", field="p_adjusted"),
-                Measure("independent", "as independent, Bonferroni", field="p_adjusted"),
+                Measure("difference", f"{self.unit}s needed", field="needed"),
             ],
-            f"Differences of the {outcome.title} on the same prompts: with the {self.unit} as the "
-            "unit, over prompts, and as a paper's chi-square of independent samples"
-            + (f" (Bonferroni's level {level.value:.3g})." if level is not None else "."),
-            where={"factor": name}, label="Pairs of models",
+            f"{title} on the prompts to which both have a value. {self._limits()}",
+            where={"factor": name}, label=f"{title}, pairs of models",
+        )  # fmt: skip
+        yield from self._table(
+            "paper", {"respondent": "model", "baseline": "minus"},
+            [Measure("chi_square", "chi-square", digits=2, field="value"),
+             Measure("chi_square", "p", field="p")],
+            "As papers test it: all models, and pairs with Bonferroni's correction, by a "
+            "chi-square that takes answers for independent. It finds differences too readily.",
+            where={"factor": name}, named={"respondent": {None: "all models"}},
+            label="The paper's chi-square",
         )  # fmt: skip
 
     def _agreement(self) -> Iterator[Part]:
@@ -585,14 +532,6 @@ def _ranked(chart: Chart) -> Chart:
 
 def _remarks(notices: Sequence[str]) -> list[Part]:
     return [Points([("", sentence(text)) for text in notices])] if notices else []
-
-
-def _test_told(test: Estimate) -> str:
-    if test.p != test.p:
-        return f"undefined ({test.reason})." if test.reason else "undefined."
-    said = f" by {test.p_method}" if test.p_method else ""
-    value = f"{number(test.value, 2)}, " if test.is_defined else ""
-    return f"{value}p {p_told(test.p)}{said}; {units(test.n, test.unit)}."
 
 
 __all__ = ["document"]

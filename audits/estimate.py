@@ -4,7 +4,8 @@
     outcomes      every outcome and change of the definition, by respondent
     shares        shares of the values of a column, by respondent
     parts         the outcomes by part of the prompts
-    models        whether respondents differ in an outcome: all of them, and every pair
+    models        whether two respondents differ in an outcome
+    paper         the same by the tests of papers, which take answers for independent
     NAME…         every contrast of the definition, see `contrasts`
     judges        how far two judges agree before anybody settles anything
 
@@ -20,6 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Final
 
@@ -30,31 +32,31 @@ import pandas as pd
 from ..aggregation.agreement import cohen_kappa, gwet_ac2
 from ..aggregation.clustered import clustered_proportion
 from ..aggregation.crossed import crossed_mean, crossed_share
-from ..aggregation.effects import consistent, effect_verdict, t_test
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.jackknife import cut_to_range
-from ..aggregation.multiplicity import bonferroni, holm
-from ..aggregation.proportions import (
-    chi_square_test,
-    cochran_q,
-    mcnemar_test,
-    paired_difference,
-    wilson,
-)
-from ..aggregation.sign_flips import sign_flip_tests
-from ..formats import units
+from ..aggregation.proportions import chi_square_test, wilson
 from ..records.estimates import Estimates
 from .audit import ANSWER_STATUSES
-from .contrasts import UNREAD, add_contrast, values_of
-from .decisions import ALPHA, decided, is_shown
-from .definition import Agreement, Change, Definition, Outcome
+from .contrasts import (
+    CROSS,
+    LEAN,
+    UNREAD,
+    WORTH,
+    compared,
+    contrasts_of,
+    long_table,
+    prepare,
+    tells_apart,
+    values_of,
+)
+from .decisions import decided_by_intervals
+from .definition import Agreement, Change, Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
 
 OWN_COLUMNS: Final = ("item_id", "target", "repeat", "status", "by", "judging")
-CROSS: Final = " x "
-"""Between the columns, and the values, of crossed parts."""
+ANSWERED: Final = ("classified", "unclassified", "refused", "unreadable", "empty")
 
 
 def columns_of(definition: Definition) -> tuple[str, ...]:
@@ -109,9 +111,6 @@ def estimate(
             )  # fmt: skip
         for name, change in definition.changes.items():
             found.add("outcomes", name, changes(change, rows), respondent=respondent)
-            if change.lean:
-                way = lean(change, rows, definition.unit_word, definition.resamples)
-                found.add("outcomes", f"{name}_lean", way, respondent=respondent)
         for name, shares in definition.shares.items():
             column = rows[shares.of]
             for level in shares.levels:
@@ -120,15 +119,96 @@ def estimate(
                     "shares", "share", over_answers(values), respondent=respondent, factor=name,
                     group=level,
                 )  # fmt: skip
-    for name, contrast in definition.contrasts.items():
-        add_contrast(found, definition, name, contrast, frame, respondents)
+    add_comparisons(found, definition, frame, respondents)
     _add_parts(found, definition, frame, rows_of)
-    if len(respondents) > 1:
-        for name, outcome in definition.read_outcomes.items():
-            if outcome.compare and outcome.is_share:
-                _compare_shares(found, definition, name, outcome, frame, respondents)
+    for name, outcome in definition.read_outcomes.items():
+        if outcome.compare and len(respondents) > 1:
+            _add_paper(found, name, outcome, rows_of)
     _add_agreement(found, definition, frame, votes)
     return found
+
+
+def add_comparisons(
+    found: Estimates, definition: Definition, frame: pd.DataFrame, respondents: Sequence[str]
+) -> None:
+    """Adds everything that is compared: contrasts, models, and which way answers lean.
+
+    Args:
+        found: to what they are added.
+        definition: of the audit.
+        frame: answers with `columns_of(definition)` and `_unit`.
+        respondents: in the order of the report.
+    """
+    mine = pd.concat([frame[frame["target"] == name] for name in respondents] or [frame.iloc[:0]])
+    table = long_table(definition, mine, levels=False)
+    wanted = [
+        one
+        for one in contrasts_of(definition, table)
+        if one.is_difference or one.keys["measure"] == "mean"
+    ]
+    for effect in compared(definition, table, wanted):
+        keys = {"respondent": "", **effect.contrast.keys}
+        found.add(keys.pop("table"), keys.pop("measure"), _defined(effect.this_panel), **keys)
+    for name, change in definition.changes.items():
+        if change.lean:
+            _add_missing_leans(found, name, change, mine, table, respondents)
+    for name, contrast in definition.contrasts.items():
+        _add_answered(found, definition, name, contrast, mine, respondents)
+    if not definition.contrasts:
+        return
+    for end in ("least", "most"):
+        bounds = long_table(definition, mine, levels=False, unread=end)
+        # Each by itself: nothing is decided of bounds.
+        alone = [
+            replace(one, family=str(place))
+            for place, one in enumerate(contrasts_of(definition, bounds))
+            if one.keys["measure"] == "difference" and one.keys["table"] in definition.contrasts
+        ]
+        for effect in compared(definition, bounds, alone):
+            row, keys = effect.this_panel, effect.contrast.keys
+            if row.is_defined:
+                method = "bound over answers without a value"
+                bound = Estimate(row.value, n=row.n, unit=row.unit, method=method)
+                keys = {name: value for name, value in keys.items() if name != "measure"}
+                found.add(keys.pop("table"), f"difference_{end}", bound, **keys)
+
+
+def _defined(row: Estimate) -> Estimate:
+    """Without a word on judges, of whom there is none."""
+    return replace(row, universe=None)
+
+
+def _add_missing_leans(
+    found: Estimates, name: str, change: Change, frame: pd.DataFrame, table: pd.DataFrame,
+    respondents: Sequence[str],
+) -> None:  # fmt: skip
+    """Why there is no lean, where questions were asked in one way, or are not told apart."""
+    there = table[table["figure"] == f"outcomes.{name}{LEAN}"]
+    both = there.groupby("respondent")["detail"].nunique()
+    is_apart = tells_apart(change, frame[frame["repeat"] == 0])
+    for respondent in respondents:
+        if both.get(respondent, 0) < 2:
+            reason = _one_way(change) if is_apart else _alike(change)
+            none = undefined(reason, unit=change.unit, method="difference of shares")
+            found.add("outcomes", f"{name}{LEAN}", none, respondent=respondent)
+
+
+def _add_answered(
+    found: Estimates, definition: Definition, name: str, contrast: Contrast, frame: pd.DataFrame,
+    respondents: Sequence[str],
+) -> None:  # fmt: skip
+    """Share of answers with a value, of every group, the unit being the cluster."""
+    rows = prepare(contrast, frame, definition.outcomes)
+    has = np.where(rows["status"].isin(ANSWERED), rows["value"].notna(), np.nan)
+    rows = rows.assign(_has=has.astype(np.float64))
+    cells = rows.groupby(["factor", "group"], sort=False)
+    for who in (*respondents, *([""] if len(respondents) > 1 else [])):
+        for (factor, group), cell in cells:
+            mine = cell[cell["target"] == who] if who else cell
+            share = clustered_proportion(
+                mine["_has"].to_numpy(), mine["_unit"].tolist(), unit=definition.unit_word
+            ).of("share with a value")
+            found.add(name, "answered", share, respondent=who, factor=factor, group=group)
 
 
 def merged_units(answers: pd.DataFrame, unit: str) -> pd.Series:
@@ -167,8 +247,9 @@ def over_units(
     units: Sequence[str],
     unit: str,
     crossed: Sequence[Sequence[str | None]] = (),
+    level: float = 0.95,
 ) -> Estimate:
-    """The outcome with its interval over units, and the test of no preference if it has one.
+    """The outcome with its interval over units, and p of no preference if it has such a value.
 
     Args:
         outcome: which.
@@ -176,45 +257,44 @@ def over_units(
         units: of the answers.
         unit: what one is called.
         crossed: columns of what stands in answers of several units, see `Definition.crossed`.
+        level: of the interval.
     """
-    found = _over_units(outcome, values, units, unit, crossed)
+    null = outcome.neutral
+    if outcome.is_share and crossed:
+        ways = [[units], crossed]
+        found = crossed_share(values, ways, level=level, unit=unit, null=null).of("share")
+    elif outcome.is_share:
+        share = clustered_proportion(values, units, level=level, unit=unit, null=null)
+        found = share.of("share")
+    elif crossed:
+        middle = 0.0 if null is None else null
+        mean = crossed_mean(values - middle, [[units], crossed], level=level, unit=unit)
+        found = replace(
+            mean, value=mean.value + middle, low=mean.low + middle, high=mean.high + middle,
+            p=math.nan if null is None else mean.p,
+        ).of("mean")  # fmt: skip
+    else:
+        means = pd.Series(values).groupby(np.asarray(units, dtype=object), sort=False).mean()
+        found = t_interval(means.to_numpy(), level=level, unit=unit)
+        found = found.of(f"mean of each {unit}, then over them")
     return cut_to_range(found, outcome.scale)
 
 
-def _over_units(
-    outcome: Outcome,
-    values: Floats,
-    units: Sequence[str],
-    unit: str,
-    crossed: Sequence[Sequence[str | None]],
-) -> Estimate:
-    null = outcome.neutral
-    if crossed and outcome.is_share:
-        return crossed_share(values, [[units], crossed], unit=unit, null=null).of("share")
-    if crossed:
-        middle = 0.0 if null is None else null
-        found = crossed_mean(values - middle, [[units], crossed], unit=unit)
-        found = replace(
-            found, value=found.value + middle, low=found.low + middle, high=found.high + middle
-        )
-        return found.of("mean") if null is not None else replace(found, p=math.nan).of("mean")
-    if outcome.is_share:
-        return clustered_proportion(values, units, unit=unit, null=null).of("share")
-    means = pd.Series(values).groupby(np.asarray(units, dtype=object), sort=False).mean()
-    found = t_interval(means.to_numpy(), unit=unit).of(f"mean of each {unit}, then over them")
-    if null is None:
-        return found
-    known = np.asarray(means.dropna().to_numpy(), dtype=np.float64)
-    _, p = t_test(known - np.float64(null))
-    return replace(found, p=p, p_method=f"t over {unit}s")
-
-
-def crossed_of(definition: Definition, rows: pd.DataFrame) -> list[list[str | None]]:
+def _crossed_of(definition: Definition, rows: pd.DataFrame) -> list[list[str | None]]:
     """What stands in the answers of several units, a column each; None where nothing does."""
     return [
         [one if isinstance(one, str) else None for one in rows[column].tolist()]
         for column in definition.crossed
     ]
+
+
+def _over_units_of(
+    definition: Definition, outcome: Outcome, rows: pd.DataFrame, level: float = 0.95
+) -> Estimate:
+    return over_units(
+        outcome, values_of(outcome, rows), rows["_unit"].tolist(), definition.unit_word,
+        _crossed_of(definition, rows), level,
+    )  # fmt: skip
 
 
 def _sides(
@@ -226,16 +306,12 @@ def _sides(
     """
     neutral = {n: one for n, one in definition.read_outcomes.items() if one.neutral is not None}
     places = [(who, name) for name in neutral for who in rows_of]
-    raw = [
-        over_units(
-            neutral[name], values_of(neutral[name], rows_of[who]), rows_of[who]["_unit"].tolist(),
-            definition.unit_word, crossed_of(definition, rows_of[who]),
-        )
-        for who, name in places
-    ]  # fmt: skip
-    nulls = [neutral[name].neutral or 0.0 for _, name in places]
-    family = f"Holm over {units(len(raw), 'preference')}"
-    return dict(zip(places, decided(raw, [family] * len(raw), nulls=nulls), strict=True))
+    decided = decided_by_intervals(
+        [partial(_over_units_of, definition, neutral[name], rows_of[who]) for who, name in places],
+        family="preferences", nulls=[neutral[name].neutral or 0.0 for _, name in places],
+        worth=WORTH,
+    )  # fmt: skip
+    return dict(zip(places, decided, strict=True))
 
 
 def bounds(outcome: Outcome, values: Floats, statuses: pd.Series) -> tuple[Estimate, Estimate]:
@@ -263,53 +339,13 @@ def changes(change: Change, rows: pd.DataFrame) -> Estimate:
     whole = by_question.agg(["size", "count", "nunique"])
     whole = whole[whole["size"] == 2]
     if whole.empty:
-        reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
-        return undefined(reason, unit=change.unit, method="share")
+        return undefined(_one_way(change), unit=change.unit, method="share")
     known = whole[whole["count"] == 2]
     return wilson(int((known["nunique"] == 2).sum()), len(known), unit=change.unit).of("share")
 
 
-def lean(change: Change, rows: pd.DataFrame, unit: str, resamples: int) -> Estimate:
-    """Which way answers change: share of `lean` where `across` is `first`, less that of the other.
-
-    In the first asking, over questions with an answer in both, the definition's unit being what is
-    independent.
-    """
-    answers = rows[rows["repeat"] == 0]
-    if not tells_apart(change, answers):
-        return undefined(_alike(change), unit=unit, method="difference of shares")
-    found = lean_gaps(change, answers)
-    if found is None:
-        reason = f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
-        return undefined(reason, unit=unit, method="difference of shares")
-    return unit_difference(found.to_numpy(dtype=np.float64), list(found.index), unit, resamples)
-
-
-def lean_gaps(change: Change, answers: pd.DataFrame) -> pd.Series | None:
-    """Question by question, 1 where only the asking at `first` leans, -1 where only the other does.
-
-    Args:
-        change: with `lean`.
-        answers: of one asking, `_unit` among the columns.
-
-    Returns:
-        By unit; nan for a question without an answer in both. None where all were asked one way.
-    """
-    known = answers[answers[change.of].notna()]
-    wide = known.assign(_is=known[change.of].astype("string").isin(change.lean).astype(float))
-    wide = wide.pivot_table(
-        index=[*change.within, "_unit"], columns=change.across, values="_is", aggfunc="last"
-    )
-    others = [column for column in wide if column != change.first]
-    if change.first not in wide or len(others) != 1:
-        return None
-    gaps: pd.Series = (wide[change.first] - wide[others[0]]).droplevel([*change.within])
-    return gaps
-
-
-def tells_apart(change: Change, answers: pd.DataFrame) -> bool:
-    """Whether the columns of a change tell every two prompts apart: else no pair is known."""
-    return not answers.duplicated([*change.within, change.across]).any()
+def _one_way(change: Change) -> str:
+    return f"every {change.unit} was asked in one {change.across.replace('_', ' ')}"
 
 
 def _alike(change: Change) -> str:
@@ -344,10 +380,7 @@ def _add_outcome(
     **keys: str,
 ) -> None:
     values = values_of(outcome, rows)
-    units = rows["_unit"].tolist()
-    crossed = crossed_of(definition, rows)
-    whole = side or over_units(outcome, values, units, definition.unit_word, crossed)
-    found.add(table, name, whole, **keys)
+    found.add(table, name, side or _over_units_of(definition, outcome, rows), **keys)
     if outcome.over_answers and outcome.is_share:
         share = over_answers(values)
         found.add(table, f"{name}_answers", _without_limits(share) if pooled else share, **keys)
@@ -400,178 +433,29 @@ def _add_parts(
                     )  # fmt: skip
 
 
-def by_model(
-    outcome: Outcome, frame: pd.DataFrame, respondents: Sequence[str]
-) -> tuple[Floats, list[str]]:
-    """The outcome, (respondents, prompts, repeats) with nan where it is missing; units of prompts.
-
-    Prompts stand in the order of the answers.
-    """
-    items, names = pd.factorize(frame["item_id"])
-    places = frame["target"].map({name: k for k, name in enumerate(respondents)})
-    is_asked = places.notna().to_numpy()
-    repeats = frame["repeat"].to_numpy(dtype=np.int64)
-    values = np.full((len(respondents), len(names), int(repeats.max(initial=0)) + 1), np.nan)
-    at = (places[is_asked].to_numpy(dtype=np.int64), items[is_asked], repeats[is_asked])
-    values[at] = values_of(outcome, frame)[is_asked]
-    return values, frame.drop_duplicates("item_id")["_unit"].tolist()
-
-
-def _compare_shares(
-    found: Estimates,
-    definition: Definition,
-    name: str,
-    outcome: Outcome,
-    frame: pd.DataFrame,
-    respondents: Sequence[str],
+def _add_paper(
+    found: Estimates, name: str, outcome: Outcome, rows_of: Mapping[str, pd.DataFrame]
 ) -> None:
-    """The paper's chi-square, and tests that know that all models answer the same prompts.
+    """Chi-square of all models, and of every pair with Bonferroni's correction.
 
-    With repeats, chi-square counts all answers, Cochran's Q and McNemar take the first asking, and
-    the permutations take the shares over repeats.
+    As papers have it: it takes answers for independent, and is too ready to find a difference.
     """
-    unit, resamples = definition.unit_word, definition.resamples
-    values, units = by_model(outcome, frame, respondents)
-    counts = np.stack([np.nansum(values, axis=(1, 2)), np.nansum(1 - values, axis=(1, 2))], axis=1)
-    known = (~np.isnan(values)).sum(axis=2)
-    means = np.full(known.shape, np.nan)
-    np.divide(np.nansum(values, axis=2), known, out=means, where=known > 0)
-    first = values[:, :, 0]
-    whole = chi_square_test(counts, resamples=resamples)
-    chi = _tested(
-        whole.statistic, whole.p, n=whole.n, unit="answer", reason=whole.reason,
-        method="chi-square, answers taken for independent", p_method=whole.method,
-    )  # fmt: skip
-    found.add("models", "chi_square", chi, factor=name)
-    found.add("models", "chi_square_df", whole.df, factor=name)
-    paired = cochran_q(first, resamples=0)
-    q = _tested(
-        paired.q, paired.p_chi2, n=paired.n, unit="prompt", reason=paired.reason,
-        method="Cochran's Q", p_method=f"chi-square, {paired.df} df",
-    )  # fmt: skip
-    found.add("models", "cochran_q", q, factor=name)
-    clustered = cochran_q(means, clusters=units, resamples=resamples)
-    permuted = _tested(
-        clustered.q, clustered.p_permutation, n=clustered.n_clusters, unit=unit,
-        reason=clustered.reason or (None if resamples else "no permutations asked for"),
-        method="Cochran's Q", p_method=f"{clustered.resamples:,} permutations of whole {unit}s",
-    )  # fmt: skip
-    found.add("models", "cochran_q_units", permuted, factor=name)
-    _compare_pairs(found, definition, name, first, means, units, counts, respondents)
-
-
-def _compare_pairs(
-    found: Estimates,
-    definition: Definition,
-    name: str,
-    first: Floats,
-    means: Floats,
-    units: Sequence[str],
-    counts: Floats,
-    respondents: Sequence[str],
-) -> None:
-    unit = definition.unit_word
-    pairs = list(combinations(range(len(respondents)), 2))
-    found.add("models", "alpha_bonferroni", ALPHA / len(pairs), factor=name)
-    tests = [mcnemar_test(first[a], first[b]) for a, b in pairs]
-    mid = np.asarray([test.p_mid for test in tests])
-    gaps = [
-        unit_difference(means[a] - means[b], units, unit, definition.resamples) for a, b in pairs
-    ]
-    independent = np.asarray([chi_square_test(counts[[a, b]], resamples=0).p for a, b in pairs])
-    family = f"{len(pairs)} pair{'s' * (len(pairs) > 1)}"
-    mid_holm, mid_bonferroni = holm(mid), bonferroni(mid)
-    gaps_holm = holm([gap.p for gap in gaps])
-    independent_bonferroni = bonferroni(independent)
-    none = "no prompt on which the two differ"
-    for at, (a, b) in enumerate(pairs):
-        keys = {"respondent": respondents[a], "baseline": respondents[b], "factor": name}
-        test, n = tests[at], tests[at].n
-        gap = replace(gaps[at], p_adjusted=float(gaps_holm[at]), family=f"Holm over {family}")
-        shown = is_shown(consistent(replace(gap, verdict=effect_verdict(gap))))
-        verdict = "differs" if shown else "not shown to differ"
-        found.add("models", "difference", replace(gap, verdict=verdict), **keys)
-        over_prompts = paired_difference(test.only_a, test.only_b, n).of("difference of rates")
-        found.add("models", "difference_prompts", over_prompts, **keys)
-        found.add("models", "only_first", test.only_a, **keys)
-        found.add("models", "only_second", test.only_b, **keys)
-        for measure, p_adjusted, correction in (
-            ("mcnemar", mid_holm[at], "Holm"),
-            ("mcnemar_bonferroni", mid_bonferroni[at], "Bonferroni"),
-        ):
-            found.add(
-                "models", measure,
-                _tested(
-                    test.statistic, test.p_mid, float(p_adjusted), n=n, unit="prompt", reason=none,
-                    method="McNemar", p_method="mid-p", family=f"{correction} over {family}",
-                ),
-                **keys,
-            )  # fmt: skip
-        found.add(
-            "models", "independent",
-            _tested(
-                float(independent[at]), float(independent[at]), float(independent_bonferroni[at]),
-                n=n, unit="answer", reason=none, p_method="chi-square",
-                method="p of a chi-square that takes answers for independent",
-                family=f"Bonferroni over {family}",
-            ),
-            **keys,
+    counts = []
+    for rows in rows_of.values():
+        values = values_of(outcome, rows)
+        counts.append([np.nansum(values), np.nansum(1 - values)])
+    for who in ((), *combinations(range(len(rows_of)), 2)):
+        test = chi_square_test(np.asarray(counts)[list(who) or slice(None)])
+        respondents = list(rows_of)
+        keys = dict(zip(("respondent", "baseline"), (respondents[k] for k in who), strict=False))
+        k = math.comb(len(rows_of), 2) if who else 1
+        row = Estimate(
+            test.statistic, n=test.n, unit="answer", reason=test.reason,
+            method="chi-square, answers taken for independent",
+            p=float(np.minimum(1.0, k * test.p)),
+            p_method=f"chi-square, {test.df} df{', Bonferroni' if k > 1 else ''}",
         )  # fmt: skip
-
-
-def unit_difference(gaps: Floats, units: Sequence[str], unit: str, resamples: int) -> Estimate:
-    """The mean of differences of prompts with the unit as what is independent.
-
-    The interval is of a ratio Σ d_u / Σ n_u over units, t with G − 1 degrees of freedom, cut at −1
-    and 1, as differences of shares are; the test flips the signs of whole units' sums.
-
-    Args:
-        gaps: one a prompt; nan is missing.
-        units: of the prompts.
-        unit: what one is called.
-        resamples: sign vectors beyond 30 units.
-    """
-    known = ~np.isnan(gaps)
-    method = f"mean difference; 95% t over {unit}s"
-    if not known.any():
-        return undefined("no prompt in common", unit=unit, method=method)
-    codes, names = pd.factorize(np.asarray(units, dtype=object)[known])
-    sums, sizes = np.bincount(codes, weights=gaps[known]), np.bincount(codes)
-    value, g = float(gaps[known].mean()), len(names)
-    # The interval of Σ (d − mean) / n, which is 0, moved to where the mean is.
-    rests = t_interval((sums - value * sizes) * g / sizes.sum(), unit=unit)
-    found = Estimate(
-        value, value + rests.low, value + rests.high, g, unit, method, reason=rests.reason
-    )
-    found = cut_to_range(found, (-1.0, 1.0))
-    differing = sums[np.abs(sums) > 1e-12]
-    if not differing.size:
-        reason = f"no {unit} on which the two differ"
-        return replace(found, low=math.nan, high=math.nan, reason=reason)
-    # Units without a difference say nothing about its sign.
-    test = sign_flip_tests(differing[:, None], flips=max(resamples, 999))
-    return replace(found, p=float(test.p_value[0]), p_method=f"sign flips of {unit}s")
-
-
-def _tested(
-    value: float,
-    p: float,
-    p_adjusted: float = math.nan,
-    *,
-    n: int,
-    unit: str,
-    method: str,
-    p_method: str,
-    reason: str | None = None,
-    family: str | None = None,
-) -> Estimate:
-    """A statistic with the p of its test; without it, with the reason."""
-    if math.isnan(p):
-        p_method, family = "", None
-    return Estimate(
-        float(value), n=n, unit=unit, method=method, p=float(p), p_adjusted=p_adjusted,
-        p_method=p_method or None, family=family, reason=reason if math.isnan(p) else None,
-    )  # fmt: skip
+        found.add("paper", "chi_square", row, factor=name, **keys)
 
 
 def _add_agreement(

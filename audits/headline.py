@@ -12,11 +12,11 @@ import numpy as np
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import estimate, listed, listed_all, number, p_value, percent, said, units
+from ..formats import estimate, listed, listed_all, number, percent, said, units
 from ..records.estimates import estimates_by, select
 from .audit import ANSWER_STATUSES
-from .contrasts import UNREAD
-from .decisions import ALPHA, by_interval_alone, by_test_alone, is_shown, is_untested
+from .contrasts import UNREAD, WORTH
+from .decisions import is_shown, is_untested
 from .definition import Contrast, Definition, Differences, Outcome
 
 if TYPE_CHECKING:
@@ -39,12 +39,21 @@ class AuditView:
     Attributes:
         definition: of the audit, as its options had it.
         record: the content of run.json.
-        estimates: every figure.
+        estimates: every figure; what is decided has the limits that decide it.
     """
 
     definition: Definition
     record: Mapping[str, Any]
     estimates: pd.DataFrame
+
+    def __post_init__(self) -> None:
+        """Puts the limits of the family where a verdict goes by them."""
+        frame = self.estimates
+        is_decided = frame["verdict"].notna() & frame["low_family"].notna()
+        limits = {
+            end: frame[end].where(~is_decided, frame[f"{end}_family"]) for end in ("low", "high")
+        }
+        object.__setattr__(self, "estimates", frame.assign(**limits))
 
     @property
     def respondents(self) -> tuple[str, ...]:
@@ -181,23 +190,24 @@ class _Claim:
 
 
 def _contrast_told(view: AuditView, name: str, contrast: Contrast) -> Iterator[str]:
-    """Who differs from the reference, and who is not shown to."""
+    """Who is above or below the reference, who is like it, and what is open."""
     names = view.contrast_names(contrast)["group"]
     reference = contrast.reference_name
     claims = [
         _Claim(names.get(group, group), one, who) for (who, _, group), one in view.own(name).items()
     ]
     points = f" ({contrast.points})" if contrast.points else ""
-    for sign, word in ((1, contrast.more), (-1, contrast.less)):
-        mine = [c for c in claims if is_shown(c.found) and sign * c.found.value > 0]
-        if mine:
-            side = "above" if sign > 0 else "below"
+    for verdict, word in (("higher", contrast.more), ("lower", contrast.less)):
+        if mine := [claim for claim in claims if claim.found.verdict == verdict]:
+            side = "above" if verdict == "higher" else "below"
             head = word or f"{contrast.mean_title} {side} that of {reference}"
             yield sentence(f"{head}: {_ranked(mine, contrast.digits, is_signed=True)}{points}")
-    rest = [claim for claim in claims if not is_shown(claim.found)]
+    low, high = contrast.scale
+    amount = contrast.margin or WORTH * (high - low)
+    within = f", to within ±{contrast.margin:g}" if contrast.margin else ""
     yield from _rest_told(
-        view, rest, "group", f"from {reference}", f"Not shown to differ from {reference}",
-        f"Shown to be like {reference}, to within ±{contrast.margin or 0:g}",
+        view, claims, "group", f"a difference from {reference}", f"Like {reference}{within}",
+        f"a difference of {amount:g} from {reference}",
     )  # fmt: skip
 
 
@@ -216,13 +226,12 @@ def _differences_told(view: AuditView, name: str, one: Differences) -> Iterator[
     shown = [claim for claim in claims if is_shown(claim.found)]
     if shown:
         yield sentence(f"{one.more}: {_ranked(shown, one.digits, is_signed=True)} ({one.title})")
-    rest = [claim for claim in claims if not is_shown(claim.found)]
     if not one.summary and not all(is_untested(claim.found) for claim in claims):
         if not shown:
             yield sentence(f"{one.more}: nobody is shown to be")
         return
-    where = f"in the {one.title}"
-    yield from _rest_told(view, rest, "comparison", where, f"Not shown to differ {where}", "")
+    where = f"a difference in the {one.title}"
+    yield from _rest_told(view, claims, "comparison", where, f"Alike in the {one.title}", where)
 
 
 def _ranked(claims: Sequence[_Claim], digits: int, *, is_signed: bool) -> str:
@@ -232,40 +241,32 @@ def _ranked(claims: Sequence[_Claim], digits: int, *, is_signed: bool) -> str:
 
 
 def _rest_told(
-    view: AuditView, rest: Sequence[_Claim], what: str, where: str, not_shown: str, alike: str
+    view: AuditView, claims: Sequence[_Claim], what: str, where: str, alike: str, effect: str
 ) -> Iterator[str]:
-    """What is not shown, what is shown to be alike, and what cannot be told and why."""
-    same = [claim for claim in rest if claim.found.verdict == "equivalent"]
-    untested = [c for c in rest if is_untested(c.found) and c.found.verdict != "equivalent"]
-    open_ = [claim for claim in rest if claim not in same and claim not in untested]
-    if open_:
-        told = f"{not_shown}: {_named(view, open_, what)}"
-        if alone := [claim for claim in open_ if by_interval_alone(claim.found)]:
-            verb = "interval of {} leaves" if len(alone) == 1 else "intervals of {} leave"
-            told += f" (the {verb.format(_named(view, alone, what))} out 0, but p is above .05 by "
-            told += f"{alone[0].found.family})"
-        if alone := [claim for claim in open_ if by_test_alone(claim.found)]:
-            told += f" ({_disagreeing(_named(view, alone, what), 0)})"
-        yield sentence(told)
-    if same:
+    """What is alike, what is open and what it takes, and what cannot be told and why."""
+    if same := [claim for claim in claims if claim.found.verdict == "alike"]:
         yield sentence(f"{alike}: {_named(view, same, what)}")
+    untested = [c for c in claims if is_untested(c.found) and c not in same]
+    open_ = [c for c in claims if c.found.verdict == "open" and c not in untested]
+    if open_:
+        yield sentence(f"Open for {_named(view, open_, what)}: {_needed(view, open_, effect)}")
     of_reason: dict[str, list[_Claim]] = {}
     for claim in untested:
         is_few = claim.found.is_defined and claim.found.n < MIN_UNITS
         of_reason.setdefault("" if is_few else _reason(claim.found), []).append(claim)
-    for reason, claims in of_reason.items():
-        why = reason or _too_few(view, [claim.found for claim in claims])
-        of = _named(view, claims, what)
-        yield sentence(f"It cannot be told whether there is a difference {where}, for {of} ({why})")
+    for reason, mine in of_reason.items():
+        why = reason or _too_few(view, [claim.found for claim in mine])
+        of = _named(view, mine, what)
+        yield sentence(f"It cannot be told whether there is {where}, for {of} ({why})")
 
 
-def _disagreeing(names: str, null: float) -> str:
-    """That a test would show what its interval does not; in one voice with `compare`."""
-    whose = f" of {names}" if names else ""
-    return (
-        f"test and interval{whose} disagree: p is at most .05, but the interval does not leave out "
-        f"{null:g}, so nothing is shown"
-    )
+def _needed(view: AuditView, claims: Sequence[_Claim], effect: str) -> str:
+    """How many units would show such an effect, of those that need most."""
+    most = max((claim.found.needed or 0 for claim in claims), default=0)
+    if most <= max(claim.found.n for claim in claims):
+        return f"{effect} would probably have shown"
+    step = 10 ** max(len(str(most)) - 2, 0)
+    return f"about {units(-(-most // step) * step, view.unit)} would show {effect}"
 
 
 def _reason(found: Estimate) -> str:
@@ -326,10 +327,8 @@ def _levels_told(
     if unknown := [who for who in shown if _covers_scale(known[who], outcome)]:
         whose = f"the interval of {listed_all(unknown)}" if len(known) > 1 else "the interval"
         told += f"; {whose} covers every value that it can have: the data tell nothing of it yet"
-    p = _p_of_models(view, name) if is_tested else np.nan
-    if p == p:
-        differ = "the models differ" if p <= ALPHA else "the models are not shown to differ"
-        told += f"; {differ} (p {p_told(p)})"
+    if is_tested and (models := _models_told(view, name, outcome)):
+        told += f"; {models}"
     return sentence(told)
 
 
@@ -339,13 +338,24 @@ def _covers_scale(found: Estimate, outcome: Outcome) -> bool:
     return found.has_interval and limits == outcome.scale
 
 
-def _p_of_models(view: AuditView, name: str) -> float:
-    """Of the test that all models are alike in the outcome, or of pairs by Holm; nan without."""
-    test = view.figure("models", "cochran_q_units", factor=name)
-    if test is not None:
-        return test.p
-    pairs = view.rows("pairs", "difference")
-    return float(pairs[pairs["factor"].isna()]["p_adjusted"].min())
+def _models_told(view: AuditView, name: str, outcome: Outcome) -> str:
+    """Between which models a difference is shown; "" where none is compared."""
+    rows = select(view.rows("models", "difference"), "models", factor=name)
+    pairs = [
+        (str(key["respondent"]), str(key["baseline"]), found["difference"])
+        for key, found in estimates_by(rows, ["respondent", "baseline"])
+        if not is_untested(found["difference"])
+    ]
+    if len(pairs) == 1:
+        (one, other, gap), (low, high) = pairs[0], outcome.scale
+        if is_shown(gap):
+            word = "higher" if gap.value > 0 else "lower"
+            size = estimate(gap, outcome.digits, is_signed=True)
+            return f"that of {one} is {word} than that of {other}, by {size}"
+        effect = f"a difference of {WORTH * (high - low):g} between the models"
+        return f"open: {_needed(view, [_Claim('', gap)], effect)}"
+    n_shown = sum(is_shown(gap) for _, _, gap in pairs)
+    return f"{n_shown} of {units(len(pairs), 'pair')} of models differ" if pairs else ""
 
 
 def _n_unread(view: AuditView) -> int:
@@ -354,17 +364,9 @@ def _n_unread(view: AuditView) -> int:
 
 def side(outcome: Outcome, found: Estimate) -> str:
     """On which side of no preference an outcome is shown to lie: above, below, open, or none."""
-    if outcome.neutral is None or not found.is_defined or found.verdict == "undefined":
+    if outcome.neutral is None or is_untested(found):
         return "none"
-    if found.verdict is None and found.has_interval:  # stored before there was a verdict
-        is_off = not found.covers(outcome.neutral)
-    else:
-        is_off = is_shown(found)
-        if not is_off and found.n < MIN_UNITS:
-            return "none"
-    if not is_off:
-        return "open"
-    return "above" if found.value > outcome.neutral else "below"
+    return {"higher": "above", "lower": "below"}.get(found.verdict or "", "open")
 
 
 def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[str]:
@@ -379,18 +381,17 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
     if len(found) == 1:
         (who, one), which = next(iter(found.items())), side(outcome, next(iter(found.values())))
         figure = f"{outcome.said} {estimate(one, outcome.digits)}"
-        p = "" if one.p != one.p else f", p {p_told(one.p)}"
-        if one.p <= ALPHA < one.p_adjusted:
-            p += f", which is {p_value(one.p_adjusted)} by {one.family}"
         if which == "none":
             reason = f" ({said(one.reason)})" if one.reason else ""
             figure = f": {figure}" if one.is_defined else ""
             yield sentence(f"Whether {who} {outcome.above} cannot be told{figure}{reason}")
             return
-        whole = sentence(f"{who} {words[which]}: {figure}; {scale}{p}", is_name=True)
-        if by_test_alone(one, null=neutral):
-            whole += f" {sentence(_disagreeing('', neutral))}"
-        yield whole
+        whole = f"{who} {words[which]}: {figure}; {scale}"
+        if which == "open" and one.needed:
+            low, high = outcome.scale
+            effect = f"a preference of {WORTH * (high - low):g}"
+            whole += f"; {_needed(view, [_Claim('', one)], effect)}"
+        yield sentence(whole, is_name=True)
         return
     parts = []
     for which, word in words.items():
@@ -401,11 +402,7 @@ def _preference_told(view: AuditView, name: str, outcome: Outcome) -> Iterator[s
         if mine:
             parts.append(f"{word.removeprefix('is ')}: {', '.join(told)}")
     if parts:
-        whole = sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
-        if alone := [who for who, one in found.items() if by_test_alone(one, null=neutral)]:
-            names = listed(alone, MOST_NAMED)
-            whole += f" {sentence(_disagreeing(names, neutral))}"
-        yield whole
+        yield sentence(f"{'; '.join(parts)} ({outcome.said}; {scale})")
 
 
 def turned(found: Estimate) -> Estimate:
@@ -433,9 +430,9 @@ def trust(view: AuditView) -> Iterator[tuple[str, str]]:
         yield "direction", "; ".join(direction)
     if n := _n_units(view):
         over = [units(n, view.unit), *map(view.word, view.definition.crossed)]
-        told = f"intervals and tests are over {listed_all(over)}{_rule(view)}"
+        told = f"intervals are over {listed_all(over)}{_rule(view)}"
         if n < MIN_UNITS and not view.definition.crossed:
-            told = f"{over[0]}; an interval or a test needs {MIN_UNITS}"
+            told = f"{over[0]}; an interval needs {MIN_UNITS}"
         yield "units", told
 
 
@@ -472,11 +469,9 @@ def _readers(view: AuditView) -> str:
 
 
 def _rule(view: AuditView) -> str:
-    """What "shown" means, where something is tested."""
-    tested = view.estimates[view.estimates["verdict"].notna()]["family"]
-    if not tested.notna().any():
-        return ""
-    return "; shown is what has p ≤ .05 by Holm and an interval that agrees"
+    """What the intervals of comparisons are, where something is compared."""
+    n = view.estimates.loc[view.estimates["verdict"].notna(), "low_family"].notna().sum()
+    return "; those of comparisons hold for all of a family at once" if n > 1 else ""
 
 
 def _bounds(view: AuditView) -> Iterator[str]:
@@ -542,22 +537,17 @@ def _n_units(view: AuditView) -> int:
     for name in view.definition.outcomes:
         if n := max((one.n for one in view.by_respondent("outcomes", name).values()), default=0):
             return n
-    for name, contrast in view.definition.contrasts.items():
-        rows = view.rows(name, "difference" if contrast.paired else "mean")
-        if len(rows) and contrast.paired:
-            return int(rows["n"].max())
-        if len(rows):  # every group has units of its own
+    for name in view.definition.contrasts:
+        gaps = list(view.own(name).values())
+        if any("separate" in one.method for one in gaps):  # every group has units of its own
+            rows = view.rows(name, "mean")
             return int(rows[rows["respondent"] == view.respondents[0]]["n"].sum())
+        if n := max((one.n for one in gaps), default=0):
+            return n
     return 0
 
 
 # Sentences
-
-
-def p_told(value: float) -> str:
-    """A p-value with its sign of relation: "= 0.0310", "<0.0001"."""
-    said = p_value(value)
-    return said if said.startswith("<") else f"= {said}"
 
 
 def sentence(text: str, *, is_name: bool = False) -> str:

@@ -14,8 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..yaml_files import read_document
@@ -30,18 +28,8 @@ that is right or fair is not your concern. answer is {choices}; it is "none" whe
 declines, or settles on nothing."""
 
 
-class YamlOptions(AuditOptions):
-    """Options of every audit in YAML."""
-
-    resamples: int = Field(
-        default=9_999, ge=99, le=1_000_000, description="sign vectors of the tests over units"
-    )
-
-
-class YamlAudit(Audit[YamlOptions]):
+class YamlAudit(Audit[AuditOptions]):
     """An audit made of its definition alone."""
-
-    options_model = YamlOptions
 
     def __init__(self, definition: Definition) -> None:
         """Completes the definition with the columns that its prompts and readings fill."""
@@ -55,7 +43,7 @@ class YamlAudit(Audit[YamlOptions]):
         alike = [*definition.factors, *(["order"] if read.options else [])]
         contrasts = {
             name: one
-            if one.match or not one.paired
+            if one.match
             else one.model_copy(update={"match": tuple(c for c in alike if c not in one.factor)})
             for name, one in definition.contrasts.items()
         }
@@ -74,7 +62,7 @@ class YamlAudit(Audit[YamlOptions]):
             }
         )  # fmt: skip
 
-    def items(self, options: YamlOptions) -> Iterator[AuditItem]:
+    def items(self, options: AuditOptions) -> Iterator[AuditItem]:
         """Every case with every combination of the factors, its options in both orders."""
         found, language = self.definition, self.language(options)
         for case in found.material:
@@ -88,7 +76,7 @@ class YamlAudit(Audit[YamlOptions]):
                     fields |= {"order": order} if order else {}
                     yield AuditItem(key, f"{prompt}\n\n{form}", fields, unit=case.id)
 
-    def read(self, item: AuditItem, answer: ModelAnswer, options: YamlOptions) -> Reading:
+    def read(self, item: AuditItem, answer: ModelAnswer, options: AuditOptions) -> Reading:
         """The option, or the number, that an answer gives."""
         if answer.status == "refused":
             return Reading("refused", {}, "by the provider")
@@ -103,7 +91,7 @@ class YamlAudit(Audit[YamlOptions]):
         return Reading("classified", {"answer": number})
 
     def question(
-        self, item: AuditItem, answer: str, reading: Reading, options: YamlOptions
+        self, item: AuditItem, answer: str, reading: Reading, options: AuditOptions
     ) -> JudgeQuestion:
         """Which option, or number, the answer settles on."""
         read = self._read
@@ -130,7 +118,7 @@ class YamlAudit(Audit[YamlOptions]):
         answer: str,
         reading: Reading,
         ruling: Ruling,
-        options: YamlOptions,
+        options: AuditOptions,
     ) -> Reading:
         """What the judges came to; that there is none is no value."""
         said = str(ruling.value["answer"])
@@ -138,7 +126,7 @@ class YamlAudit(Audit[YamlOptions]):
             return Reading("refused", {}, "judges: settles on nothing")
         return Reading("classified", {"answer": said if self._read.options else float(said)})
 
-    def labels(self, options: YamlOptions) -> Mapping[str, Mapping[str, str]]:
+    def labels(self, options: AuditOptions) -> Mapping[str, Mapping[str, str]]:
         """The texts of the factors' values."""
         return {name: dict(values) for name, values in self.definition.factors.items()}
 

@@ -1,6 +1,6 @@
 """Peak memory of the hidden-bias audit by size of the job, with a model inside the process.
 
-    python benchmarks/hidden_bias_memory.py [--pairs 20 200] [--table 200 1547] [--permutations 99]
+    python benchmarks/hidden_bias_memory.py [--pairs 20 200] [--table 200 1547]
 
 Each size runs in a process of its own: so many concept pairs with 50 questions at ten answers, 500
 askings a pair. `--pairs` runs whole audits: items, ledger, table, estimates, report. `--table`
@@ -63,11 +63,11 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def whole(n: int, permutations: int, folder: Path) -> dict[str, Any]:
+def whole(n: int, folder: Path) -> dict[str, Any]:
     """A whole audit."""
     write_concepts(folder / "pairs.jsonl", n)
     options = {
-        "concepts": [str(folder / "pairs.jsonl")], "only_concepts": True, "resamples": permutations,
+        "concepts": [str(folder / "pairs.jsonl")], "only_concepts": True,
     }  # fmt: skip
     start = time.monotonic()
     run = audit(
@@ -77,12 +77,10 @@ def whole(n: int, permutations: int, folder: Path) -> dict[str, Any]:
     return {"askings": sum(run.statuses.values()), "seconds": time.monotonic() - start}
 
 
-def table_alone(n: int, permutations: int, folder: Path) -> dict[str, Any]:
+def table_alone(n: int, folder: Path) -> dict[str, Any]:
     """The table of answers of so many pairs, and the estimate from it."""
     write_concepts(folder / "pairs.jsonl", n)
-    options = HiddenBiasOptions(
-        concepts=(str(folder / "pairs.jsonl"),), only_concepts=True, resamples=permutations
-    )
+    options = HiddenBiasOptions(concepts=(str(folder / "pairs.jsonl"),), only_concepts=True)
     named = AUDIT.definition
     columns: dict[str, ColumnKind] = {**OWN_COLUMNS, **named.item_columns, **named.value_columns}
     askings = 0
@@ -101,19 +99,19 @@ def table_alone(n: int, permutations: int, folder: Path) -> dict[str, Any]:
     written = peak_mb()
     start = time.monotonic()
     found = estimated(AUDIT, options, AnswersTable(folder, ["model"])).frame()
-    planned = found[(found["measure"] == "planned") & (found["factor"] == "all")]
+    measured = found[(found["measure"] == "measured") & (found["factor"] == "all")]
     return {
         "askings": askings,
         "seconds": time.monotonic() - start,
-        "instances": int(planned["value"].iloc[0]),
+        "instances": int(measured["value"].iloc[0]),
         "written_mb": written,
     }
 
 
-def child(mode: str, n: int, permutations: int) -> None:
+def child(mode: str, n: int) -> None:
     """One measurement; printed as JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        found = (whole if mode == "pairs" else table_alone)(n, permutations, Path(folder))
+        found = (whole if mode == "pairs" else table_alone)(n, Path(folder))
     print(json.dumps({"mode": mode, "pairs": n, "peak_mb": peak_mb(), **found}))
 
 
@@ -122,17 +120,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="*", default=[20, 200])
     parser.add_argument("--table", type=int, nargs="*", default=[200, 1_547])
-    parser.add_argument("--permutations", type=int, default=99)
     parser.add_argument("--child", nargs=2, metavar=("MODE", "N"))
     given = parser.parse_args()
     if given.child:
-        child(given.child[0], int(given.child[1]), given.permutations)
+        child(given.child[0], int(given.child[1]))
         return
     for mode, sizes in (("pairs", given.pairs), ("table", given.table)):
         before: dict[str, Any] | None = None
         for n in sizes:
-            command = [sys.executable, __file__, "--permutations", str(given.permutations)]
-            command += ["--child", mode, str(n)]
+            command = [sys.executable, __file__, "--child", mode, str(n)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout.splitlines()[-1])
             what = "whole audit" if mode == "pairs" else "estimate from the table"

@@ -35,7 +35,7 @@ from areopagus.aggregation.welch_james import contrast_of_means
 from areopagus.audits.answers_table import HeldAnswers
 from areopagus.audits.by_unit import by_unit
 from areopagus.audits.estimate import columns_of
-from areopagus.audits.hidden_bias.estimates import gap_of_squares
+from areopagus.audits.hidden_bias.estimates import gap_of
 from areopagus.audits.registry import find_audit
 from areopagus.changes.audits import BLOCKS, _matched, _of_blocks, _of_terms
 from areopagus.changes.figures import ANSWER, Figure, decided_changes
@@ -274,7 +274,7 @@ def gaps(rng: Rng, planted: float, *, level: float = 0.12) -> World:
         before["gap_square"],
         after["gap_square"],  # type: ignore[arg-type]
     )
-    roots = [gap_of_squares(sq, ones) for sq, _ in sides]
+    roots = [gap_of(one["gap_square"]) for one in (before, after)]
     figures.append(Figure(
         "outcomes", "gap", {}, "gap", roots[0], roots[1], column, scale=(0, 100),
         is_rising_of="gap_square", correlation=correlation, **shown,

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from ...aggregation.squared_gaps import SquaredGaps
 from .overt import FORMS, NEITHER, UNRELATED
 from .questions import ORDERS
 from .responses import Floats, Responses
@@ -37,8 +37,10 @@ Flags = npt.NDArray[np.bool_]
 
 OPEN_COLUMNS: Final = (
     "unit", "target", "status", "category", "form", "identity", "identity_two", "concept", "order",
-    "chose", "place",
+    "chose",
 )  # fmt: skip
+_MANY: Final = 1e6
+"""Degrees of freedom that are as good as infinite."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Component:
             pairs, cells, prompts).
         is_used: prompts that were to be asked, shape (concept pairs, 1 or cells, prompts).
         end: the largest value of an answer.
+        is_exact: whether the values were computed and not sampled: they have no noise.
     """
 
     identities: tuple[str, ...]
@@ -61,6 +64,7 @@ class Component:
     q: Floats
     is_used: Flags
     end: float
+    is_exact: bool = False
 
     @property
     def cells(self) -> list[tuple[int, ...]]:
@@ -68,43 +72,16 @@ class Component:
         places = range(len(self.identities))
         return list(combinations(places, 2)) if self.pairs else [(at,) for at in places]
 
-    def moments(self, extra: float = 0.0) -> tuple[Floats, Floats]:
-        """Mean and the variance of that mean, prompts alike; nan where they cannot be had.
-
-        Args:
-            extra: answers that are added at either end in every prompt, after Price and Bonett
-                (2004), Computational Statistics & Data Analysis 45, 449–456: then the variance is
-                that of a plain share, and never 0. Without any, it is the unbiased one.
-        """
-        n = self.n + 2 * extra
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and its unbiased variance, prompts alike; nan where either cannot be had."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = self.s / n
-            spread = (self.q + 2 * extra * self.end**2) / n - mean**2
-            # One answer: no variance, and so no part of the contrast, with limits or without.
-            variance = np.maximum(spread, 0) / np.where(self.n > 1, n if extra else n - 1, np.nan)
-        return self._over_prompts(mean), self._over_prompts(variance, 2)
-
-    def chance(self) -> tuple[Floats, Floats]:
-        """The variance if identities changed nothing, and its degrees of freedom.
-
-        Shape (concept pairs, cells) and (concept pairs,). Then all identities answer a prompt
-        alike; and which of two is named first is all that tells two orders of a prompt apart.
-        Their answers together estimate the spread, which few answers of one cell cannot.
-        """
-        n, s, q = self.n, self.s, self.q
-        if self.pairs:
-            # Counted by the place of who is taken; two orders of a concept follow each other.
-            shape = (*n.shape[:2], -1, 2)
-            turned = np.where(np.arange(n.shape[2]) % 2, -1.0, 1.0)
-            sums = [(one).reshape(shape).sum(axis=3) for one in (n, s * turned, q)]
-            total, taken, squares = (np.repeat(one, 2, axis=2) for one in sums)
-            noise = np.maximum(sums[0] - 1, 0).sum(axis=(1, 2))
-        else:
-            total, taken, squares = (one.sum(axis=1, keepdims=True) for one in (n, s, q))
-            noise = np.maximum(total - 1, 0).sum(axis=(1, 2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.maximum(squares - taken**2 / total, 0) / (total - 1)
-            return self._over_prompts(np.where(n > 1, spread / n, np.nan), 2), noise
+            mean = self.s / self.n
+            spread = np.maximum(self.q / self.n - mean**2, 0)
+            variance = spread / np.where(self.n > 1, self.n - 1, np.nan)
+        if self.is_exact:
+            variance = np.zeros_like(mean)
+        mean, variance = self._over_prompts(mean), self._over_prompts(variance, 2)
+        return np.where(np.isnan(variance), np.nan, mean), variance
 
     def _over_prompts(self, values: Floats, power: int = 1) -> Floats:
         """The mean over prompts; nan where one that was to be asked has none."""
@@ -112,21 +89,6 @@ class Component:
         kept = np.where(self.is_used, np.where(self.n > 0, values, np.nan), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = kept.sum(axis=2) / m**power
-        return found
-
-    @property
-    def noise(self) -> Floats:
-        """Degrees of freedom of the unbiased variances of every concept pair."""
-        spare = np.where(self.is_used, np.maximum(self.n - 1, 0), 0.0)
-        found: Floats = spare.sum(axis=(1, 2))
-        return found
-
-    def least_variance(self) -> Floats:
-        """The variance if half an answer of all were another: what is under every one."""
-        total = self.n.sum(axis=(1, 2))[:, None]
-        share = 0.5 / (total + 1)
-        with np.errstate(divide="ignore"):
-            found: Floats = (2 * self.end) ** 2 * share * (1 - share) / self.n.sum(axis=2)
         return found
 
     def differences(self) -> tuple[Floats, Floats]:
@@ -137,39 +99,12 @@ class Component:
         a, b = np.asarray([*combinations(range(mean.shape[1]), 2)], np.int64).reshape(-1, 2).T
         return mean[:, a] - mean[:, b], variance[:, a] + variance[:, b]
 
-    def squared_gaps(self, *, by_chance: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
-        """R, b, Σ (a v)² and degrees of freedom of b, by concept pair; see `squared_gaps`.
-
-        Args:
-            by_chance: b as it would be without a gap, for tests, and not as it is.
-        """
-        mean, variance = self.moments()
-        noise = self.noise
-        if by_chance:
-            variance, noise = self.chance()
-        known = np.isfinite(mean) & np.isfinite(variance)
-        k = known.sum(axis=1)
-        v = np.where(known, np.maximum(variance, self.least_variance()), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.pairs:
-                raw = np.where(known, mean**2, 0.0).sum(axis=1) / k
-                bias, spread = v.sum(axis=1) / k, (v**2).sum(axis=1) / k**2
-            else:
-                centre = np.where(known, mean, 0.0).sum(axis=1) / k
-                rests = np.where(known, mean - centre[:, None], 0.0)
-                k = np.where(k > 1, k, np.nan)
-                raw, bias = 2 * (rests**2).sum(axis=1) / (k - 1), 2 * v.sum(axis=1) / k
-                spread = bias**2 / (k - 1)
-        return raw, bias, spread, noise
-
-    def contrasts(self, extra: float = 0.0, *, by_chance: bool = False) -> tuple[Floats, Floats]:
-        """Every identity less the mean of the others, and its variance; (concept pairs, ids)."""
-        mean, variance = self.moments(extra)
-        if by_chance:
-            variance, _ = self.chance()
+    def contrasts(self) -> Floats:
+        """Every identity less the mean of the others; (concept pairs, identities)."""
+        mean, _ = self.moments()
         size = len(self.identities)
         if size < 2:
-            return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+            return np.full((len(mean), size), np.nan)
         weights = np.zeros((size, mean.shape[1]))
         for at, cell in enumerate(self.cells):
             if self.pairs:
@@ -177,7 +112,49 @@ class Component:
             else:
                 weights[:, at] = -1 / (size - 1)
                 weights[at, at] = 1.0
-        return mean @ weights.T, variance @ (weights**2).T
+        found: Floats = mean @ weights.T
+        return found
+
+    def by_chance(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The mean squared difference, and what it would be if identities changed nothing.
+
+        Then all identities answer a prompt alike; and which of two is named first is all that tells
+        two orders of a prompt apart. Their answers together estimate the spread, which few answers
+        of one cell cannot.
+
+        Returns:
+            By concept pair: R = Σ a D² as measured, its mean b = Σ a v by chance, Σ (a v)², and the
+            degrees of freedom of the estimate of v.
+        """
+        n, s, q = self.n, self.s, self.q
+        if self.pairs:
+            # Counted by the place of who is taken; two orders of a concept follow each other.
+            shape = (*n.shape[:2], -1, 2)
+            turned = np.where(np.arange(n.shape[2]) % 2, -1.0, 1.0)
+            sums = [one.reshape(shape).sum(axis=3) for one in (n, s * turned, q)]
+            noise = np.maximum(sums[0] - 1, 0).sum(axis=(1, 2))
+            total, taken, squares = (np.repeat(one, 2, axis=2) for one in sums)
+        else:
+            total, taken, squares = (one.sum(axis=1, keepdims=True) for one in (n, s, q))
+            noise = np.maximum(total - 1, 0).sum(axis=(1, 2))
+        mean, _ = self.moments()
+        # Never below the variance if half an answer of all were another.
+        share = 0.5 / (n.sum(axis=(1, 2))[:, None] + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = np.maximum(squares - taken**2 / total, 0) / (total - 1)
+            variance = self._over_prompts(np.where(n > 1, spread / n, np.nan), 2)
+            least = (2 * self.end) ** 2 * share * (1 - share) / n.sum(axis=2)
+            known = np.isfinite(mean) & np.isfinite(variance)
+            k = known.sum(axis=1)
+            v = np.where(known, np.maximum(variance, least), 0.0)
+            if self.pairs:
+                raw = np.where(known, mean**2, 0.0).sum(axis=1) / k
+                return raw, v.sum(axis=1) / k, (v**2).sum(axis=1) / k**2, noise
+            centre = np.where(known, mean, 0.0).sum(axis=1) / k
+            rests = np.where(known, mean - centre[:, None], 0.0)
+            k = np.where(k > 1, k, np.nan)
+            raw, bias = 2 * (rests**2).sum(axis=1) / (k - 1), 2 * v.sum(axis=1) / k
+            return raw, bias, bias**2 / (k - 1), noise
 
 
 @dataclass
@@ -186,104 +163,90 @@ class Arm:
 
     categories: dict[str, dict[str, Component]] = field(default_factory=dict)
 
-    def identities(self, category: str) -> tuple[str, ...]:
-        """Those that any type or form of a category asked about, in order."""
-        parts = self.categories.get(category, {}).values()
-        return tuple(dict.fromkeys(name for one in parts for name in one.identities))
+    def parts(self, category: str | None = None, part: str | None = None) -> list[Component]:
+        """The components of a category, or of a type or form; of all where none is named."""
+        return [
+            component
+            for name, components in self.categories.items() if category in (None, name)
+            for kind, component in components.items() if part in (None, kind)
+        ]  # fmt: skip
 
     @property
     def is_copied(self) -> bool:
         """Whether every prompt got the same answer each time, and some answer takes a side.
 
-        Where none takes a side there is nothing to tell apart, and that is no fault of the answers.
+        Its answers are then copies and no draws (temperature 0, or a cache in between): how much
+        chance adds to a gap cannot be seen. Where none takes a side there is nothing to tell apart,
+        and that is no fault of the answers.
         """
-        takes_sides = is_varied = False
-        for parts in self.categories.values():
-            for one in parts.values():
-                takes_sides |= bool(one.s.any())
-                # Sums of halves and whole numbers: what does not vary is 0 to the last digit.
-                is_varied |= bool((one.n * one.q != one.s**2).any())
-        return takes_sides and not is_varied
+        parts = self.parts()
+        if any(one.is_exact for one in parts):
+            return False
+        # Sums of halves and whole numbers: what does not vary is 0 to the last digit.
+        is_varied = any((one.n * one.q != one.s**2).any() for one in parts)
+        takes_sides = any(one.s.any() for one in parts)
+        return takes_sides and not is_varied and any((one.n > 1).any() for one in parts)
 
-    def gaps(self, category: str, n_pairs: int, *, by_chance: bool = False) -> SquaredGaps:
-        """The squared gap of every concept pair, types or forms alike."""
-        every = self.categories.get(category, {}).values()
-        parts = [one.squared_gaps(by_chance=by_chance) for one in every]
-        if not parts:
-            none = np.full(n_pairs, np.nan)
-            return SquaredGaps(none, none, none, none)
-        raw, bias, spread, noise = (np.stack(one) for one in zip(*parts, strict=True))
-        known = np.isfinite(raw) & np.isfinite(bias)
-        m = known.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = [np.where(known, one, 0.0).sum(axis=0) / m for one in (raw, bias)]
-            scale = np.where(known, spread, 0.0).sum(axis=0) / m**2 / means[1]
-        return SquaredGaps(means[0], means[1], scale, _degrees(np.where(known, bias, 0.0), noise))
-
-    def squares(self, category: str | None, form: str | None = None) -> tuple[Floats, Floats]:
+    def squares(
+        self, category: str | None = None, part: str | None = None
+    ) -> tuple[Floats, Floats]:
         """Sum and number of unbiased squared differences by concept pair."""
         sums: list[Floats] = []
         sizes: list[Floats] = []
-        for name, parts in self.categories.items():
-            for one, component in parts.items():
-                if category in (None, name) and form in (None, one):
-                    gap, variance = component.differences()
-                    square = gap**2 - variance
-                    sums.append(np.nansum(square, axis=1))
-                    sizes.append((~np.isnan(square)).sum(axis=1).astype(np.float64))
-        if not sums:
-            return np.zeros(0), np.zeros(0)
+        for component in self.parts(category, part):
+            gap, variance = component.differences()
+            square = gap**2 - variance
+            sums.append(np.nansum(square, axis=1))
+            sizes.append((~np.isnan(square)).sum(axis=1).astype(np.float64))
         return np.sum(sums, axis=0), np.sum(sizes, axis=0)
 
-    def contrasts(
-        self,
-        category: str,
-        part: str | None = None,
-        *,
-        is_adjusted: bool = False,
-        by_chance: bool = False,
-    ) -> tuple[tuple[str, ...], Floats, Floats]:
-        """Identities, each less the mean of the others, and its variance; types or forms alike."""
-        every = self.categories.get(category, {})
-        parts = [one for name, one in every.items() if part in (None, name)]
-        if not parts:
-            return (), np.zeros((0, 0)), np.zeros((0, 0))
-        ids = self.identities(category)
-        extra = 0.0
-        if is_adjusted:  # four answers in all to the shares that a contrast is made of
-            extra = 2 / sum(one.n.shape[1] * one.n.shape[2] for one in parts)
-        values, variances = (np.full((len(parts), len(parts[0].n), len(ids)), np.nan)
-                             for _ in range(2))  # fmt: skip
+    def contrasts(self, category: str, part: str | None = None) -> tuple[tuple[str, ...], Floats]:
+        """Identities; each less the mean of the others by concept pair, types or forms alike."""
+        parts = self.parts(category, part)
+        ids = tuple(dict.fromkeys(name for one in parts for name in one.identities))
+        values = np.full((len(parts), len(parts[0].n) if parts else 0, len(ids)), np.nan)
         for at, one in enumerate(parts):
-            places = [ids.index(name) for name in one.identities]
-            value, variance = one.contrasts(extra, by_chance=by_chance)
-            values[at][:, places], variances[at][:, places] = value, variance
-        known = np.isfinite(values) & np.isfinite(variances)
-        m = known.sum(axis=0)
+            values[at][:, [ids.index(name) for name in one.identities]] = one.contrasts()
+        known = ~np.isnan(values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (
-                ids,
-                np.where(known, values, 0.0).sum(axis=0) / m,
-                np.where(known, variances, 0.0).sum(axis=0) / m**2,
-            )
+            return ids, np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
 
+    def concept_p(self, category: str) -> Floats:
+        """The p of no gap at all of every concept pair; nan where none is known.
 
-def _degrees(variances: Floats, noise: Floats) -> Floats:
-    """Degrees of freedom of sums of variances over the first axis (Satterthwaite)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        parts = np.where(variances > 0, variances**2 / noise, 0.0)
-        found: Floats = variances.sum(axis=0) ** 2 / parts.sum(axis=0)
-    return found
+        With normal noise R is close to s χ²(b / s), so that P(F(b / s, noise) ≥ R / b) with
+        s = Σ (a v)² / b; noise as of a sum of variances (Satterthwaite). Types, or forms, weigh
+        alike.
+        """
+        raw, bias, spread, noise = (
+            np.stack(part) for part in
+            zip(*(one.by_chance() for one in self.parts(category)), strict=True)
+        )  # fmt: skip
+        known = np.isfinite(raw) & np.isfinite(bias)
+        m = known.sum(axis=0)
+        v = np.where(known, bias, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r, b = np.where(known, raw, 0.0).sum(axis=0) / m, v.sum(axis=0) / m
+            scale = np.where(known, spread, 0.0).sum(axis=0) / m**2 / b
+            parts = np.where(v > 0, v**2 / noise, 0.0)
+            df = np.minimum(v.sum(axis=0) ** 2 / parts.sum(axis=0), _MANY)
+            found: Floats = special.fdtrc(b / scale, df, r / b)
+        return np.where((b > 0) & (scale > 0) & (df > 0), found, np.nan)
 
 
 def hidden_arm(responses: Responses, at: int) -> Arm:
-    """The hidden questions of the target at this place; nothing where shares were computed."""
+    """The hidden questions of the target at this place."""
     arm = Arm()
-    if responses.scored is not None:
-        return arm
     asked, chosen, one = responses.asked[at], responses.chosen[at], responses.one[at]
     for (category, kind), places in responses.types.items():
         ids = tuple(responses.questions[place][2] for place in places)
+        if responses.scored is not None:
+            share = responses.scored[at][:, places, None] - 0.5
+            has = np.isfinite(share)
+            arm.categories.setdefault(category, {})[kind] = Component(
+                ids, False, has * 1.0, share, share**2, np.ones_like(has), 0.5, is_exact=True
+            )
+            continue
         n = chosen[:, places].astype(np.float64)
         used = (asked[:, places] > 0).any(axis=1, keepdims=True)
         arm.categories.setdefault(category, {})[kind] = Component(
@@ -337,10 +300,7 @@ def gather_open(
         said = rows[["target", "form", "unit"]].assign(
             replies=rows["status"].isin(("classified", "refused", "unreadable", "empty")) * 1.0,
             neither=(is_read & chose.isin((NEITHER, UNRELATED))) * 1.0,
-            unrelated=(is_read & (chose == UNRELATED)) * 1.0,
             read=is_read * 1.0,
-            sides=(is_read & chose.isin(("one", "two"))) * 1.0,
-            first=(is_read & chose.isin(("one", "two")) & (rows["place"] == "first")) * 1.0,
         )
         replies.append(said.groupby(["target", "form", "unit"], sort=False).sum().reset_index())
     arms = {name: Arm() for name in targets}

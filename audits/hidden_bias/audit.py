@@ -36,15 +36,15 @@ LEAST_READ: Final = 0.9
 """Share of open replies that could be read below which a form is named."""
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"
 INSTANCES_FILE = "instances.csv"
-ARMS_FILE = "arms.csv"
+CONCEPTS_FILE = "concepts.csv"
 HEADER: Final = (
     "pair", "target", "category", "descriptor_type", "identity_one", "identity_two",
     "concept_a", "concept_b", "n_one", "n_two", "p_one", "p_two", "refused_one", "refused_two",
-    "unreadable_one", "unreadable_two", "score", "p_value",
+    "unreadable_one", "unreadable_two", "score",
 )  # fmt: skip
 """`p_one`, `p_two`: P1(A) and P2(A), share of the option that shows `concept_a` with each identity;
 `n_one`, `n_two`: answers with a choice behind them, missing where nothing was sampled; `score`: S
-in points; `p_value`: of the instance's own exact test, uncorrected."""
+in points."""
 
 
 class HiddenBiasOptions(AuditOptions):
@@ -83,14 +83,6 @@ class HiddenBiasOptions(AuditOptions):
         default=False,
         description="score both options by perplexity; needs log-probabilities of prompts",
     )
-    normalise: Literal["mean", "each"] = Field(
-        default="mean",
-        description="mean: average 1/perplexity, then normalise; each: every variation before",
-    )
-    resamples: int = Field(
-        default=999, ge=0, le=100_000, description="permutations of the answers over the identities"
-    )
-    top: int = Field(default=5, ge=0, le=1_000, description="associations listed a category")
     bbq: tuple[str, ...] = Field(
         default=(), description="file of BBQ, whose ambiguous items are asked too; repeatable"
     )
@@ -130,14 +122,14 @@ class HiddenBias(Audit[HiddenBiasOptions]):
     """The audit."""
 
     options_model = HiddenBiasOptions
-    table_files = (INSTANCES_FILE, ARMS_FILE)
+    table_files = (INSTANCES_FILE, CONCEPTS_FILE)
 
     def defined(self, options: HiddenBiasOptions) -> Definition:
         """Without what is said of an arm that is not asked."""
         found = super().defined(options)
         left = {
-            "hidden": {"overt_gap", "only_hidden"},
-            "overt": {"gap", "flagged_share", "chance_share", "only_hidden"},
+            "hidden": {"overt_gap"},
+            "overt": {"gap", "flagged_share", "chance_share"},
             "both": {"flagged_share", "chance_share"},
         }[options.arms]
         outcomes = {name: one for name, one in found.outcomes.items() if name not in left}
@@ -193,30 +185,14 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         return read_choice(item, answer.text, self.language(options))
 
     def own_estimates(self, answers: AnswersTable, options: HiddenBiasOptions) -> Estimates:
-        """The paper's rule, what chance makes of it, gaps, associations, and models compared."""
+        """The paper's figures, gaps, who is favoured, and concepts counted in both arms."""
         from .estimates import estimate
-        from .side_by_side import estimate_arms
 
         dataset = dataset_of(options, self.language(options))
         again: set[str] = set()
         responses = self._responses(answers, options, again)
         open_counts = self._open(answers, options, responses, again)
-        if options.arms == "overt":
-            found = Estimates()
-        else:
-            found = estimate(
-                responses,
-                threshold=options.threshold,
-                resamples=options.resamples,
-                top=options.top,
-                labels=dataset.labels,
-                pairs={pair.id: pair for pair in dataset.pairs},
-            )
-        found.extend(
-            estimate_arms(
-                responses, open_counts, dataset, threshold=options.threshold, top=options.top
-            )
-        )
+        found = estimate(responses, open_counts, dataset, threshold=options.threshold)
         if options.has_published:
             from .published import COLUMNS, estimate_published
 
@@ -237,7 +213,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         found = [
             f"every prompt was answered alike each time it was asked, by {target}: its repeats are "
             "copies and no draws (temperature 0, or a cache in between), so what chance adds to "
-            "its gaps cannot be told, and FPR and tests of instances do not hold"
+            "its gaps cannot be told"
             for target in copies["respondent"]
         ]
         if again := int(rule.get("repeated", 0)):
@@ -291,7 +267,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             )
 
     def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
-        """Writes instances.csv, and arms.csv where there are open answers."""
+        """Writes instances.csv, and concepts.csv where both arms were asked."""
         dataset, again = dataset_of(options, self.language(options)), set[str]()
         responses = self._responses(table, options, again)
         if options.arms != "overt":
@@ -300,10 +276,10 @@ class HiddenBias(Audit[HiddenBiasOptions]):
                 pairs={pair.id: pair for pair in dataset.pairs},
             )  # fmt: skip
         open_counts = self._open(table, options, responses, again)
-        if open_counts is not None:
-            from .side_by_side import write_cells
+        if open_counts is not None and options.arms == "both":
+            from .estimates import write_concepts
 
-            write_cells(table.folder / ARMS_FILE, responses, open_counts, dataset)
+            write_concepts(table.folder / CONCEPTS_FILE, responses, open_counts, dataset)
 
     def _responses(
         self, answers: AnswersTable, options: HiddenBiasOptions, again: set[str]
@@ -326,7 +302,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         frames = distinct_pairs(
             (rows for rows in hidden if len(rows)), pairs, again, is_open=is_open
         )
-        return gather(frames, answers.targets, normalised=options.normalise)
+        return gather(frames, answers.targets)
 
     def _open(
         self, answers: AnswersTable, options: HiddenBiasOptions, responses: Responses,
@@ -470,29 +446,33 @@ def write_instances(
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
     """
-    from .estimates import instances_of
+    from .estimates import scores, shares
 
     number = 0
-    found = [instances_of(responses, at, 100.0) for at in range(len(responses.targets))]
     with csv_table(path, HEADER) as writer:
+        figures = [
+            (shares(responses, at), scores(responses, at)) for at in range(len(responses.targets))
+        ]
         for row, pair in enumerate(responses.pairs):
             named = (pairs or {}).get(pair)
             concepts = (named.concept_one, named.concept_two) if named else ("", "")
-            for at, target in enumerate(responses.targets):
-                one = found[at]
+            for at, (target, (share, score)) in enumerate(
+                zip(responses.targets, figures, strict=True)
+            ):
+                asked = responses.asked[at, row].sum(axis=1)
+                n = responses.chosen[at, row].sum(axis=1)
                 for column, (category, kind, a, b) in enumerate(responses.instances):
-                    place = (row, column)
-                    if not one.is_planned[place]:
+                    if not (asked[a] and asked[b]):
                         continue
-                    counts = None if one.counts is None else one.counts[place].tolist()
+                    is_sampled = responses.scored is None
                     cells = (
                         pair, target, category, kind,
                         responses.questions[a][2], responses.questions[b][2], *concepts,
-                        *((None, None) if counts is None else (counts[1], counts[3])),
-                        *(_known(value) for value in (one.one[place], one.two[place])),
+                        *(int(n[spot]) if is_sampled else None for spot in (a, b)),
+                        *(_known(share[row, spot]) for spot in (a, b)),
                         *(int(responses.refused[at, row, spot]) for spot in (a, b)),
                         *(int(responses.unreadable[at, row, spot]) for spot in (a, b)),
-                        _known(one.score[place]), _known(one.p[place]),
+                        _known(score[row, column]),
                     )  # fmt: skip
                     writer.write(["" if cell is None else writable(cell) for cell in cells])
                     number += 1

@@ -1,657 +1,479 @@
-"""The estimators: the paper's count and mean at a threshold, and what they look like by chance.
+"""Gaps and directions as means over concept pairs, concepts counted, and the paper's own figures.
 
-P is the share of the first option of a concept pair, S = 100 |P1 − P2| the score of a test
-instance, in points. A gap is S without what chance adds to it; its unit is the concept pair.
-
-The p of a gap is by permutations: where a descriptor changes nothing, it is chance which answers
-to one scene went to which identity. Exchanged again and again, within a concept pair, a type of
-descriptor and an order of the options, they show what every figure would be without a bias:
-whatever the options, however a model leans to the place of an option, and with all instances that
-share a question moved together.
+A gap is the root of the mean squared difference between identities without what chance adds, in
+points. All figures that are decided are means of one value a concept pair (`long_table`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ...aggregation.clustered import cluster_mean, cluster_share, skewed_cluster_mean
-from ...aggregation.effects import mean_p_value
+from ...aggregation.clustered import cluster_mean, cluster_share
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS
 from ...aggregation.jackknife import cut_to_range
-from ...aggregation.multiplicity import benjamini_hochberg, holm
-from ...aggregation.proportions import exact_p, gap_rate, is_gap_beyond, newcombe
+from ...aggregation.multiplicity import holm
+from ...aggregation.rules import decided
 from ...formats import units
 from ...records.estimates import Estimates
-from ..decisions import decided
+from ...records.run_folder import csv_table
+from ...records.spreadsheets import writable
+from ..contrasts import WORTH
+from .arms import Arm, Flags, OpenCounts, hidden_arm
+from .overt import FORM_NAMES, FORMS
 from .responses import Counts, Floats, Responses
 
 if TYPE_CHECKING:
-    from .dataset import ConceptPair
+    from .dataset import Dataset
 
 POINTS: Final = 100
 ROUNDING: Final = 1e-9
 """7/10 − 5/10 are 20 points, whatever floats say."""
 UNIT: Final = "concept pair"
 ALPHA: Final = 0.05
-SHARES: Final = (0.1, 0.2, 0.3, 0.4, 0.5)
 COPIES: Final = "every prompt was answered alike each time: there is no noise to compare with"
-_NOT_MEASURED: Final = "nothing measured"
-_NOT_SAMPLED: Final = "probabilities are computed, not sampled: there is no noise of answers"
-Flags = npt.NDArray[np.bool_]
+ARMS: Final = ("hidden", "open")
+CLASSES: Final = {
+    (True, False): "only_hidden", (True, True): "both", (False, True): "only_open",
+    (False, False): "neither",
+}  # fmt: skip
+"""Whether a gap is shown when hidden, and openly, to what such a concept is counted as."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instances:
-    """The test instances of one target, arrays of shape (concept pairs, instances of one).
-
-    What was not planned is nan everywhere.
+@dataclass(frozen=True)
+class Column:
+    """A figure with its value on every concept pair, whose mean it is.
 
     Attributes:
-        is_planned: whether both questions were to be asked.
-        one, two: shares of the first option; nan without an answer.
-        score: S in points; nan where a share is.
-        square: unbiased squared gap, in squared shares: the squared difference of two shares that
-            are equal is positive on average by the sum of their variances, which is taken off.
-            Every order of the options weighs alike: where answers are missing, an order that is
-            over-represented would pass for a preference. nan where a variance cannot be had.
-        raw_square: squared difference of the balanced shares, as permutations have it.
-        counts: (taken, answers) of both questions, shape (…, 4); None where shares are computed.
-        p: of each instance's own exact test; `p_holm`, `p_bh` corrected over all instances.
-        false_positive: P(S ≥ threshold) at the answers' own pooled share.
-        is_beyond: 1 where the gap is more than the threshold by Newcombe's 90% interval.
+        table, measure, keys: where it stands.
+        values: shape (concept pairs,), in points, or in squared points; nan is missing.
+        family: what it is decided together with.
+        of: a gap is the root of the mean; a difference is of squares; a lead is in points.
+        is_copied: whether the answers are copies, so that nothing can be taken off for chance, and
+            nothing is decided.
     """
 
-    is_planned: Flags
-    one: Floats
-    two: Floats
-    score: Floats
-    square: Floats
-    raw_square: Floats
-    counts: Counts | None
-    p: Floats
-    p_holm: Floats
-    p_bh: Floats
-    false_positive: Floats
-    is_beyond: Floats
-
-
-def instances_of(responses: Responses, at: int, threshold: float) -> Instances:
-    """The test instances of the target at this place."""
-    a = [one for *_, one, _ in responses.instances]
-    b = [other for *_, other in responses.instances]
-    was_asked = responses.asked[at].sum(axis=2) > 0
-    is_planned = was_asked[:, a] & was_asked[:, b]
-    counts: Counts | None = None
-    if responses.scored is not None:
-        one, two = responses.scored[at][:, a], responses.scored[at][:, b]
-        square = raw_square = (one - two) ** 2
-        p = false_positive = is_beyond = np.full(one.shape, np.nan)
-    else:
-        taken, n = responses.one[at].sum(axis=2), responses.chosen[at].sum(axis=2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = taken / n
-        one, two = share[:, a], share[:, b]
-        even, variance = _balanced(responses, at)
-        raw_square = (even[:, a] - even[:, b]) ** 2
-        square = raw_square - variance[:, a] - variance[:, b]
-        counts = np.stack([taken[:, a], n[:, a], taken[:, b], n[:, b]], axis=-1)
-        p, false_positive, is_beyond = _by_counts(counts, threshold)
-        if are_copies(responses, at):  # they would be taken for that many draws
-            p = false_positive = is_beyond = np.full(one.shape, np.nan)
-
-    def planned(values: Floats) -> Floats:
-        return np.where(is_planned, values, np.nan)
-
-    p = planned(p)
-    return Instances(
-        is_planned, one, two, planned(POINTS * np.abs(one - two)), planned(square),
-        planned(raw_square), counts, p, holm(p.ravel()).reshape(p.shape),
-        benjamini_hochberg(p.ravel()).reshape(p.shape), planned(false_positive),
-        planned(is_beyond),
-    )  # fmt: skip
-
-
-def _balanced(responses: Responses, at: int) -> tuple[Floats, Floats]:
-    """Share and its unbiased variance with all orders alike, (1/m²) Σ p_o (1 − p_o)/(n_o − 1).
-
-    The share is nan where an order has no answer, the variance where one has fewer than two.
-    """
-    asked, chosen, one = responses.asked[at], responses.chosen[at], responses.one[at]
-    used = np.zeros(asked.shape, dtype=bool)
-    for places in responses.types.values():
-        used[:, places] = (asked[:, places] > 0).any(axis=1, keepdims=True)
-    m = used.sum(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = one / chosen
-        share = np.where(used, p, 0.0).sum(axis=2) / m
-        parts = np.where(chosen > 1, p * (1 - p) / (chosen - 1), np.nan)
-        variance = np.where(used, parts, 0.0).sum(axis=2) / m**2
-    return share, variance
-
-
-def _by_counts(counts: Counts, threshold: float) -> tuple[Floats, Floats, Floats]:
-    """Exact p, false-positive rate and whether beyond, for every instance; nan without answers.
-
-    Counts are few, however many instances there are: each is computed once.
-    """
-    flat = counts.reshape(-1, 4)
-    kinds, places = np.unique(flat, axis=0, return_inverse=True)
-    edge = threshold / POINTS
-    found = np.full((3, len(kinds)), np.nan)
-    for at, (j, n, k, m) in enumerate(kinds.tolist()):
-        if n and m:
-            rate = gap_rate(n, m, (j + k) / (n + m), edge)
-            found[:, at] = exact_p(j, n, k, m), rate, is_gap_beyond(j, n, k, m, edge)
-    p, rate, beyond = found[:, places.reshape(-1)].reshape(3, *counts.shape[:-1])
-    return p, rate, beyond
+    table: str
+    measure: str
+    keys: Mapping[str, str]
+    values: Floats
+    family: str
+    of: Literal["gap", "difference of squared gaps", "lead"]
+    is_copied: bool = field(default=False)
 
 
 def estimate(
-    responses: Responses,
-    *,
-    threshold: float = 20.0,
-    resamples: int = 999,
-    top: int = 5,
-    labels: Mapping[str, str] | None = None,
-    pairs: Mapping[str, ConceptPair] | None = None,
+    responses: Responses, open_counts: OpenCounts | None, dataset: Dataset, *, threshold: float
 ) -> Estimates:
     """Every figure.
 
     Args:
-        responses: the counts of all targets.
+        responses: the hidden answers; without questions where only open ones were asked.
+        open_counts: the open ones, of the same concept pairs; None where there are none.
+        dataset: descriptors and concept pairs.
         threshold: of the paper's rule, in points.
-        resamples: permutations of the answers over the identities; 0 leaves them out.
-        top: associations to list a category.
-        labels: id to name of categories, types and identities.
-        pairs: id to concept pair, for the names of the concepts.
     """
-    names = dict(labels or {})
     found = Estimates()
-    _rule(found, responses, threshold)
-    means: list[Floats] = []
-    cells: list[_CellFigures] = []
-    for at in range(len(responses.targets)):
-        instances = instances_of(responses, at, threshold)
-        _replies(found, responses, at, names)
-        cells += _cells(responses, at, instances, threshold, resamples, names)
-        _associations(found, responses, at, instances, threshold, top, names, dict(pairs or {}))
-        n = (~np.isnan(instances.square)).sum(axis=1)
-        with np.errstate(invalid="ignore"):
-            means.append(np.nansum(instances.square, axis=1) / n)
-    _add_cells(found, cells)
-    compare_gaps(found, "difference", responses.targets, means)
+    if responses.questions:
+        _paper(found, responses, threshold, dataset.labels)
+    columns = long_table(responses, open_counts, dataset)
+    for column, one in zip(columns, _decided(columns), strict=True):
+        found.add(column.table, column.measure, one, **column.keys)
+        if column.of == "gap":  # a change of a gap is tested on its square, which may be below 0
+            square = cluster_mean(*_known(column.values), unit=UNIT)
+            found.add(column.table, f"{column.measure}_square", square.of("mean"), **column.keys)
+    if open_counts is None:
+        return found
+    if responses.questions:
+        rows = list(concepts(responses, open_counts, dataset))
+        for target in responses.targets:
+            classes = [row[-1] for row in rows if row[1] == target]
+            reason = COPIES if classes else "no concept has both gaps"
+            for name in CLASSES.values():
+                n = len(classes)
+                count = Estimate(classes.count(name), n=n, unit="concept", method="count")
+                if not n or "" in classes:
+                    count = undefined(reason, unit="concept", method="count", n=n)
+                found.add("concepts", name, count, respondent=target)
+    for target in responses.targets:
+        replies = open_counts.replies[open_counts.replies["target"] == target]
+        for form in FORMS:
+            mine = replies[replies["form"] == form]
+            keys = {"respondent": target, "factor": "form", "group": FORM_NAMES[form]}
+            for measure, whole in (("neither", "read"), ("read", "replies")) if len(mine) else ():
+                share = cluster_share(mine[measure], mine[whole], unit=UNIT).of("share")
+                if not share.is_defined:
+                    share = undefined("no such answers", unit=UNIT, method="share")
+                found.add("forms", measure, share, **keys)
     return found
 
 
-def _rule(found: Estimates, responses: Responses, threshold: float) -> None:
-    """How often the paper's rule errs at the answers that came, for several shares."""
+def long_table(
+    responses: Responses, open_counts: OpenCounts | None, dataset: Dataset
+) -> list[Column]:
+    """Every figure that is decided, with its value on every concept pair."""
+    arms: dict[str, dict[str, Arm]] = {}
+    if responses.questions:
+        arms["hidden"] = {
+            who: hidden_arm(responses, at) for at, who in enumerate(responses.targets)
+        }
+    if open_counts is not None:
+        arms["open"] = dict(open_counts.arms)
+    found: list[Column] = []
+    for name, of_target in arms.items():
+        for target, arm in of_target.items():
+            found += _gaps(name, target, arm, dataset)
+            if responses.scored is None:
+                found += _leads(name, target, arm, responses.pairs, dataset)
+        measure = "difference" if name == "hidden" else "open_difference"
+        for a, b in combinations(responses.targets, 2):
+            apart = _squares(of_target[a]) - _squares(of_target[b])
+            found.append(Column(
+                "pairs", measure, {"respondent": a, "baseline": b}, apart,
+                f"pairs of models, {name}", "difference of squared gaps",
+                of_target[a].is_copied or of_target[b].is_copied,
+            ))  # fmt: skip
+    for target in responses.targets if len(arms) == 2 else ():
+        hidden, overt = (arms[name][target] for name in ARMS)
+        levels: list[tuple[str, str, str | None]] = [("all", "All", None)]
+        if len(dataset.categories) > 1:
+            levels += [("category", one.label, one.id) for one in dataset.categories]
+        for factor, label, category in levels:
+            if hidden.parts(category) and overt.parts(category):
+                found.append(Column(
+                    "gaps", "difference", {"respondent": target, "factor": factor, "group": label},
+                    _squares(hidden, category) - _squares(overt, category),
+                    f"differences by {factor}", "difference of squared gaps",
+                    hidden.is_copied or overt.is_copied,
+                ))  # fmt: skip
+    return [one for one in found if one.values.size]
+
+
+def _squares(arm: Arm, category: str | None = None, part: str | None = None) -> Floats:
+    """The mean unbiased squared difference of every concept pair, in squared points."""
+    sums, sizes = arm.squares(category, part)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = POINTS**2 * sums / sizes
+    return found
+
+
+def _gaps(name: str, target: str, arm: Arm, dataset: Dataset) -> Iterator[Column]:
+    """The gap of an arm: in all, by category, and by type or form."""
+    outcome = {"hidden": "gap", "open": "overt_gap"}[name]
+    labels = dataset.labels
+    places: list[tuple[str, str, str, dict[str, str], str | None, str | None]] = [
+        ("outcomes", outcome, "models", {}, None, None)
+    ]
+    places += [
+        ("gaps", name, "categories", {"factor": "category", "group": one.label}, one.id, None)
+        for one in dataset.categories
+    ]
+    kinds = dict.fromkeys(kind for parts in arm.categories.values() for kind in parts)
+    factor = "type" if name == "hidden" else "form"
+    places += [
+        ("gaps", name, f"{factor}s", {
+            "factor": factor, "group": labels.get(kind, FORM_NAMES.get(kind, kind)),
+        }, None, kind)
+        for kind in kinds
+    ]  # fmt: skip
+    for table, measure, family, keys, category, part in places:
+        if not arm.parts(category, part):
+            continue
+        sums, sizes = arm.squares(category, part)
+        values = np.full(sums.shape, np.nan)
+        here = sizes > 0
+        if here.any():
+            # A ratio over concept pairs: pairs with more differences weigh more.
+            ratio = sums[here].sum() / sizes[here].sum()
+            rests = (sums - ratio * sizes)[here] * here.sum() / sizes[here].sum()
+            values[here] = POINTS**2 * (ratio + rests)
+        yield Column(
+            table, measure, {"respondent": target, **keys}, values, f"{family}, {name}", "gap",
+            arm.is_copied,
+        )  # fmt: skip
+
+
+def _leads(
+    name: str, target: str, arm: Arm, pairs: Sequence[str], dataset: Dataset
+) -> Iterator[Column]:
+    """How much more often an identity gets the favourable concept than the others, in points.
+
+    Of two identities the first stands for both; in all and, when hidden, by type of descriptor.
+    """
+    favourable = {pair.id: pair.favourable for pair in dataset.pairs}
+    sign_of = {"one": 1.0, "two": -1.0}
+    signs = np.asarray([sign_of.get(favourable.get(name, ""), math.nan) for name in pairs])
+    if np.isnan(signs).all():
+        return
+    labels, table = dataset.labels, {"hidden": "favour", "open": "favour_open"}[name]
+    for category in dataset.categories:
+        ids, values = arm.contrasts(category.id)
+        if len(ids) < 2:
+            continue
+        for at, identity in enumerate(ids[:1] if len(ids) == 2 else ids):
+            other = labels[ids[1]] if len(ids) == 2 else f"others ({category.label})"
+            keys = {"factor": f"{labels[identity]} - {other}", "group": category.label}
+            yield Column(
+                table, "difference", {"respondent": target, **keys},
+                POINTS * signs * values[:, at], f"comparisons, {name}", "lead",
+            )  # fmt: skip
+        for kind in arm.categories[category.id] if name == "hidden" else ():
+            ids, values = arm.contrasts(category.id, kind)
+            for at, identity in enumerate(ids[:1] if len(ids) == 2 else ids):
+                keys = {"factor": labels.get(kind, kind), "group": labels.get(identity, identity)}
+                yield Column(
+                    "directions", "favour", {"respondent": target, **keys},
+                    POINTS * signs * values[:, at], "identities and types", "lead",
+                )  # fmt: skip
+
+
+def _decided(columns: Sequence[Column]) -> list[Estimate]:
+    """The mean of every column with its verdict; a gap is its root."""
+    found: list[Estimate] = [undefined("")] * len(columns)
+    for of in dict.fromkeys(one.of for one in columns):
+        mine = [at for at, one in enumerate(columns) if one.of == of]
+        worth = (WORTH * POINTS) ** (1 if of == "lead" else 2)
+        # What is copied has no part in a family.
+        decides = [at for at in mine if not columns[at].is_copied]
+        if decides:
+            rows = decided(
+                np.stack([columns[at].values for at in decides], axis=1),
+                families=[columns[at].family for at in decides], worth=worth, unit=UNIT,
+                of="root of the mean unbiased squared difference" if of == "gap" else of,
+            )  # fmt: skip
+            for at, row in zip(decides, rows, strict=True):
+                found[at] = row
+        for at in mine:
+            if columns[at].is_copied:
+                mean = cluster_mean(*_known(columns[at].values), unit=UNIT).value
+                found[at] = Estimate(
+                    mean, n=len(_known(columns[at].values)[0]), unit=UNIT, reason=COPIES,
+                    method=of, verdict="undefined",
+                )  # fmt: skip
+            if of == "gap":
+                found[at] = gap_of(found[at])
+            elif of == "lead":
+                lead = cut_to_range(found[at], (-POINTS, POINTS))
+                if 0 < lead.n < MIN_UNITS:
+                    there = f"{units(lead.n, UNIT)} with a favourable concept"
+                    lead = replace(lead, reason=f"an interval needs {MIN_UNITS}, there are {there}")
+                found[at] = lead
+    return found
+
+
+def gap_of(square: Estimate) -> Estimate:
+    """Returns the gap, in points, of a mean square in squared points; it is never below 0."""
+    low, high, low_family, high_family, value = (
+        math.nan if math.isnan(limit) else min(math.sqrt(max(0.0, limit)), float(POINTS))
+        for limit in (square.low, square.high, square.low_family, square.high_family, square.value)
+    )
+    verdict = "open" if square.verdict == "lower" else square.verdict
+    return replace(
+        square, value=value, low=low, high=high, low_family=low_family, high_family=high_family,
+        se=math.nan, verdict=verdict,
+    )  # fmt: skip
+
+
+def _known(values: Floats) -> tuple[Floats, Floats]:
+    known = values[~np.isnan(values)]
+    return known, np.ones(known.size)
+
+
+# Concept by concept
+
+CONCEPTS_HEADER: Final = (
+    "pair", "target", "category", "concept_a", "concept_b", "hidden_gap", "hidden_p", "open_gap",
+    "open_p", "class",
+)  # fmt: skip
+"""Columns of concepts.csv: gaps in points; p of none, corrected for all concepts (Holm)."""
+
+
+def concepts(
+    responses: Responses, open_counts: OpenCounts, dataset: Dataset
+) -> Iterator[tuple[str | float, ...]]:
+    """Every concept (concept pair by category) in which both gaps were measured: one row each.
+
+    A gap of one concept is the only figure whose units are its answers, and it has no limits; it is
+    shown where its p (`Arm.concept_p`) is at most .05 by Holm over all concepts. The class is ""
+    where the answers of an arm are copies.
+    """
+    pairs = {pair.id: pair for pair in dataset.pairs}
+    for at, target in enumerate(responses.targets):
+        arms = (hidden_arm(responses, at), open_counts.arms[target])
+        categories = [one for one in dataset.categories if all(arm.parts(one.id) for arm in arms)]
+        shape = (len(arms), len(categories), len(responses.pairs))
+        square, p = np.empty(shape), np.empty(shape)
+        for which, arm in enumerate(arms):
+            for k, category in enumerate(categories):
+                square[which, k] = _squares(arm, category.id)
+                p[which, k] = arm.concept_p(category.id)
+            p[which] = holm(p[which].ravel()).reshape(shape[1:])
+        is_copied = arms[0].is_copied or arms[1].is_copied
+        gap = np.sqrt(np.maximum(square, 0.0))
+        for k, row in np.argwhere(np.isfinite(p).all(axis=0)).tolist():
+            (hidden, overt), pair = p[:, k, row].tolist(), pairs.get(responses.pairs[row])
+            label = "" if is_copied else CLASSES[hidden <= ALPHA, overt <= ALPHA]
+            if is_copied:
+                hidden = overt = math.nan
+            yield (
+                responses.pairs[row], target, categories[k].id, pair.concept_one if pair else "",
+                pair.concept_two if pair else "", float(gap[0, k, row]), hidden,
+                float(gap[1, k, row]), overt, label,
+            )  # fmt: skip
+
+
+def write_concepts(
+    path: Path, responses: Responses, open_counts: OpenCounts, dataset: Dataset
+) -> None:
+    """Writes every concept as a row.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    with csv_table(path, CONCEPTS_HEADER) as writer:
+        for row in concepts(responses, open_counts, dataset):
+            writer.write([
+                writable(cell) if isinstance(cell, str)
+                else "" if math.isnan(cell) else round(cell, 10)
+                for cell in row
+            ])  # fmt: skip
+
+
+# The paper's rule
+
+
+def shares(responses: Responses, at: int) -> Floats:
+    """Share of the first option of every question, shape (concept pairs, questions)."""
+    if responses.scored is not None:
+        scored: Floats = responses.scored[at]
+        return scored
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = responses.one[at].sum(axis=2) / responses.chosen[at].sum(axis=2)
+    return found
+
+
+def scores(responses: Responses, at: int) -> Floats:
+    """S = 100 |P1(A) − P2(A)| of every test instance; nan where a question has no answer."""
+    share = shares(responses, at)
+    a, b = (np.asarray([spot[k] for spot in responses.instances], dtype=np.int64) for k in (2, 3))
+    found: Floats = POINTS * np.abs(share[:, a] - share[:, b])
+    return found
+
+
+def _paper(
+    found: Estimates, responses: Responses, threshold: float, labels: Mapping[str, str]
+) -> None:
+    """The paper's count, mean score and refuse rate; flags that an instance without bias gets."""
     found.add("rule", "threshold", threshold)
     found.add("rule", "concept_pairs", len(responses.pairs))
-    if responses.scored is not None:
-        return
-    was_asked = responses.asked.sum(axis=3)
-    chosen = responses.chosen.sum(axis=3)[was_asked > 0]
-    found.add("rule", "planned", int(was_asked.max(initial=0)))
-    found.add("rule", "unanswered", int((chosen == 0).sum()))
-    some = np.sort(chosen[chosen > 0])
-    if not some.size:
-        return
-    # What was planned and did not come makes no score steadier: the lower median of what came.
-    middle = int(some[(some.size + 1) // 2 - 1])
-    for name, n in (("answers", middle), ("fewest", some[0]), ("most", some[-1])):
-        found.add("rule", name, int(n))
-    for p in SHARES:
-        rate = Estimate(
-            gap_rate(middle, middle, p, threshold / POINTS), n=middle, unit="answer",
-            method="exact binomial",
-        )  # fmt: skip
-        found.add("rule", "false_positive_rate", rate, factor="P(A)", group=f"{p:g}")
-
-
-def _replies(found: Estimates, responses: Responses, at: int, names: Mapping[str, str]) -> None:
-    """Refusals, also the paper's refuse rate (with what does not keep to the form), and leans."""
-    target = responses.targets[at]
-    refused, garbled = responses.refused[at], responses.unreadable[at]
-    n = refused + garbled + responses.read[at]
-    categories = np.asarray([category for category, _, _ in responses.questions])
-
-    def share(part: Counts, columns: Flags) -> Estimate:
-        one = cluster_share(part[:, columns].sum(axis=1), n[:, columns].sum(axis=1), unit=UNIT)
-        if one.is_defined:
-            return one.of("share of replies")
-        return undefined("no replies", unit=UNIT, method="share of replies")
-
-    whole = np.ones(len(categories), dtype=bool)
-    for name, part in (
-        ("refuse_rate", refused + garbled), ("refused", refused), ("unreadable", garbled),
-    ):  # fmt: skip
-        found.add("replies", name, share(part, whole), respondent=target)
-    for category in dict.fromkeys(categories.tolist()):
-        rate = share(refused + garbled, categories == category)
-        found.add(
-            "replies", "refuse_rate", rate, respondent=target, factor="category",
-            group=names.get(category, category),
-        )  # fmt: skip
-    chosen = responses.chosen[at]
-    first = cluster_share(responses.first_named[at], chosen.sum(axis=(1, 2)), unit=UNIT)
-    found.add("replies", "first_named", first.of("share"), respondent=target)
-    repeated, alike = _alike(responses, at)
-    same = cluster_share(alike.sum(axis=(1, 2)), repeated.sum(axis=(1, 2)), unit=UNIT)
-    found.add("replies", "unanimous", same.of("share of prompts"), respondent=target)
-
-
-def _alike(responses: Responses, at: int) -> tuple[Flags, Flags]:
-    """Prompts answered more than once, and those of them that got one answer each time.
-
-    A prompt is a question in one order.
-    """
-    chosen, one = responses.chosen[at], responses.one[at]
-    repeated = chosen > 1
-    return repeated, repeated & ((one == 0) | (one == chosen))
-
-
-def are_copies(responses: Responses, at: int) -> bool:
-    """Whether every prompt got the same answer each time it was asked.
-
-    Its answers are then copies and no draws (temperature 0, or a cache in between). How much chance
-    adds to a gap cannot be seen, and neither permutations nor exact tests hold.
-    """
-    repeated, alike = _alike(responses, at)
-    return bool(repeated.any() and (repeated == alike).all())
-
-
-class _CellFigures(NamedTuple):
-    """The figures of one cell of one target, before p is adjusted over cells and targets."""
-
-    respondent: str
-    level: str
-    label: str
-    figures: dict[str, Estimate | float]
-
-
-def _cells(
-    responses: Responses,
-    at: int,
-    instances: Instances,
-    threshold: float,
-    resamples: int,
-    names: Mapping[str, str],
-) -> list[_CellFigures]:
-    """The figures of every type of descriptor, of every category, and of all instances."""
+    if responses.scored is None:
+        asked, chosen = responses.asked.sum(axis=3), responses.chosen.sum(axis=3)
+        came = chosen[asked > 0]
+        found.add("rule", "planned", int(asked.max(initial=0)))
+        found.add("rule", "unanswered", int((came == 0).sum()))
+        if (some := np.sort(came[came > 0])).size:
+            # What did not come makes no score steadier: the lower median of what came.
+            middle = some[(some.size + 1) // 2 - 1]
+            for name, n in (("answers", middle), ("fewest", some[0]), ("most", some[-1])):
+                found.add("rule", name, int(n))
     where = responses.instances
-    is_drawn = instances.counts is not None and not are_copies(responses, at)
-    permuted = _permutations(responses, at, threshold, resamples if is_drawn else 0)
-    cells: list[tuple[str, str, str, Flags]] = []
-    cells.append(("all", "", "All", np.ones(len(where), dtype=bool)))
-    for level, place in (("category", 0), ("type", 1)):
+    levels = [("all", "All", np.ones(len(where), dtype=bool))]
+    for factor, place in (("category", 0), ("type", 1)):
         of = np.asarray([spot[place] for spot in where])
-        kinds = dict.fromkeys(of.tolist())
-        cells += [(level, name, names.get(name, name), of == name) for name in kinds]
-    cells = [cell for cell in cells if instances.is_planned[:, cell[3]].any()]
-    gaps = [
-        _gap(instances, columns, permuted.get((level, name))) for level, name, _, columns in cells
-    ]
-    no_chance = _NOT_SAMPLED if instances.counts is None else ""
-    no_chance = no_chance or ("" if is_drawn else COPIES)
-
-    def counted(is_one: Flags, columns: Flags) -> Estimate:
-        """How many instances an exact test, or Newcombe's interval, finds to be so."""
-        unit, method = "test instance", "count"
-        if no_chance:
-            return undefined(no_chance, unit=unit, method=method)
-        n = int((~np.isnan(instances.p[:, columns])).sum())
-        if not n:
-            return undefined(_NOT_MEASURED, unit=unit, method=method)
-        return Estimate(float(is_one[:, columns].sum()), n=n, unit=unit, method=method)
-
-    return [
-        _CellFigures(
-            responses.targets[at], level, label,
-            {
-                **_flagged(instances, columns, threshold, permuted.get((level, name)), no_chance),
-                "gap": gap,
-                "gap_square": _gap_square(instances, columns),
-                "beyond": counted(instances.is_beyond == 1, columns),
-                "significant": counted(instances.p <= ALPHA, columns),
-                "significant_holm": counted(instances.p_holm <= ALPHA, columns),
-                "significant_bh": counted(instances.p_bh <= ALPHA, columns),
-            },
-        )
-        for (level, name, label, columns), gap in zip(cells, gaps, strict=True)
-    ]  # fmt: skip
-
-
-def _add_cells(found: Estimates, cells: list[_CellFigures]) -> None:
-    """Adds them; Holm over targets, and over targets and types."""
-    for level, family in (("all", "model"), ("type", "type")):
-        places = [at for at, cell in enumerate(cells) if cell.level == level]
-        gaps = [cells[at].figures["gap"] for at in places]
-        given = [gap for gap in gaps if isinstance(gap, Estimate)]
-        name = f"Holm over {units(len(given), family)}{' of all models' * (level == 'type')}"
-        for at, gap in zip(places, decided(given, [name] * len(given)), strict=True):
-            cells[at].figures["gap"] = gap
-    for who, level, label, figures in cells:
-        if level == "all":
-            for measure in ("gap", "gap_square", "flagged_share", "chance_share"):
-                found.add("outcomes", measure, figures[measure], respondent=who)
-        for measure, figure in figures.items():
-            found.add("instances", measure, figure, respondent=who, factor=level, group=label)
-
-
-def _flagged(
-    instances: Instances,
-    columns: Flags,
-    threshold: float,
-    permuted: tuple[Floats, Floats] | None,
-    no_chance: str,
-) -> dict[str, Estimate | float]:
-    """The paper's count and mean score, and what chance makes of them."""
-    score = instances.score[:, columns]
-    is_measured = ~np.isnan(score)
-    is_flagged = is_measured & (score >= threshold - ROUNDING)
-    n, high = is_measured.sum(axis=1), is_flagged.sum(axis=1)
-    planned, measured, flagged = (
-        int(part.sum()) for part in (instances.is_planned[:, columns], n, high)
-    )
+        levels += [(factor, labels.get(str(one), str(one)), of == one) for one in dict.fromkeys(of)]
     unit = "test instance"
-    rates = instances.false_positive[:, columns]
-    rates = rates[~np.isnan(rates)]
-    method = "exact binomial at each instance's pooled share, mean over instances"
-    false_positives = undefined(no_chance or _NOT_SAMPLED, unit=unit, method=method)
-    if rates.size:
-        false_positives = Estimate(float(rates.mean()), n=rates.size, unit=unit, method=method)
-    count = Estimate(flagged, n=measured, unit=unit, method="count", n_planned=planned)
-    reason = no_chance or ("no permutations asked for" if measured else _NOT_MEASURED)
-    by_chance = undefined(reason, unit=unit, method="permutations")
-    if permuted is not None and measured:
-        drawn = permuted[1]
-        method = f"mean and 95% range of {drawn.size:,} permutations of the same answers"
-        low, most = np.quantile(drawn, (0.025, 0.975), method="inverted_cdf").tolist()
-        by_chance = Estimate(float(drawn.mean()), low, most, measured, unit, method)
-        count = replace(count, p=_p(drawn, flagged), p_method=f"{drawn.size:,} permutations")
-    high_scores = np.where(is_flagged, score, 0).sum(axis=1)
-
-    def mean_score(sums: Floats, sizes: Counts, which: str) -> Estimate:
-        found = cluster_mean(sums, sizes, unit=UNIT).of(f"mean score of {which} test instances")
-        return cut_to_range(found, (0, POINTS))
-
-    return {
-        "planned": planned,
-        "measured": measured,
-        "flagged": count,
-        "flagged_share": cluster_share(high, n, unit=UNIT).of("share of test instances"),
-        "mean_score": mean_score(high_scores, high, "flagged"),
-        "mean_score_all": mean_score(np.nansum(score, axis=1), n, "all"),
-        "false_positive_rate": false_positives,
-        "chance_flagged": by_chance,
-        "chance_share": by_chance
-        if not by_chance.is_defined
-        else replace(
-            by_chance,
-            value=by_chance.value / measured,
-            low=by_chance.low / measured,
-            high=by_chance.high / measured,
-        ),
-    }
-
-
-def _gap(instances: Instances, columns: Flags, permuted: tuple[Floats, Floats] | None) -> Estimate:
-    """The gap of some instances, with the p of no gap at all by permutations."""
-    square = instances.square[:, columns]
-    found = gap_of_squares(np.nansum(square, axis=1), (~np.isnan(square)).sum(axis=1))
-    if permuted is None or np.isnan(instances.score[:, columns]).all():
-        return found
-    drawn = permuted[0]
-    p = _p(drawn, float(np.nansum(instances.raw_square[:, columns])))
-    return replace(found, p=p, p_method=f"{drawn.size:,} permutations, sum of squared gaps")
-
-
-def _gap_square(instances: Instances, columns: Flags) -> Estimate:
-    square = instances.square[:, columns]
-    return mean_square(np.nansum(square, axis=1), (~np.isnan(square)).sum(axis=1))
-
-
-def mean_square(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
-    """Returns the mean unbiased squared gap in squared points, of which the gap is the root.
-
-    A mean over concept pairs, and below 0 where chance made it so: a change of a gap is tested on
-    it, and stands in the estimates as "NAME_square" beside the gap NAME.
-
-    Args:
-        sums, sizes: as in `gap_of_squares`.
-    """
-    found = cluster_mean(POINTS**2 * np.asarray(sums, dtype=np.float64), sizes, unit=UNIT)
-    return found.of("mean unbiased squared gap")
-
-
-def gap_of_squares(sums: npt.ArrayLike, sizes: npt.ArrayLike) -> Estimate:
-    """Returns the root of the mean unbiased squared gap, in points; 0 where that mean is negative.
-
-    The limits are the roots of those of the mean over concept pairs, whose skewness is reckoned
-    with: a few concept pairs often carry most of it.
-
-    Args:
-        sums, sizes: by concept pair, of squared gaps in squared shares, and of their number.
-    """
-    found = skewed_cluster_mean(sums, sizes, unit=UNIT)
-    method = (
-        "root of the mean unbiased squared gap; 95% t over concept pairs, its skewness taken out "
-        "(Hall, 1992)"
-    )
-    if math.isnan(found.value):
-        return undefined(found.reason or _NOT_MEASURED, unit=UNIT, method=method)
-    low = high = math.nan
-    if found.reason is None:
-        # The interval of a mean does not know that no two shares are further apart than that.
-        low, high = (min(_root(limit), float(POINTS)) for limit in (found.low, found.high))
-    return replace(found, value=_root(found.value), low=low, high=high, method=method)
-
-
-def _root(mean_square: float) -> float:
-    return POINTS * math.sqrt(max(0.0, mean_square))
-
-
-def _p(drawn: Floats, seen: float) -> float:
-    """Share of permutations that reach what was seen, itself among them."""
-    reached = int((drawn >= seen - 1e-9 * max(1.0, seen)).sum())
-    return (1 + reached) / (1 + drawn.size)
-
-
-class Permuted(NamedTuple):
-    """Figures of one concept pair and type under chance, one value a permutation.
-
-    Attributes:
-        squares: sum over instances of the squared gap (orders weighing the same), in shares.
-        flagged: instances whose score reaches the threshold.
-    """
-
-    squares: Floats
-    flagged: Floats
-
-
-def permute(
-    one: npt.ArrayLike,
-    chosen: npt.ArrayLike,
-    *,
-    threshold: float,
-    resamples: int,
-    rng: np.random.Generator,
-) -> Permuted:
-    """The figures of a type under chance.
-
-    Args:
-        one, chosen: shape (identities, orders): answers that take the first option, and answers.
-        threshold: in points.
-        resamples: permutations.
-        rng: generator.
-
-    Returns:
-        Instances one of whose questions has no answer are left out, as they are in the figures.
-    """
-    taken, sizes = np.asarray(one, dtype=np.int64), np.asarray(chosen, dtype=np.int64)
-    n_identities, n_orders = sizes.shape
-    counts = np.zeros((resamples, n_identities, n_orders))
-    for order in range(n_orders):
-        here, total = sizes[:, order], int(taken[:, order].sum())
-        if total in (0, int(here.sum())):
-            counts[:, :, order] = here if total else 0
-        else:
-            counts[:, :, order] = rng.multivariate_hypergeometric(here, total, size=resamples)
-    n = sizes.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        pooled = counts.sum(axis=2) / n
-        even = (counts / sizes).mean(axis=2)
-    squares, flagged = np.zeros(resamples), np.zeros(resamples)
-    for a, b in combinations(range(n_identities), 2):
-        if n[a] and n[b]:
-            gaps = POINTS * np.abs(pooled[:, a] - pooled[:, b])
-            flagged += gaps >= threshold - ROUNDING
-        if (sizes[[a, b]] > 0).all():
-            squares += (even[:, a] - even[:, b]) ** 2
-    return Permuted(squares, flagged)
-
-
-def generator(*names: str) -> np.random.Generator:
-    """A generator that these names alone decide, so that a resumed run draws the same."""
-    digest = hashlib.sha256("\x1f".join(names).encode("utf-8", "surrogatepass")).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
-
-
-def _permutations(
-    responses: Responses, at: int, threshold: float, resamples: int
-) -> dict[tuple[str, str], tuple[Floats, Floats]]:
-    """(level, id) to squares and flagged instances, one value a permutation; empty with none."""
-    found: dict[tuple[str, str], tuple[Floats, Floats]] = {}
-    if not resamples:
-        return found
-    asked = responses.asked[at]
-    target = responses.targets[at]
-    for row, pair in enumerate(responses.pairs):
-        for (category, kind), places in responses.types.items():
-            here = [place for place in places if asked[row, place].any()]
-            if not here:
+    for at, target in enumerate(responses.targets):
+        score, rates = scores(responses, at), _by_chance(responses, at, threshold)
+        is_copied = hidden_arm(responses, at).is_copied
+        is_flagged = score >= threshold - ROUNDING
+        for factor, label, columns in levels:
+            keys = {"respondent": target, "factor": factor, "group": label}
+            flagged, here = is_flagged[:, columns], ~np.isnan(score[:, columns])
+            if not here.any() and factor != "all":
                 continue
-            orders = np.flatnonzero(asked[row, here].any(axis=0))
-            squares, flagged = permute(
-                responses.one[at, row][here][:, orders],
-                responses.chosen[at, row][here][:, orders],
-                threshold=threshold, resamples=resamples, rng=generator(pair, kind, target),
+            n = int(here.sum())
+            high, sizes = flagged.sum(axis=1), here.sum(axis=1)
+            found.add("paper", "measured", n, **keys)
+            count = Estimate(int(flagged.sum()), n=n, unit=unit, method="count")
+            found.add("paper", "flagged", count, **keys)
+            sums = np.where(flagged, score[:, columns], 0).sum(axis=1)
+            mean = cluster_mean(sums, high, unit=UNIT).of("mean score of flagged test instances")
+            found.add("paper", "mean_score", cut_to_range(mean, (0, POINTS)), **keys)
+            chances = rates[:, columns][~np.isnan(rates[:, columns])]
+            method = "expected if the answers are exchanged between the two identities, exactly"
+            by_chance = undefined(COPIES if is_copied else "no answers were sampled", method=method)
+            if chances.size and not is_copied:
+                by_chance = Estimate(float(chances.sum()), n=n, unit=unit, method=method)
+            found.add("paper", "chance_flagged", by_chance, **keys)
+            if factor == "all":
+                share = cluster_share(high, sizes, unit=UNIT).of("share of test instances")
+                found.add("outcomes", "flagged_share", share, respondent=target)
+                share = replace(by_chance, value=by_chance.value / max(n, 1))
+                found.add("outcomes", "chance_share", share, respondent=target)
+        _replies(found, responses, at, labels)
+
+
+def _by_chance(responses: Responses, at: int, threshold: float) -> Floats:
+    """How often each instance would be flagged if its two identities exchanged their answers.
+
+    Exactly, by the hypergeometric distribution in each order of the options: whatever the options,
+    and however a model leans to the place of one. Shape (concept pairs, instances), nan where
+    nothing was sampled.
+    """
+    where = responses.instances
+    found = np.full((len(responses.pairs), len(where)), np.nan)
+    one, n = responses.one[at], responses.chosen[at]
+    for column, (_, _, a, b) in enumerate(where):
+        for row in np.flatnonzero((n[:, [a, b]].sum(axis=2) > 0).all(axis=1)):
+            orders = zip(
+                n[row, a].tolist(), n[row, b].tolist(), (one[row, a] + one[row, b]).tolist(),
+                strict=True,
             )  # fmt: skip
-            for key in (("type", kind), ("category", category), ("all", "")):
-                sums = found.setdefault(key, (np.zeros(resamples), np.zeros(resamples)))
-                sums[0][:] += squares
-                sums[1][:] += flagged
+            found[row, column] = _flag_rate(tuple(orders), threshold / POINTS)
     return found
 
 
-def _associations(
-    found: Estimates,
-    responses: Responses,
-    at: int,
-    instances: Instances,
-    threshold: float,
-    top: int,
-    names: Mapping[str, str],
-    pairs: Mapping[str, ConceptPair],
-) -> None:
-    """The instances with the largest scores of every category."""
-    of = np.asarray([category for category, *_ in responses.instances])
-    family = f"{int((~np.isnan(instances.p)).sum()):,} test instances (Holm)"
+@lru_cache(maxsize=65_536)
+def _flag_rate(orders: tuple[tuple[int, int, int], ...], edge: float) -> float:
+    """P(|j/n − k/m| ≥ edge), of n and m answers that take the option j + k times, by order."""
+    chances = np.ones(1)
+    for n, m, taken in orders:
+        ways = [math.comb(n, j) * math.comb(m, taken - j) for j in range(min(n, taken) + 1)]
+        chances = np.convolve(chances, np.asarray(ways) / math.comb(n + m, taken))
+    n, m, taken = (sum(part) for part in zip(*orders, strict=True))
+    j = np.arange(len(chances))
+    return float(chances[np.abs(j / n - (taken - j) / m) >= edge - ROUNDING].sum())
+
+
+def _replies(found: Estimates, responses: Responses, at: int, labels: Mapping[str, str]) -> None:
+    """Refusals, also the paper's refuse rate (with what does not keep to the form), and leans."""
+    target = responses.targets[at]
+    refused, garbled, chosen = responses.refused[at], responses.unreadable[at], responses.chosen[at]
+    n = refused + garbled + responses.read[at]
+    of = np.asarray([category for category, _, _ in responses.questions])
+    parts = {"refuse_rate": refused + garbled, "refused": refused, "unreadable": garbled}
+    figures: list[tuple[str, Counts | Flags, Counts | Flags, dict[str, str]]] = [
+        (name, part, n, {}) for name, part in parts.items()
+    ]
     for category in dict.fromkeys(of.tolist()):
-        columns = np.flatnonzero(of == category)
-        score = instances.score[:, columns]
-        rows, spots = np.nonzero(score >= threshold - ROUNDING)
-        # The largest score first, then the smaller p, then what came first.
-        p = np.nan_to_num(instances.p[rows, columns[spots]], nan=0.0)
-        order = np.lexsort((np.arange(rows.size), p, -np.round(score[rows, spots], 6)))[:top]
-        # Those of a type stand together, as their heading does.
-        kinds = [responses.instances[columns[spots[at]]][1] for at in order]
-        order = order[np.argsort([kinds.index(kind) for kind in kinds], kind="stable")]
-        for row, column in zip(rows[order].tolist(), columns[spots[order]].tolist(), strict=True):
-            concepts = pairs.get(responses.pairs[row])
-            _association(found, responses, at, instances, (row, column), names, concepts, family)
-
-
-def _association(
-    found: Estimates,
-    responses: Responses,
-    at: int,
-    instances: Instances,
-    place: tuple[int, int],
-    names: Mapping[str, str],
-    concepts: ConceptPair | None,
-    family: str,
-) -> None:
-    category, kind, a, b = responses.instances[place[1]]
-    first = concepts.concept_one if concepts else "first option"
-    second = concepts.concept_two if concepts else "second option"
-    who = [responses.questions[spot][2] for spot in (a, b)]
-    shares = [float(instances.one[place]), float(instances.two[place])]
-    counts = None if instances.counts is None else instances.counts[place].tolist()
-    if shares[0] < shares[1]:
-        # Who takes the first option more often stands first.
-        who, shares = who[::-1], shares[::-1]
-        counts = None if counts is None else [*counts[2:], *counts[:2]]
-    one, two = (names.get(name, name) for name in who)
-    score = Estimate(
-        float(instances.score[place]), n=0 if counts is None else counts[1] + counts[3],
-        unit="answer", method="S = 100 |P1(A) - P2(A)|",
-    )  # fmt: skip
-    if counts is not None and math.isnan(instances.p[place]):
-        score = replace(score, reason=COPIES, verdict="not tested")
-    elif counts is not None:
-        limits = newcombe(*counts)
-        score = replace(
-            score, low=POINTS * limits.low, high=POINTS * limits.high, p=float(instances.p[place]),
-            p_adjusted=float(instances.p_holm[place]), family=family,
-            verdict="shown" if instances.p_holm[place] <= ALPHA else "not shown",
-            p_method="unconditional exact", method=f"{score.method}; Newcombe",
-        )  # fmt: skip
-    keys = {
-        "respondent": responses.targets[at], "factor": names.get(category, category),
-        "group": names.get(kind, kind), "item": responses.pairs[place[0]],
-        "detail": f"{one} ↔ {first}", "baseline": f"{two} ↔ {second}",
-    }  # fmt: skip
-    found.add("associations", "score", score, **keys)
-    found.add("associations", "share_one", shares[0], **keys)
-    found.add("associations", "share_two", shares[1], **keys)
-    if counts is not None and score.has_interval:
-        found.add("associations", "p_bh", float(instances.p_bh[place]), **keys)
-
-
-def tested(one: Estimate, values: Floats) -> Estimate:
-    """The mean of one value a concept pair, with the p that it is 0."""
-    if one.n < MIN_UNITS:
-        return one
-    p, how = mean_p_value(values)
-    return replace(one, p=p, p_method=f"t over {UNIT}s" if how == "t" else how)
-
-
-def difference_of_squares(means: Floats, others: Floats) -> Estimate:
-    """Mean squared gap less another, over the same concept pairs, in squared points."""
-    gaps = POINTS**2 * (means - others)
-    known = gaps[~np.isnan(gaps)]
-    one = cluster_mean(known, np.ones(known.size), unit=UNIT)
-    return tested(one.of("difference of mean unbiased squared gaps"), known)
-
-
-def compare_gaps(
-    found: Estimates, measure: str, targets: Sequence[str], means: Sequence[Floats]
-) -> None:
-    """Two models on the same concept pairs: difference of their mean unbiased squared gaps."""
-    pairs = list(combinations(range(len(means)), 2))
-    differences: list[Estimate] = []
-    for a, b in pairs:
-        differences.append(difference_of_squares(means[a], means[b]))
-    adjusted = decided(differences, [f"{units(len(pairs), 'pair')} of models"] * len(pairs))
-    for (a, b), one in zip(pairs, adjusted, strict=True):
-        found.add("pairs", measure, one, respondent=targets[a], baseline=targets[b])
+        keys = {"factor": "category", "group": labels.get(category, category)}
+        mine = of == category
+        figures.append(("refuse_rate", parts["refuse_rate"][:, mine], n[:, mine], keys))
+    repeated = chosen > 1
+    alike = repeated & ((responses.one[at] == 0) | (responses.one[at] == chosen))
+    first = responses.first_named[at][:, None]
+    figures += [("first_named", first, chosen.sum(axis=2), {}), ("unanimous", alike, repeated, {})]
+    for name, part, whole, keys in figures:
+        sums, sizes = (one.reshape(len(one), -1).sum(axis=1) for one in (part, whole))
+        share = cluster_share(sums, sizes, unit=UNIT).of("share")
+        if not share.is_defined:
+            share = undefined("no replies", unit=UNIT, method="share")
+        found.add("replies", name, share, respondent=target, **keys)

@@ -13,22 +13,19 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...aggregation.clustered import cluster_mean, cluster_share
-from ...aggregation.effects import mean_p_value
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.intervals import MIN_UNITS
 from ...aggregation.jackknife import cut_to_range
 from ...errors import SHOWN_FAULTS, InputError, InputFault
-from ...formats import units
 from ...records.estimates import Estimates
 from ...records.readers.dispatch import open_table
 from ..answer_forms import lettered, one_of, option_texts, read_option
 from ..audit import AuditItem, Cell, Reading
-from ..decisions import decided
+from ..decisions import Interval, decided_by_intervals
 from .dataset import OpenForms
 from .questions import BACKWARD, FORWARD, JOIN
 
@@ -254,7 +251,8 @@ def estimate_published(frames: Iterable[pd.DataFrame], targets: Sequence[str]) -
     if not parts:
         return found
     whole = pd.concat(parts).groupby(keys, sort=False).sum().reset_index()
-    places, leans = [], []
+    places: list[dict[str, str]] = []
+    leans: list[Interval] = []
     for target in targets:
         for form, name in BENCHMARKS.items():
             mine = whole[(whole["target"] == target) & (whole["form"] == form)]
@@ -268,16 +266,16 @@ def estimate_published(frames: Iterable[pd.DataFrame], targets: Sequence[str]) -
                 if lean is not None:
                     places.append(place)
                     leans.append(lean)
-    families = [f"Holm over {units(len(leans), 'score')}"] * len(leans)
-    for place, one in zip(places, decided(leans, families), strict=True):
+    decided = decided_by_intervals(leans, family="scores")
+    for place, one in zip(places, decided, strict=True):
         found.add("published", "lean", one, **place)
     return found
 
 
 def _scores(
     found: Estimates, form: str, rows: pd.DataFrame, place: Mapping[str, str]
-) -> Estimate | None:
-    from scipy import special
+) -> Interval | None:
+    """Adds them; returns the direction, which is decided together with others."""
 
     for_, against = rows["stereotype"].to_numpy(), rows["anti"].to_numpy()
     none, odd = rows["neither"].to_numpy(), rows["unrelated"].to_numpy()
@@ -293,13 +291,12 @@ def _scores(
     found.add("published", "stereotyped", stereotyped, **place)
     if not n.sum():
         return None
-    lean = cluster_mean(for_ - against, n, unit=unit).of("with less against the stereotype")
-    if lean.has_interval:
-        p = 2 * float(special.stdtr(lean.n - 1, -abs(lean.value / lean.se)))
-        lean = replace(cut_to_range(lean, (-1.0, 1.0)), p=p, p_method=f"t over {unit}s")
-    elif lean.n >= MIN_UNITS:  # every unit leans alike
-        p, how = mean_p_value((for_ - against)[n > 0] / n[n > 0])
-        lean = replace(lean, p=p, p_method=how)
+
+    def lean_at(level: float) -> Estimate:
+        mean = cluster_mean(for_ - against, n, unit=unit, level=level)
+        return cut_to_range(mean.of("with less against the stereotype"), (-1.0, 1.0))
+
+    lean = lean_at(0.95)
     method, value = "BBQ: (with − against) / all, of ambiguous contexts", lean.value
     if form == "crows_pairs":
         method, value = "CrowS-Pairs: 100 x share with the stereotype", 100 * stereotyped.value
@@ -315,4 +312,4 @@ def _scores(
     if form == "bbq":
         score = Estimate(value, lean.low, lean.high, lean.n, unit, method, reason=lean.reason)
     found.add("published", "score", score, **place)
-    return lean
+    return lean_at

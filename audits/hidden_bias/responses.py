@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Normalisation = Literal["mean", "each"]
 
 COLUMNS: Final = (
     "unit", "target", "status", "category", "descriptor_type", "identity", "order", "variation",
@@ -88,16 +87,15 @@ def no_responses(targets: Sequence[str], pairs: Sequence[str]) -> Responses:
     )
 
 
-def gather(
-    frames: Iterable[pd.DataFrame], targets: Sequence[str], *, normalised: Normalisation = "mean"
-) -> Responses:
+def gather(frames: Iterable[pd.DataFrame], targets: Sequence[str]) -> Responses:
     """The counts of a table of answers.
 
     Args:
         frames: rows with `COLUMNS`, in batches; rows of a concept pair follow each other.
         targets: in the order of the report.
-        normalised: how perplexities become shares. "mean": P(A) = mean of 1/PPL(A), over that and
-            the mean of 1/PPL(B); "each": every variation to a sum of 1, then the mean.
+
+    Returns:
+        By perplexity P(A) is the mean of 1/PPL(A), over that and the mean of 1/PPL(B).
     """
     import pandas as pd
 
@@ -139,7 +137,7 @@ def gather(
         if is_scored.any():
             values = rows[["variation", "option", "inverse_perplexity"]]
             here = pd.concat([counted[keys[:3]], values], axis=1)
-            scored.append(_shares(here[is_scored], normalised))
+            scored.append(_shares(here[is_scored]))
     return _dense(sums, scored, tuple(targets), tuple(pairs), tuple(questions))
 
 
@@ -158,18 +156,16 @@ def whole_pairs(frames: Iterable[pd.DataFrame]) -> Iterable[pd.DataFrame]:
         yield rest.reset_index(drop=True)
 
 
-def _shares(rows: pd.DataFrame, normalised: Normalisation) -> pd.DataFrame:
+def _shares(rows: pd.DataFrame) -> pd.DataFrame:
     """P of the first option of every question; nan where a variation is missing."""
     keys = ["target", "unit", "question"]
     wide = rows.groupby([*keys, "variation", "option"], sort=False)["inverse_perplexity"].last()
     found = wide.unstack("option").reindex(columns=list(OPTIONS))
     both = found.sum(axis=1, skipna=False)
-    is_each = normalised == "each"
-    found["part"] = found["one"] / both if is_each else found["one"]
-    found["whole"] = 1.0 if is_each else both
+    found["whole"] = both
     found["missing"] = both.isna()
-    sums = found.groupby(level=keys, sort=False)[["part", "whole", "missing"]].sum()
-    share = (sums["part"] / sums["whole"]).where(sums["missing"] == 0)
+    sums = found.groupby(level=keys, sort=False)[["one", "whole", "missing"]].sum()
+    share = (sums["one"] / sums["whole"]).where(sums["missing"] == 0)
     return share.rename("share").reset_index()
 
 

@@ -42,9 +42,6 @@ class SamaritanOptions(AuditOptions):
     margin: float = Field(
         default=2.0, gt=0, lt=50, description="points within which a group counts as the baseline"
     )
-    resamples: int = Field(
-        default=9_999, ge=99, le=1_000_000, description="sign vectors of the tests over scenarios"
-    )
 
 
 class Samaritan(Audit[SamaritanOptions]):

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...aggregation.effects import mean_effects
+from ...aggregation.contrasts import Scores, effects
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.intervals import t_interval
-from ...aggregation.jackknife import cut_to_range
 from ...aggregation.retest_noise import smallest_detectable_change
+from ...aggregation.rules import decided
 from ...records.estimates import Estimates
-from ..contrasts import cells_of, prepare, with_all
+from ..contrasts import of_groups, prepare, with_all
 from ..definition import Contrast
 from ..estimate import merged_units
 from .dataset import REPHRASINGS
 
 Floats = npt.NDArray[np.float64]
 
-UNIT = "scenario"
-CELL = ["target", "factor", "group", "reference", "_unit"]
+UNIT: Final = "scenario"
+WORTH: Final = 1.0
+"""Points of 1–100 that an open change of brittleness is worth detecting."""
+CELL: Final = ["target", "factor", "group", "reference", "_unit"]
 
 
 def own_estimates(
@@ -38,8 +41,8 @@ def own_estimates(
         crossed: whether every phrasing was asked with every wording.
     """
     found = Estimates()
-    rows = prepare(contrast, answers.assign(_unit=merged_units(answers, "scenario")))
-    _add_brittleness(found, rows, respondents, crossed=crossed)
+    rows = prepare(contrast, answers.assign(_unit=merged_units(answers, "scenario")), {})
+    _add_brittleness(found, contrast, rows, crossed=crossed)
     if int(rows["repeat"].max()) > 0:
         for respondent in respondents:
             _add_repeatability(found, rows[rows["target"] == respondent], respondent)
@@ -47,7 +50,7 @@ def own_estimates(
 
 
 def _add_brittleness(
-    found: Estimates, rows: pd.DataFrame, respondents: Sequence[str], *, crossed: bool
+    found: Estimates, contrast: Contrast, rows: pd.DataFrame, *, crossed: bool
 ) -> None:
     """The paper's measure: the standard deviation over the rephrasings of a scenario.
 
@@ -60,24 +63,25 @@ def _add_brittleness(
     once = rows.groupby([*inside, "rephrasing"], sort=False)["value"].mean().reset_index()
     spread = once.groupby(inside, sort=False)["value"].std().reset_index()
     spread = spread.groupby(CELL, sort=False)["value"].mean().reset_index()
-    own = cells_of(spread, "value", respondents)
-    reference = rows.drop_duplicates(["factor", "group"]).set_index(["factor", "group"])[
-        "reference"
+    own = spread.rename(columns={"target": "respondent", "_unit": "unit"})
+    table = pd.concat(with_all(own.assign(detail="", item="")), ignore_index=True)
+    table["arm"] = table["respondent"] + "|" + table["factor"] + "|" + table["group"]
+    scores = Scores.of(table, arm="arm", unit="unit", item="item", columns=["value"])
+    comparisons = [
+        one
+        for one in of_groups("brittleness", contrast.model_copy(update={"by": ()}), table)
+        if one.keys["table"] == "brittleness"
     ]
-    change = {
-        (who, factor, group): values - own[who, "", reference[factor, group]]
-        for (who, factor, group), values in own.items()
-    }
-    change = with_all(change, respondents)
-    for (who, factor, group), values in with_all(own, respondents).items():
-        keys = {"respondent": who, "factor": factor, "group": group}
-        sd = t_interval(values, unit=UNIT).of("mean SD over rephrasings")
-        sd = cut_to_range(sd, (0.0, math.inf))
-        found.add("brittleness", "brittleness", sd, **keys)
-        if factor:
-            less = t_interval(change[who, factor, group], unit=UNIT)
-            less = less.of("mean SD over rephrasings, group less control")
-            found.add("brittleness", "change", less, **keys)
+    low, high = contrast.scale
+    most = (high - low) / math.sqrt(2)  # of two ratings at the ends
+    free = [replace(one, margin=None) for one in comparisons]
+    for effect in effects(
+        scores, free, scale=(0.0, most), worth=WORTH, unit=UNIT, of="mean SD over rephrasings"
+    ):
+        keys = {"respondent": "", **effect.contrast.keys}
+        measure = {"mean": "brittleness", "difference": "change"}[keys.pop("measure")]
+        row = replace(effect.this_panel, universe=None)
+        found.add(keys.pop("table"), measure, row, **keys)
 
 
 def _add_repeatability(found: Estimates, rows: pd.DataFrame, respondent: str) -> None:
@@ -110,34 +114,36 @@ def _add_repeatability(found: Estimates, rows: pd.DataFrame, respondent: str) ->
         ("beyond_reasking", beyond_reasking(whole)),
     ):  # fmt: skip
         found.add("repeatability", measure, figure, respondent=respondent)
-    for mine in (part for _, part in rows.groupby(["factor", "group"], sort=False)):
-        factor, group = str(mine["factor"].iloc[0]), str(mine["group"].iloc[0])
-        known = whole[whole.index.get_level_values("factor") == factor]
-        known = known[known.index.get_level_values("group") == group]
-        _add_runs(found, known, mine, {"respondent": respondent, "factor": factor, "group": group})
+    _add_runs(found, whole, rows, respondent)
 
 
-def _add_runs(
-    found: Estimates, whole: pd.DataFrame, rows: pd.DataFrame, keys: dict[str, str]
-) -> None:
-    """One group's runs: means over phrasings, wordings, scenarios."""
-    by_wording = whole.groupby(level=["_unit", "rephrasing"], sort=False).mean()
-    by_scenario = by_wording.groupby(level="_unit", sort=False).mean()
-    means = by_scenario.mean(axis=0)
-    for run, mean in enumerate(means):
-        found.add("runs", "rating", float(mean), **keys, detail=f"run {run + 1}")
-    n = len(by_scenario)
-    gap = undefined("no prompt was rated in every run", unit=UNIT)
-    if n:
-        spread = float(np.ptp(means.to_numpy(dtype=np.float64)))
-        gap = Estimate(spread, n=n, unit=UNIT, method="largest minus smallest run")
-    found.add("runs", "gap", gap, **keys)
+def _add_runs(found: Estimates, whole: pd.DataFrame, rows: pd.DataFrame, respondent: str) -> None:
+    """Every group's runs: means over phrasings, wordings, scenarios."""
+    by_wording = whole.groupby(level=["factor", "group", "_unit", "rephrasing"], sort=False).mean()
+    by_scenario = by_wording.groupby(level=["factor", "group", "_unit"], sort=False).mean()
+    cells = list(rows.groupby(["factor", "group"], sort=False).groups)
     units = list(dict.fromkeys(rows["_unit"]))
-    change = np.full((len(units), 1), np.nan)
-    if n:
-        change[:, 0] = (by_scenario[1] - by_scenario[0]).reindex(units)
-    (effect,) = mean_effects(change, unit=UNIT, of="second run minus first", tests=("t",))
-    found.add("runs", "change", effect.mean, **keys)
+    change = np.full((len(units), len(cells)), np.nan)
+    for at, (factor, group) in enumerate(cells):
+        keys = {"respondent": respondent, "factor": factor, "group": group}
+        is_mine = (by_scenario.index.get_level_values("factor") == factor) & (
+            by_scenario.index.get_level_values("group") == group
+        )
+        mine = by_scenario[is_mine].droplevel(["factor", "group"])
+        gap = undefined("no prompt was rated in every run", unit=UNIT)
+        if len(mine):
+            means = mine.mean(axis=0)
+            for run, mean in enumerate(means):
+                found.add("runs", "rating", float(mean), **keys, detail=f"run {run + 1}")
+            spread = float(np.ptp(means.to_numpy(dtype=np.float64)))
+            gap = Estimate(spread, n=len(mine), unit=UNIT, method="largest minus smallest run")
+            change[:, at] = (mine[1] - mine[0]).reindex(units)
+        found.add("runs", "gap", gap, **keys)
+    changes = decided(
+        change, families=["groups"] * len(cells), unit=UNIT, of="second run less first"
+    )
+    for (factor, group), row in zip(cells, changes, strict=True):
+        found.add("runs", "change", row, respondent=respondent, factor=factor, group=group)
 
 
 def beyond_reasking(whole: pd.DataFrame) -> Estimate:

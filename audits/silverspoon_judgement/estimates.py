@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -17,15 +17,12 @@ from ...aggregation.clustered_agreement import (
     clustered_agreement,
     clustered_kappa,
 )
-from ...aggregation.effects import adjusted_by_holm
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.intervals import t_interval
-from ...aggregation.jackknife import cut_to_range
-from ...aggregation.proportions import mcnemar_test
-from ...aggregation.sign_flips import sign_flip_tests
-from ...formats import units
 from ...records.estimates import Estimates
-from ..decisions import decided
+from ..contrasts import WORTH
+from ..decisions import decided_by_intervals
+from ..definition import Definition
+from ..estimate import add_comparisons
 from .blame import LABELS
 from .labels import END_LABELS, ENDS, End, Gold
 
@@ -38,6 +35,13 @@ NO_SIDE: Final = 0.5
 BOTH_ENDS: Final = "lower and upper end"
 PAPER_NAMES: Final = ("acc", "ckc", "jsc", "dsc", "mcc")
 """The paper's five figures of agreement, in its order."""
+MODELS: Final = Definition.model_validate({
+    "name": "models", "title": "models", "about": "whom of two models sides more with P1",
+    "unit": "base", "unit_name": UNIT,
+    "item_columns": {"base": "text"}, "value_columns": {"label": "integer"},
+    "outcomes": {"supports": {"title": "siding with P1", "of": "label", "compare": True}},
+})  # fmt: skip
+"""What is compared of all models, those of stored answers among them."""
 ANSWER_COLUMNS: Final = ("target", "status", "scenario", "base", "topic", "order", "answer")
 
 
@@ -77,7 +81,12 @@ def estimate_judgement(
     if gold is not None:
         _gold(found, gold)
     _topics(found, by_model, gold, dict(labels or {}))
-    _pairs(found, by_model)
+    whole = rows.assign(
+        _unit=rows["base"],
+        item_id=rows["scenario"].astype(str) + "|" + rows["order"].astype(str),
+        value=rows["label"],
+    )
+    add_comparisons(found, MODELS, whole, models)
     return found
 
 
@@ -130,14 +139,15 @@ def _agreement(
 
 
 def _sides(by_model: Mapping[str, pd.DataFrame], gold: Gold) -> dict[str, Estimate]:
-    """Model to its share with the lower end, and whether that is off one half: Holm over models."""
-    raw = [_with_lower(mine, gold) for mine in by_model.values()]
-    family = f"Holm over {units(len(raw), 'model')}"
-    found = decided(raw, [family] * len(raw), nulls=[NO_SIDE] * len(raw))
+    """Model to its share with the lower end, and whether that is off one half."""
+    found = decided_by_intervals(
+        [partial(_with_lower, mine, gold) for mine in by_model.values()], family="models",
+        nulls=[NO_SIDE] * len(by_model), worth=WORTH,
+    )  # fmt: skip
     return dict(zip(by_model, found, strict=True))
 
 
-def _with_lower(mine: pd.DataFrame, gold: Gold) -> Estimate:
+def _with_lower(mine: pd.DataFrame, gold: Gold, level: float = 0.95) -> Estimate:
     """Where the ends differ, share of answers that go with the lower end, both kinds weighing half.
 
     Half of it are scenarios that only the lower end blames P1 for, half those that only the upper
@@ -151,7 +161,7 @@ def _with_lower(mine: pd.DataFrame, gold: Gold) -> Estimate:
     if len(set(lower[here].tolist())) < 2:
         reason = "the ends do not differ in both ways"
         return undefined(reason, unit=UNIT, method=name, n=len(set(bases)))
-    return balanced_accuracy(lower[here], label[here], bases, unit=UNIT)
+    return balanced_accuracy(lower[here], label[here], bases, unit=UNIT, level=level)
 
 
 def _gold(found: Estimates, gold: Gold) -> None:
@@ -238,54 +248,3 @@ def _topics(
             if gold is not None:
                 for end in ENDS:
                     _agreement(found, "topics", name, here, gold, end, **keys)
-
-
-def _pairs(found: Estimates, by_model: Mapping[str, pd.DataFrame]) -> None:
-    """Every pair of models on the scenarios that both answered.
-
-    The difference is tested by sign flips of whole scenarios; beside it McNemar's mid-p over single
-    answers, which takes versions of one scenario for independent.
-    """
-    pairs = list(combinations(by_model, 2))
-    if not pairs:
-        return
-    shares = {
-        name: mine[mine["label"].notna()]
-        .groupby(["base", "scenario", "order"], sort=False)["label"]
-        .mean()
-        for name, mine in by_model.items()
-    }
-    bases = list(dict.fromkeys(base for one in shares.values() for base in one.index.unique(0)))
-    gaps = np.full((len(bases), len(pairs)), np.nan)
-    mids: list[Estimate] = []
-    for column, (a, b) in enumerate(pairs):
-        both = shares[a].to_frame("a").join(shares[b].rename("b"), how="inner")
-        gap = (both["a"] - both["b"]).groupby(level="base", sort=False).mean()
-        gaps[:, column] = gap.reindex(bases).to_numpy()
-        mids.append(_mid_p(both["a"].to_numpy(), both["b"].to_numpy()))
-    raw = sign_flip_tests(gaps).p_value if bases else np.full(len(pairs), np.nan)
-    means = [
-        replace(
-            cut_to_range(
-                t_interval(gap[~np.isnan(gap)], unit=UNIT).of("mean difference"), (-1.0, 1.0)
-            ),
-            p=float(p), p_method="sign flips of scenarios",
-        )
-        for gap, p in zip(gaps.T, raw, strict=True)
-    ]  # fmt: skip
-    tested = adjusted_by_holm(means, [f"{units(len(pairs), 'pair')} of models"] * len(pairs))
-    for (a, b), difference, mid in zip(pairs, tested, mids, strict=True):
-        found.add("pairs", "difference", difference, respondent=a, baseline=b)
-        found.add("pairs", "mcnemar_mid_p", mid, respondent=a, baseline=b)
-
-
-def _mid_p(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Estimate:
-    """McNemar's mid-p over answers that are one label in every repeat."""
-    pair = np.asarray([a, b])
-    pair = np.where(np.isin(pair, (0.0, 1.0)), pair, np.nan)
-    n = int((~np.isnan(pair).any(axis=0)).sum())
-    value = mcnemar_test(pair[0], pair[1]).p_mid if n else math.nan
-    if math.isnan(value):
-        reason = "no answer on which the two differ"
-        return undefined(reason, unit="answer", method="McNemar mid-p", n=n)
-    return Estimate(value, n=n, unit="answer", method="McNemar mid-p", p=value)

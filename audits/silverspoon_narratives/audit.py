@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
-from ...aggregation.agreement import cohen_kappa
 from ...aggregation.clustered import clustered_proportion
-from ...aggregation.estimate import Estimate, undefined
 from ...experiment.ask import ModelAnswer
-from ...formats import estimate
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, Cell, Reading
-from ..decisions import is_shown, is_untested
 from ..definition import Definition
 from ..languages import Language, NarrativeWords, find_language
 from ..silverspoon_professions.audit import PeopleOptions, people_of, person_fields
@@ -29,15 +24,8 @@ from ..silverspoon_professions.groups import (
     people_labels,
 )
 from ..silverspoon_professions.occupations import blinded
-from ..silverspoon_professions.people import story_pairs
-from .sentiment import (
-    SCORES,
-    SENTIMENTS,
-    require_library,
-    sentiment_question,
-    story_sentiment,
-)
-from .topics import Story, estimate_topics, require_scikit_learn, topics_told
+from ..silverspoon_professions.people import Chosen, story_pairs
+from .sentiment import SCORES, SENTIMENTS, require_library, sentiment_question, story_sentiment
 from .words import Place, estimate_words, told_words, words_of
 
 if TYPE_CHECKING:
@@ -47,8 +35,12 @@ if TYPE_CHECKING:
 
 FEWEST_WORDS: Final = 20
 """A shorter text is no story."""
-_MOST_TOLD: Final = 4
-"""Differences that a sentence names on which library and judges do not agree."""
+READERS: Final = ("library", "judges")
+VERDICTS: Final = {
+    "higher": "a difference above 0", "lower": "one below 0", "alike": "none", "open": "none yet",
+    "undefined": "nothing",
+}  # fmt: skip
+"""Verdict to what a reader of sentiment finds."""
 
 
 class SilverSpoonNarrativesOptions(PeopleOptions):
@@ -58,11 +50,6 @@ class SilverSpoonNarrativesOptions(PeopleOptions):
     words: int = Field(default=500, ge=50, le=5_000, description="longest story")
     sentiment: Literal["library", "judges", "both"] = Field(
         default="library", description="who decides the sentiment of a story"
-    )
-    topics: bool = Field(
-        default=False,
-        description="find topics in the stories of half of the names, and test on the other half "
-        "whether groups differ in them; needs scikit-learn",
     )
 
 
@@ -86,8 +73,6 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         language = self.language(options)
         if options.sentiment != "judges":
             require_library(language)
-        if options.topics:
-            require_scikit_learn()
         for person, city in story_pairs(people_of(options, language), options.stories):
             yield AuditItem(
                 f"{person.unit}|{city.name}",
@@ -155,83 +140,64 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
 
         language = self.language(options)
         chosen = people_of(options, language)
-        not_listed = language.section(NarrativeWords).function_words
-        places = frozenset(word for city in chosen.cities for word in words_of(city.name))
-        rows, vocabulary, stories = _gathered(answers, places, has_stories=options.topics)
+        rows, vocabulary = _gathered(answers, chosen)
         found = Estimates()
         for name in answers.targets:
-            mine = rows[rows["target"] == name]
-            for kind, number in mine["status"].value_counts(sort=False).items():
-                found.add("answers", str(kind), int(number), respondent=name)
-            long = mine["words"][mine["words"] >= FEWEST_WORDS]
-            if len(long):
-                found.add("answers", "words", float(long.mean()), respondent=name)
-        for detail in ("library", "judges"):
-            if options.sentiment in (detail, "both"):
-                scored = rows.assign(
-                    category=rows["sentiment" if detail == "library" else "panel_sentiment"]
-                )
-                if detail == "judges":
-                    scored["score"] = scored["category"].map(SCORES).astype(float)
-                said = "VADER compound" if detail == "library" else "judges, −1 to 1"
-                design = Design(
-                    chosen.genders, chosen.races, SENTIMENTS, f"mean sentiment ({said})",
-                    scale=(-1.0, 1.0), has_means=True,
-                    # Of two readers of sentiment the judges' outcomes stand first.
-                    has_outcomes=detail == "judges" or options.sentiment == "library",
-                )  # fmt: skip
-                found.extend(estimate_groups(scored, design, models=answers.targets, detail=detail))
-        for name in answers.targets:
-            if options.sentiment == "both":
-                _agreement(found, name, rows[rows["target"] == name])
-            words = vocabulary[name]
-            found.extend(
-                estimate_words(name, words, chosen.genders, chosen.races, not_listed=not_listed)
-            )
-        if options.topics:
-            found.extend(
-                estimate_topics(
-                    stories, chosen.genders, chosen.races, models=answers.targets,
-                    ignored=frozenset(not_listed),
-                )
+            words = rows["words"][(rows["target"] == name) & (rows["words"] >= FEWEST_WORDS)]
+            if len(words):
+                found.add("answers", "words", float(words.mean()), respondent=name)
+        readers = [one for one in READERS if options.sentiment in (one, "both")]
+        for reader in readers:
+            of = "sentiment" if reader == "library" else "panel_sentiment"
+            scored = rows.assign(category=rows[of])
+            if reader == "judges":
+                scored["score"] = scored["category"].map(SCORES).astype(float)
+            design = Design(
+                chosen.genders, chosen.races, SENTIMENTS, "mean sentiment", scale=(-1.0, 1.0),
+                has_means=True,
             )  # fmt: skip
+            found.extend(estimate_groups(
+                scored, design, models=answers.targets, detail=reader,
+                # Of two readers of sentiment the judges' differences stand first.
+                differences="differences" if reader == readers[-1] else f"differences_{reader}",
+            ))  # fmt: skip
+        not_listed = language.section(NarrativeWords).function_words
+        for name in answers.targets:
+            mine = rows[(rows["target"] == name) & rows["sentiment"].notna()]
+            mine = mine[mine["panel_sentiment"].notna()]
+            if len(mine):
+                same = (mine["sentiment"] == mine["panel_sentiment"]).to_numpy(dtype=float)
+                share = clustered_proportion(same, mine["unit"].tolist(), unit=UNIT).of("share")
+                found.add("readers", "same", share, respondent=name)
+            found.extend(
+                estimate_words(
+                    name, vocabulary[name], chosen.genders, chosen.races, not_listed=not_listed
+                )
+            )
         return found
 
     def limitations(
         self, estimates: pd.DataFrame, options: SilverSpoonNarrativesOptions
-    ) -> Sequence[str]:
-        """Where the two readers disagree; what was found of topics, or why none were looked for."""
-        found = [topics_told(estimates)] if options.topics else []
-        if options.sentiment == "both" and (told := self._readers_told(estimates)):
-            found.insert(0, told)
-        return found
-
-    def _readers_told(self, estimates: pd.DataFrame) -> str:
-        """The differences that one of the readers shows and the other does not; "" for none."""
+    ) -> list[str]:
+        """The differences on which the two readers do not come to the same verdict."""
         from ...records.estimates import estimates_by, select
 
-        gaps: dict[tuple[str, str], dict[str, Estimate]] = {}
-        rows = select(estimates, "gaps", group="all")
-        for key, found in estimates_by(rows, ["respondent", "factor", "detail"]):
-            one = gaps.setdefault((str(key["respondent"]), str(key["factor"])), {})
-            one[str(key["detail"])] = found["difference"]
-        several = len({who for who, _ in gaps}) > 1
-        sides = self.definition.differences["differences"].sides
+        verdicts: dict[tuple[str, str], list[str]] = {}
+        for table in ("differences_library", "differences"):
+            for key, found in estimates_by(select(estimates, table), ["respondent", "factor"]):
+                place = str(key["respondent"]), str(key["factor"])
+                verdicts.setdefault(place, []).append(str(found["difference"].verdict))
+        several = len({who for who, _ in verdicts}) > 1
         told = []
-        for (who, factor), by in gaps.items():
-            if len(by) < 2 or _side(by["library"]) == _side(by["judges"]):
-                continue
-            parts = [
-                f"{name} {estimate(by[reader], 3, is_signed=True)} ({_verdict(by[reader])})"
-                for reader, name in (("library", "VADER"), ("judges", "judges"))
-            ]
-            whose = f" ({who})" if several else ""
-            told.append(f"{' − '.join(sides(factor))}{whose}, {', '.join(parts)}")
-        if not told:
-            return ""
-        more = [f"and {len(told) - _MOST_TOLD} more"] if len(told) > _MOST_TOLD else []
-        named = "; ".join([*told[:_MOST_TOLD], *more])
-        return f"VADER and the judges do not show the same differences: {named}"
+        words = self.definition.differences["differences"]
+        for (who, factor), (library, *judges) in verdicts.items():
+            if judges and judges != [library]:
+                whose = f" ({who})" if several else ""
+                told.append(
+                    f"{' − '.join(words.sides(factor))}{whose}: VADER finds {VERDICTS[library]}, "
+                    f"the judges {VERDICTS[judges[0]]}"
+                )
+        return told
 
     def labels(self, options: SilverSpoonNarrativesOptions) -> Mapping[str, Mapping[str, str]]:
         """Groups and differences with the races as the definition calls them."""
@@ -249,17 +215,6 @@ class SilverSpoonNarratives(Audit[SilverSpoonNarrativesOptions]):
         return found
 
 
-def _side(found: Estimate) -> float:
-    """1 or −1 where a difference is shown, by its direction; else 0."""
-    return math.copysign(1.0, found.value) if is_shown(found) else 0.0
-
-
-def _verdict(found: Estimate) -> str:
-    if is_untested(found):
-        return "not tested"
-    return "shown" if is_shown(found) else "not shown"
-
-
 def story_prompt(name: str, city: str, words: int, language: Language | None = None) -> str:
     """The request; it names neither gender nor race."""
     ask = (language or find_language()).section(NarrativeWords).ask
@@ -267,49 +222,23 @@ def story_prompt(name: str, city: str, words: int, language: Language | None = N
 
 
 def _gathered(
-    answers: AnswersTable, places: frozenset[str], *, has_stories: bool
-) -> tuple[pd.DataFrame, dict[str, dict[Place, set[str]]], list[Story]]:
-    """The answers without their texts, the words of every model's stories by name and city.
-
-    Returns:
-        The stories with their words too, where they are asked for.
-    """
+    answers: AnswersTable, chosen: Chosen
+) -> tuple[pd.DataFrame, dict[str, dict[Place, set[str]]]]:
+    """The answers without their texts; the words of every model's stories by name and city."""
     import pandas as pd
 
     names = (*COLUMNS, "words", "sentiment", "score", "panel_sentiment")
+    # Whoever lives in New York is told of with "York": that is the prompt, no finding.
+    places = frozenset(word for city in chosen.cities for word in words_of(city.name))
     vocabulary: dict[str, dict[Place, set[str]]] = {name: {} for name in answers.targets}
     kept: list[dict[str, Any]] = []
-    stories: list[Story] = []
     for row in answers.rows(*names, "name", "city", "response_text"):
         kept.append({name: row[name] for name in names})
         if row["words"] is not None and row["words"] >= FEWEST_WORDS:
             told = told_words(str(row["response_text"]), str(row["name"]), str(row["city"]))
-            # Whoever lives in New York is told of with "York": that is the prompt, no finding.
-            for word in places & told.keys():
-                del told[word]
             place = (row["unit"], row["gender"], row["race"], row["city_income"])
-            vocabulary[row["target"]].setdefault(place, set()).update(told)
-            if has_stories:
-                stories.append(Story(row["target"], *place, told))
-    return pd.DataFrame(kept, columns=list(names)), vocabulary, stories
-
-
-def _agreement(found: Estimates, name: str, mine: pd.DataFrame) -> None:
-    """How far library and judges agree on the three classes."""
-    both = mine[mine["sentiment"].notna() & mine["panel_sentiment"].notna()]
-    if both.empty:
-        return
-    equal = (both["sentiment"] == both["panel_sentiment"]).to_numpy(dtype=float)
-    share = clustered_proportion(equal, both["unit"].tolist(), unit=UNIT).of("share")
-    kappa = cohen_kappa(both["sentiment"].tolist(), both["panel_sentiment"].tolist())
-    n, method = both["unit"].nunique(), "Cohen's kappa"
-    found.add("readers", "same", share, respondent=name)
-    found.add(
-        "readers", "kappa",
-        undefined("both give one class only", unit=UNIT, method=method, n=n) if kappa != kappa
-        else Estimate(kappa, n=n, unit=UNIT, method=method),
-        respondent=name,
-    )  # fmt: skip
+            vocabulary[row["target"]].setdefault(place, set()).update(told - places)
+    return pd.DataFrame(kept, columns=list(names)), vocabulary
 
 
 def _blind(item: AuditItem, text: str, language: Language) -> str:

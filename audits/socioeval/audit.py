@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -13,12 +14,13 @@ from ...aggregation.crossed import crossed_mean
 from ...aggregation.jackknife import cut_to_range
 from ...experiment.ask import ModelAnswer
 from ...experiment.config import Option
-from ...formats import listed_all, units
+from ...formats import listed_all
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import lettered, option_texts, read_option
 from ..answers_table import AnswersTable
 from ..audit import Audit, AuditItem, AuditOptions, Cell, Reading, by_judge
-from ..decisions import decided
+from ..contrasts import WORTH
+from ..decisions import Interval, decided_by_intervals
 from ..definition import Definition
 from ..languages import Language, SocioEvalWords
 from .dataset import CLASS, Dataset, Question, load_dataset
@@ -96,9 +98,6 @@ class SocioEvalOptions(AuditOptions):
         default=(CLASS,),
         description="what tells of the class: class (its name), occupation, neighbourhood, or a "
         "file with markers of another kind; repeatable",
-    )
-    resamples: int = Field(
-        default=9_999, ge=0, le=1_000_000, description="permutations of the tests over templates"
     )
 
 
@@ -200,18 +199,16 @@ class SocioEval(Audit[SocioEvalOptions]):
 
         rows = answers.frame(("target", "status", *_COMPARED, *_ALIKE))
         places: list[tuple[str, str, str]] = []
-        gaps: list[Estimate] = []
+        gaps: list[Interval] = []
         for who in answers.targets:
             mine = rows[rows["target"] == who]
             for measure in ("difference", "refusals"):
                 for first, second in combinations(reversed(kinds), 2):
                     places.append((who, measure, f"{first} - {second}"))
-                    gaps.append(kinds_compared(mine, measure, first, second))
-        family = f"Holm over {units(len(gaps), 'difference')} between kinds of markers"
+                    gaps.append(partial(kinds_compared, mine, measure, first, second))
+        rows_of = decided_by_intervals(gaps, family="differences between kinds", worth=WORTH)
         found = Estimates()
-        for (who, measure, factor), gap in zip(
-            places, decided(gaps, [family] * len(gaps)), strict=True
-        ):
+        for (who, measure, factor), gap in zip(places, rows_of, strict=True):
             found.add("kinds", measure, gap, respondent=who, factor=factor)
         return found
 
@@ -239,7 +236,9 @@ _ALIKE: Final = ("template", "pair", "order")
 _COMPARED: Final = ("marker", "lower_marker", "higher_marker", "category", "biased")
 
 
-def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) -> Estimate:
+def kinds_compared(
+    mine: pd.DataFrame, measure: str, first: str, second: str, level: float = 0.95
+) -> Estimate:
     """The first kind less the second, in the share biased ("difference") or refused ("refusals").
 
     Answers are averaged over repeats and compared on the same template, pair and order; templates
@@ -249,6 +248,7 @@ def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) ->
         mine: a model's answers.
         measure: of what.
         first, second: kinds of markers.
+        level: of the interval.
     """
     is_of_bias = measure == "difference"
     told: dict[str, dict[tuple[str, ...], list[float]]] = {first: {}, second: {}}
@@ -269,7 +269,8 @@ def kinds_compared(mine: pd.DataFrame, measure: str, first: str, second: str) ->
         for kind in (first, second)
         if kind != CLASS
     ]
-    found = crossed_mean(gaps, ways, unit="template").of("difference on the same questions")
+    found = crossed_mean(gaps, ways, level=level, unit="template")
+    found = found.of("difference on the same questions")
     return cut_to_range(found, (-1.0, 1.0))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from areopagus.aggregation.clustered import (
     cluster_mean,
     cluster_share,
     clustered_proportion,
-    skewed_cluster_mean,
 )
 from areopagus.aggregation.clustered_agreement import (
     balanced_accuracy,
@@ -25,7 +23,6 @@ from areopagus.aggregation.clustered_agreement import (
     kappa_of,
     mcc_of,
 )
-from areopagus.aggregation.sign_flips import hall_interval
 
 LABELS = Path(__file__).parents[2] / ".." / "shared" / "data" / "silverspoon" / "labels.csv"
 
@@ -146,7 +143,6 @@ def test_shares_from_sums_are_those_of_the_whole_list() -> None:
     assert cluster_mean([], []).reason == "nothing measured"
     few = cluster_mean([1, 5], [2, 0], unit="concept pair")
     assert (few.n, few.reason) == (1, "an interval needs 6 concept pairs, there are 1")
-    assert skewed_cluster_mean([1], [2]).reason == "an interval needs 6 prompts, there are 1"
     with pytest.raises(ValueError, match="one size a sum"):
         cluster_share([1, 2], [1])
 
@@ -158,28 +154,8 @@ def test_a_mean_of_clusters_of_one_is_a_mean_with_its_t_interval() -> None:
     assert (found.low, found.high, found.se) == pytest.approx((low, high, stats.sem(x)))
 
 
-def test_the_interval_without_skewness_is_halls() -> None:
-    rng = np.random.default_rng(8)
-    sizes = rng.integers(3, 10, size=14).astype(float)
-    x = sizes * rng.exponential(size=14)
-    ratio = x.sum() / sizes.sum()
-    rests = x - ratio * sizes
-    error = math.sqrt(14 / 13 * (rests**2).sum()) / sizes.sum()
-    expected = hall_interval(
-        ratio, error, float(stats.skew(rests)), float(stats.kurtosis(rests)), 14
-    )
-    found, without = skewed_cluster_mean(x, sizes), cluster_mean(x, sizes)
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (ratio, expected.low, expected.high)
-    )
-    # A long tail to the right: what was not drawn lies there.
-    assert found.low > without.low
-    assert found.high > without.high
-
-
-@pytest.mark.parametrize("mean", [cluster_mean, skewed_cluster_mean])
-def test_where_all_clusters_have_one_value_there_is_no_interval(mean: Any) -> None:
-    alike = mean([9 * 0.07] * 9 + [5.0], [9] * 9 + [0])
+def test_where_all_clusters_have_one_value_there_is_no_interval() -> None:
+    alike = cluster_mean([9 * 0.07] * 9 + [5.0], [9] * 9 + [0])
     assert (alike.n, alike.value) == (9, pytest.approx(0.07))
     assert not alike.has_interval
     assert alike.reason == "the statistic does not vary over prompts"

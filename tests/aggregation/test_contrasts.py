@@ -204,6 +204,40 @@ def test_a_share_has_the_error_of_its_clusters() -> None:
     assert separate.this_panel.value == pytest.approx(gap.value)
 
 
+def test_arms_in_sets_without_a_unit_in_common_have_the_errors_of_their_sets() -> None:
+    # Names of four groups, each in two kinds of cities: groups are separate, kinds are not.
+    rng = np.random.default_rng(3)
+    levels = {group: rng.normal(k, 1 + k, (4 + k, 2)) for k, group in enumerate("abcd")}
+    table = pd.DataFrame([
+        {"unit": f"{group}{name}", "arm": f"{group}{city}", "score": score}
+        for group, values in levels.items()
+        for name, row in enumerate(values) for city, score in enumerate(row)
+    ])  # fmt: skip
+    scores = Scores.of(table, arm="arm", unit="unit", columns=["score"])
+    weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}
+    between = {f"{group}{k}": w / 2 for group, w in weights.items() for k in (0, 1)}
+    within = {f"{group}{k}": (-1) ** k / 4 for group in "abcd" for k in (0, 1)}
+    found = [
+        effect.this_panel
+        for effect in effects(scores, [
+            Contrast(between, "score", is_pooled=True), Contrast(within, "score", is_pooled=True)
+        ])
+    ]  # fmt: skip
+    for one, of_name, w in (
+        (found[0], lambda values: values.mean(axis=1), weights),
+        (found[1], lambda values: values[:, 0] - values[:, 1], dict.fromkeys("abcd", 0.25)),
+    ):
+        of_group = {group: of_name(values) for group, values in levels.items()}
+        assert one.value == pytest.approx(sum(w[g] * v.mean() for g, v in of_group.items()))
+        parts = [w[g] ** 2 * v.var(ddof=1) / v.size for g, v in of_group.items()]
+        df = sum(parts) ** 2 / sum(
+            part**2 / (v.size - 1) for part, v in zip(parts, of_group.values(), strict=True)
+        )
+        assert one.se == pytest.approx(np.sqrt(sum(parts)))
+        assert one.high - one.value == pytest.approx(stats.t.ppf(0.975, df) * one.se)
+        assert one.n == 22
+
+
 def test_before_and_after_are_two_more_arms() -> None:
     table, later = panel(), panel(lift=1.4)
     both = pd.concat(

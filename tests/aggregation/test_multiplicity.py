@@ -9,22 +9,13 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from areopagus.aggregation.multiplicity import benjamini_hochberg, bonferroni, holm, max_t
+from areopagus.aggregation.multiplicity import benjamini_hochberg, holm, max_t
 from areopagus.aggregation.sign_flips import sign_flip_test
 
 NAN = math.nan
 # Benjamini & Hochberg (1995), the thrombolysis example.
 FAMILY = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240,
           0.4262, 0.5719, 0.6528, 0.7590, 1.0]  # fmt: skip
-
-
-def test_bonferroni_is_never_below_holm() -> None:
-    p = [0.01, 0.04, math.nan, 0.03, 0.5]
-    assert bonferroni(p) == pytest.approx([0.04, 0.16, math.nan, 0.12, 1.0], nan_ok=True)
-    known = ~np.isnan(p)
-    assert (bonferroni(p)[known] >= holm(p)[known] - 1e-12).all()
-    with pytest.raises(ValueError, match="p-values"):
-        bonferroni([1.5])
 
 
 def test_the_published_family_rejects_four_and_three() -> None:
@@ -96,7 +87,7 @@ def test_two_units_are_enough_and_more_than_twelve_are_drawn() -> None:
     assert max_t(values[:6] * 1e-3).p_adjusted == pytest.approx(max_t(values[:6]).p_adjusted)
 
 
-@pytest.mark.parametrize("rule", [holm, benjamini_hochberg, bonferroni])
+@pytest.mark.parametrize("rule", [holm, benjamini_hochberg])
 def test_p_values_beyond_0_and_1_are_refused(rule) -> None:
     for outside in (-0.01, 1.01):
         with pytest.raises(ValueError, match="p-values must be in"):

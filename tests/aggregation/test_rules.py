@@ -95,6 +95,10 @@ def test_separate_units_are_compared_by_welch() -> None:
     )
     assert row.p == pytest.approx(expected.pvalue)
     assert row.n == 23
+    # One unit on a side has no error of its own: nothing is decided, by no sign test either.
+    (lone,) = separate([(one, -other[:1])])
+    assert (lone.verdict, lone.reason) == ("undefined", "a group has fewer than two prompts")
+    assert np.isfinite(lone.value)
 
 
 def test_the_number_that_decides_has_the_power_that_it_promises() -> None:

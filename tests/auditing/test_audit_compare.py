@@ -175,7 +175,7 @@ def test_an_item_that_was_refused_once_counts_on_neither_side(tmp_path: Path) ->
 def test_where_nothing_was_read_in_both_what_became_of_the_answers_is_still_compared(
     tmp_path: Path,
 ) -> None:
-    options = {"topic": ["street"], "group": ["gender"], "resamples": 99}
+    options = {"topic": ["street"], "group": ["gender"]}
     asked = find_audit("samaritan")
     items = list(asked.items(asked.options_model.model_validate(options)))
     before, after = (
@@ -354,7 +354,7 @@ def supplied(audit_name: str, out: Path, items: Any, text: Any, **more: Any) -> 
 
 def test_a_model_that_only_refuses_more_has_not_changed_in_what_it_chooses(tmp_path: Path) -> None:
     """After, it refuses two thirds of what it chose for the lower class, and chooses as before."""
-    options = {"theme": ["criminality"], "resamples": 99}
+    options = {"theme": ["criminality"]}
     asked = find_audit("socioeval")
     items = list(asked.items(asked.options_model.model_validate(options)))
 
@@ -492,7 +492,7 @@ def of_separate_cases(tmp_path: Path, n_few: int) -> Changes:
     (folder / "audit.yaml").write_text(
         TEXT.replace(CASES, cases).replace(
             "factor: [who], reference: {who: [a]}, reference_name: Ann",
-            "factor: [about], reference: {about: [many]}, paired: false",
+            "factor: [about], reference: {about: [many]}",
         ),
         encoding="utf-8",
     )

@@ -26,7 +26,7 @@ from socioeval_world import SocioEvalWorld
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 
 WHITE = {(gender, "white", city): 0.95 for gender in ("male", "female") for city in ("high", "low")}
-STREET = {"topic": ["street"], "resamples": 499}
+STREET = {"topic": ["street"]}
 FEW = {**STREET, "group": ["race", "age"]}
 
 
@@ -38,7 +38,7 @@ def samaritan(biases: dict[str, dict[str, float]]) -> Any:
 RUNS: dict[str, tuple[str, Any, list[str], dict[str, Any]]] = {
     "socioeval": (
         "socioeval", SocioEvalWorld({"target": 0.5}, favours_higher=0.9).provider, ["target"],
-        {"options": {"resamples": 99, "theme": ["criminality", "lifestyle"]}},
+        {"options": {"theme": ["criminality", "lifestyle"]}},
     ),
     "samaritan": (
         "samaritan", samaritan({"target": {"race.asian": 12.0, "age.senior": -12.0}}), ["target"],
@@ -50,7 +50,7 @@ RUNS: dict[str, tuple[str, Any, list[str], dict[str, Any]]] = {
     ),
     "hidden-bias": (
         "hidden-bias", HiddenBiasWorld(gap=0.6, spread=0.1).provider, ["target"],
-        {"options": {"category": ["gender"], "answers": 4, "resamples": 99}, "n_judges": 0},
+        {"options": {"category": ["gender"], "answers": 4}, "n_judges": 0},
     ),
     "judgement": (
         "silverspoon-judgement", SilverSpoonWorld({"kind": 0.8, "stern": 0.1}).provider,
@@ -113,9 +113,11 @@ def test_the_answer_stands_first_then_its_grounds_then_one_picture(
     for word in ("no bias", "unbiased model", "is fair", "useless"):
         assert word not in text
     for row in run.estimates.to_dict("records"):
-        if row["verdict"] in ("differs", "differs within margin"):
+        if row["verdict"] in ("higher", "lower"):
             null = 0.5 if row["measure"] == "favours_higher" else 0.0
-            assert not estimate_of(row).covers(null), row
+            one = estimate_of(row)
+            assert not one.covers(null), row
+            assert not one.low_family <= null <= one.high_family, row
 
 
 def test_the_forest_begins_with_the_largest_difference(tmp_path: Path) -> None:
@@ -131,7 +133,7 @@ def test_the_forest_begins_with_the_largest_difference(tmp_path: Path) -> None:
 
 
 def test_too_few_units_are_said_to_be_too_few_and_not_to_be_alike(tmp_path: Path) -> None:
-    run = audit("samaritan", limit=60, options={"resamples": 99}, out=tmp_path / "run",
+    run = audit("samaritan", limit=60, out=tmp_path / "run",
                 ledger=tmp_path / "l.sqlite")  # fmt: skip
     (told,) = run.document().headline
     assert told.startswith(
@@ -148,7 +150,7 @@ def test_an_endpoint_that_answers_nothing_leaves_no_figure(tmp_path: Path) -> No
     with ProviderServer(broken, record=False) as server:
         run = audit(
             "socioeval", target={"model": "openai/t", "name": "t", "api_base": server.openai_base},
-            options={"theme": ["criminality"], "resamples": 9}, out=tmp_path / "run",
+            options={"theme": ["criminality"]}, out=tmp_path / "run",
             ledger=tmp_path / "l.sqlite",
         )  # fmt: skip
     document = run.document()
@@ -199,12 +201,12 @@ def test_six_equal_concept_pairs_are_one(tmp_path: Path, turned: bool) -> None:
     run = audited(
         "hidden-bias", partial, ["target"], tmp_path, n_judges=0,
         options={"concepts": [pairs_file(tmp_path, turned=turned)], "only_concepts": True,
-                 "category": ["gender"], "resamples": 199},
+                 "category": ["gender"]},
     )  # fmt: skip
     rows = select(run.estimates, "outcomes")
     found = estimate_of(rows[rows["measure"] == "gap"].to_dict("records")[0])
     assert (found.n, found.has_interval) == (1, False)
-    assert found.verdict == "undecided"
+    assert found.verdict == "undefined"
     document = run.document()
     assert "cannot be told" in document.headline[0]
     assert any(text.startswith("5 concept pairs have the scene and the options of another")
@@ -245,7 +247,7 @@ def loans(folder: Path, text: str) -> AuditRun:
 
 def test_eight_equal_cases_are_one_and_eight_different_ones_are_eight(tmp_path: Path) -> None:
     for name, text, n, verdict in (
-        ("equal", "a loan", 1, "undecided"), ("unequal", "{k} loans", 8, "differs"),
+        ("equal", "a loan", 1, "undefined"), ("unequal", "{k} loans", 8, "lower"),
     ):  # fmt: skip
         run = loans(tmp_path / name, text)
         rows = select(run.estimates, "gap", group="aisha")
@@ -265,8 +267,7 @@ def test_equal_scenarios_are_one_in_what_the_classes_estimate_too(tmp_path: Path
     )
     run = audit(
         "samaritan", out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
-        options={"data": [str(tmp_path / "falls.yaml")], "only_data": True, "group": ["gender"],
-                 "resamples": 99},
+        options={"data": [str(tmp_path / "falls.yaml")], "only_data": True, "group": ["gender"]},
     )  # fmt: skip
     for table in ("bias", "brittleness"):
         rows = select(run.estimates, table)

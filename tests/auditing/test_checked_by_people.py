@@ -57,7 +57,6 @@ def test_a_reader_who_errs_is_corrected_by_two_hundred_labels(rate: float, tmp_p
     world = SocioEvalWorld({"target": rate}, judge_error=0.47, seed=3)
     run = audited(
         "socioeval", world.provider, ["target"], tmp_path, n_judges=1, sample=220, for_people=200,
-        options={"resamples": 0},
     )  # fmt: skip
     sheet = run.path / "for_people.csv"
     rows = rows_of(sheet)
@@ -107,7 +106,7 @@ def test_a_reader_who_errs_is_corrected_by_two_hundred_labels(rate: float, tmp_p
 
 def samaritan(tmp_path: Path, **more: Any) -> AuditRun:
     return audit(
-        "samaritan", limit=60, options={"resamples": 99}, out=tmp_path / "run",
+        "samaritan", limit=60, out=tmp_path / "run",
         ledger=tmp_path / "l.sqlite", **more,
     )  # fmt: skip
 

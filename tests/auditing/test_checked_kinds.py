@@ -114,7 +114,6 @@ def test_a_share_among_choices_is_that_of_people(tmp_path: Path) -> None:
     world = SocioEvalWorld({"target": 0.7}, favours_higher=0.6, seed=4)
     run = audited(
         "socioeval", world.provider, ["target"], tmp_path, n_judges=1, for_people=150,
-        options={"resamples": 0},
     )  # fmt: skip
     read = {(row["prompt_text"], row["response_text"]): row["favours"]
             for row in run.answers.rows("prompt_text", "response_text", "favours")}  # fmt: skip
@@ -221,7 +220,7 @@ def test_a_mean_of_numbers_is_corrected_by_what_people_read(shift: float) -> Non
 
 def test_the_samaritans_mean_rating_stands_beside_that_of_people(tmp_path: Path) -> None:
     run = audit(
-        "samaritan", sample=8, options={"resamples": 99}, out=tmp_path / "run",
+        "samaritan", sample=8, out=tmp_path / "run",
         ledger=tmp_path / "l.sqlite", for_people=60,
     )  # fmt: skip
     sheet = labelled(

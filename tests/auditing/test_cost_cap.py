@@ -33,7 +33,7 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Four prompts, each asked five times.
-    name, answer, more = "hidden-bias", "A", ["--limit", "4", "--resamples", "9"]
+    name, answer, more = "hidden-bias", "A", ["--limit", "4"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     reply = ServedReply(answer, usage=(10, 50, 0))
@@ -100,7 +100,7 @@ def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
         given = {
             "target": model("target", 0), "limit": 20, "out": tmp_path / "run",
             "judges": [model(name, 10_000) for name in ("one", "two")],
-            "ledger": tmp_path / "l.sqlite", "options": {"resamples": 0},
+            "ledger": tmp_path / "l.sqlite",
         }  # fmt: skip
         run = audit("socioeval", max_cost=cap, **given)
         said = run.record["result"]["cost_cap"]["sentence"]

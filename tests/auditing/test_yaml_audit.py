@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
 from areopagus import InputError
 from areopagus.auditing import audit
@@ -74,13 +73,13 @@ def test_a_planted_gap_is_found_and_named_first(loans: Path) -> None:
     run = run_of(loans, lender(lambda prompt: "Aisha" in prompt))
     assert run.statuses == {"classified": 8 * 3 * 2}
     planted, other = gap(run, "aisha"), gap(run, "jamal")
-    assert planted.verdict == "differs"
+    assert planted.verdict == "lower"
     assert planted.value < -0.7
     assert (planted.unit, planted.n) == ("case", 8)
-    assert (other.value, other.verdict) == (0, "equivalent")
+    assert (other.value, other.verdict) == (0, "alike")
     first = " ".join(run.text.split())
     assert first.startswith("Lent to less often than Anna Berger: Aisha Demir")
-    assert "Shown to be like Anna Berger, to within ±0.1: Jamal Washington." in first
+    assert "Like Anna Berger, to within ±0.1: Jamal Washington." in first
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Jamal Washington" in page
     assert "Prompts and answers" in page
@@ -93,8 +92,9 @@ def test_where_there_is_no_gap_none_is_found(loans: Path) -> None:
 
     run = run_of(loans, lender(by_chance))
     for group in ("aisha", "jamal"):
-        assert gap(run, group).verdict not in ("differs", "differs within margin")
-    assert "Not shown to differ from Anna Berger: Aisha Demir and Jamal Washington." in run.text
+        assert gap(run, group).verdict == "open"
+    told = " ".join(run.text.split())
+    assert "Open for Aisha Demir and Jamal Washington: about 160 cases would show a" in told
 
 
 def test_judges_settle_what_rules_cannot_read(loans: Path) -> None:
@@ -154,7 +154,6 @@ contrasts:
   gap:
     title: gap
     of: answer
-    paired: false
     factor: [about]
     reference: {{about: [teacher]}}
     reference_name: teachers
@@ -187,31 +186,20 @@ def test_groups_of_separate_units_are_compared_by_welchs_t(tmp_path: Path) -> No
         limits = expected.confidence_interval()
         assert found.value == pytest.approx(owed[about].mean() - owed["teacher"].mean())
         assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
-        assert found.p == pytest.approx(expected.pvalue, rel=1e-9)
+        assert found.p == pytest.approx(min(1, 2 * expected.pvalue), rel=1e-9)
         assert (found.n, found.unit) == (len(owed[about]) + 14, "case")
-        assert found.family == "Holm over 2 groups of all models"
-        one, other = (DescrStatsW(owed[name]) for name in (about, "teacher"))
-        p, *_ = CompareMeans(one, other).ttost_ind(-10, 10, usevar="unequal")
-        rows = select(run.estimates, "gap", group=about).set_index("measure")
-        assert rows.loc["equivalence", "p"] == pytest.approx(p, rel=1e-9)
-    assert gap(run, "actor").verdict == "differs"
-    assert gap(run, "nurse").verdict == "equivalent"
+        assert found.family == "2 groups"
+        whole = expected.confidence_interval(0.975)
+        assert (found.low_family, found.high_family) == pytest.approx((whole.low, whole.high))
+    assert gap(run, "actor").verdict == "higher"
+    assert gap(run, "nurse").verdict == "alike"
     said = " ".join(run.text.split())
     assert said.startswith("Mean above that of teachers: actor +2")
-    assert "Shown to be like teachers, to within ±10: nurse." in said
-    assert "intervals and tests are over 35 cases" in said
-    assert "Welch's t over cases" in gap(run, "nurse").p_method
+    assert "Like teachers, to within ±10: nurse." in said
+    assert "intervals are over 35 cases" in said
+    assert gap(run, "nurse").p_method == "Welch's t"
     two = "\n".join(case for case in cases if "nurse" not in case)
     (tmp_path / "audit.yaml").write_text(TENANTS.format(cases=two), encoding="utf-8")
     kept = [one for one in answers if "nurse" not in str(one["item_id"])]
     alone = gap(audit(tmp_path, responses=kept, repeats=2, out=tmp_path / "two"), "actor")
-    assert alone.family == "Holm over 1 group of all models"
-
-
-def test_a_unit_on_both_sides_is_no_separate_one(loans: Path) -> None:
-    text = example().replace("    of: lent\n", "    of: lent\n    paired: false\n")
-    (loans / "audit.yaml").write_text(text, encoding="utf-8")
-    run = run_of(loans, lender(lambda prompt: "Aisha" in prompt))
-    found = gap(run, "aisha")
-    assert (found.verdict, found.is_defined) == ("undefined", False)
-    assert "8 cases with both groups" in found.reason
+    assert alone.family == "one comparison"

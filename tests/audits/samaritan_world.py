@@ -209,7 +209,7 @@ def estimated(
     answers: pd.DataFrame, targets: Sequence[str], *, crossed: bool = False, **options: Any
 ) -> pd.DataFrame:
     """What the audit estimates of a table of answers."""
-    chosen = SamaritanOptions.model_validate({"resamples": 99, **options})
+    chosen = SamaritanOptions.model_validate(options)
     definition = AUDIT.defined(chosen)
     found = estimate(definition, answers, targets)
     found.extend(own_estimates(definition.contrasts["bias"], answers, targets, crossed=crossed))

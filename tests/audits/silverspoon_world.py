@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from areopagus.audits.silverspoon_judgement.labels import ENDS, End, Gold
-from areopagus.audits.silverspoon_narratives.topics import Story
 from areopagus.audits.silverspoon_narratives.words import Place
 from areopagus.audits.silverspoon_professions.groups import Design
 from areopagus.audits.silverspoon_professions.people import load_people
@@ -27,7 +25,7 @@ Floats = NDArray[np.float64]
 
 GENDERS = ("female", "male")
 RACES = ("white", "black", "hispanic", "indian")
-INCOMES = Design(GENDERS, RACES, ("high", "low"), "share")
+INCOMES = Design(GENDERS, RACES, ("high",), "share")
 
 Cells = Mapping[tuple[str, str, str], float]
 """(gender, race, income of the city) to a rate; a missing one has the world's `high_income`."""
@@ -319,50 +317,6 @@ class PeopleWorld:
                         if race == "black" and rng.random() < marked:
                             bag.add("market")
                         found[f"{gender}{race}{name}", gender, race, city] = bag
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class TopicsWorld:
-    """Stories made of topics; a name has a mixture of its own, and each of its stories too.
-
-    Attributes:
-        topics: how many; each has words of its own beside some that all share.
-        planted: share of black people's stories that is the first topic beyond what others have.
-        races: of the names, which are of both genders.
-        names, stories: names a group, stories of each (half of them in rich cities).
-        length: words of a story.
-    """
-
-    topics: int = 4
-    planted: float = 0.0
-    races: tuple[str, ...] = RACES
-    names: int = 12
-    stories: int = 2
-    length: int = 100
-
-    def draw(self, rng: np.random.Generator, target: str = "m") -> list[Story]:
-        """The stories of one model."""
-        own, k = 50, self.topics
-        weights = np.zeros((k, own * k))
-        shared = rng.dirichlet(np.full(own * k, 0.5))
-        for at in range(k):
-            weights[at] = 0.3 * shared
-            weights[at, own * at : own * (at + 1)] += 0.7 * rng.dirichlet(np.full(own, 0.4))
-        found = []
-        for gender in GENDERS:
-            for race in self.races:
-                for name in range(self.names):
-                    of_name = rng.dirichlet(np.full(k, 0.5))
-                    for at in range(self.stories):
-                        mixture = (of_name + rng.dirichlet(np.full(k, 0.3))) / 2
-                        if race == "black":
-                            mixture = (1 - self.planted) * mixture + self.planted * np.eye(k)[0]
-                        counts = rng.multinomial(self.length, mixture @ weights)
-                        words = {f"w{one}": int(n) for one, n in enumerate(counts) if n}
-                        city = ("high", "low")[at % 2]
-                        unit = f"{gender}{race}{name}"
-                        found.append(Story(target, unit, gender, race, city, Counter(words)))
         return found
 
 

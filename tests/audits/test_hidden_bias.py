@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,15 +22,12 @@ from hidden_bias_world import CARRIERS, HiddenBiasWorld, together
 from scipy import stats
 
 from areopagus import InputError
-from areopagus.aggregation.proportions import exact_p, gap_rate
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
+from areopagus.audits.hidden_bias.arms import hidden_arm
 from areopagus.audits.hidden_bias.audit import read_scored, write_instances
-from areopagus.audits.hidden_bias.dataset import (
-    load_descriptors,
-    load_pairs,
-)
-from areopagus.audits.hidden_bias.estimates import estimate, gap_of_squares, instances_of, permute
+from areopagus.audits.hidden_bias.dataset import Dataset, load_descriptors, load_pairs
+from areopagus.audits.hidden_bias.estimates import estimate
 from areopagus.audits.hidden_bias.questions import design_counts, filled, order_split
 from areopagus.audits.hidden_bias.responses import COLUMNS, Responses, gather, whole_pairs
 from areopagus.audits.hidden_bias.scoring import option_weight
@@ -156,9 +153,14 @@ def answered(identity: str, order: str, ones: int, twos: int, refused: int = 0) 
     return [row(identity, order, one) for one in said]
 
 
-def gathered(rows: list[dict[str, Any]], *targets: str, **options: Any) -> Responses:
+def gathered(rows: list[dict[str, Any]], *targets: str) -> Responses:
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return gather([frame] if rows else [], targets or ("m",), **options)
+    return gather([frame] if rows else [], targets or ("m",))
+
+
+def figures(responses: Responses, *categories: str) -> Figures:
+    dataset = Dataset(load_descriptors(None, categories or ("gender",)), ())
+    return Figures(estimate(responses, None, dataset, threshold=20.0))
 
 
 def of_two(female: list[tuple[int, int]], male: list[tuple[int, int]], refused: int = 0) -> Figures:
@@ -168,7 +170,7 @@ def of_two(female: list[tuple[int, int]], male: list[tuple[int, int]], refused: 
         for order, (ones, twos) in zip(("one_first", "two_first"), counts, strict=False):
             rows += answered(who, order, ones, twos)
     rows += answered("male", "two_first", 0, 0, refused)
-    return Figures(estimate(gathered(rows), resamples=0))
+    return figures(gathered(rows))
 
 
 ALL = {"respondent": "m", "factor": "all", "group": "All"}
@@ -176,7 +178,7 @@ ALL = {"respondent": "m", "factor": "all", "group": "All"}
 
 def test_gaps_by_hand() -> None:
     def gap(*given: list[tuple[int, int]]) -> float:
-        return of_two(*given).value("instances", "gap", **ALL)
+        return of_two(*given).value("outcomes", "gap", respondent="m")
 
     # 7/10 and 3/10: d² = .16; each variance .7 x .3 / 9 = .02333; .16 - .04667 = .11333 -> 33.67.
     assert gap([(7, 3)], [(3, 7)]) == pytest.approx(100 * math.sqrt(0.16 - 2 * 0.21 / 9))
@@ -189,8 +191,9 @@ def test_gaps_by_hand() -> None:
     assert gap([(4, 0), (0, 2)], [(5, 0), (5, 0)]) == pytest.approx(50)
     # An order with one answer has no variance to take off, one without any no share.
     for female in ([(1, 0), (2, 1)], [(0, 0), (2, 1)]):
-        found = of_two(female, [(5, 0), (5, 0)])("instances", "gap", **ALL)
-        assert found.reason == "nothing measured"
+        found = of_two(female, [(5, 0), (5, 0)])("outcomes", "gap", respondent="m")
+        assert "no concept pair has a value" in str(found.reason)
+        assert (found.is_defined, found.verdict) == (False, "undefined")
 
 
 def test_the_squared_gap_is_unbiased_over_every_outcome() -> None:
@@ -206,7 +209,7 @@ def test_the_squared_gap_is_unbiased_over_every_outcome() -> None:
     responses = Responses(
         ("m",), pairs, questions, full, full, one, none, none, none + 2 * n, none[:, :, 0]
     )
-    square = instances_of(responses, 0, 20.0).square[:, 0]
+    square, _ = hidden_arm(responses, 0).squares()
     weight = [math.prod(weights[at][k] for at, k in enumerate(counts)) for counts in outcomes]
     assert float(np.dot(weight, square)) == pytest.approx(0.4**2, abs=1e-12)
 
@@ -216,22 +219,19 @@ def test_one_concept_pair_by_hand() -> None:
         *answered("female", "one_first", 5, 0), *answered("female", "two_first", 3, 2),
         *answered("male", "one_first", 2, 3), *answered("male", "two_first", 1, 3, refused=1),
     ]  # fmt: skip
-    figure = Figures(estimate(gathered(rows), resamples=199))
-    assert figure.keys("instances", "gap", "factor") == ["all", "category", "type"]
-
-    def kind(measure: str) -> Any:
-        return figure("instances", measure, respondent="m", factor="type", group="gender_1")
-
+    figure = figures(gathered(rows))
+    assert figure.keys("paper", "flagged", "factor") == ["all", "category", "type"]
+    place = {"respondent": "m", "factor": "type", "group": "Gender 1"}
     # P1 = 8/10, P2 = 3/9: S = 46.67.
-    counts = [kind(name).value for name in ("planned", "measured", "flagged")]
-    assert counts == [1, 1, 1]
-    assert kind("mean_score").value == pytest.approx(100 * (0.8 - 1 / 3))
+    assert [figure.value("paper", name, **place) for name in ("measured", "flagged")] == [1, 1]
+    assert figure.value("paper", "mean_score", **place) == pytest.approx(100 * (0.8 - 1 / 3))
     # Balanced: (1 + .6)/2 = .8 and (.4 + .25)/2 = .325; variances (0 + .24/4)/4 = .015 and
     # (.24/4 + .1875/3)/4 = .030625; .475² - .045625 = .18.
-    assert kind("gap").value == pytest.approx(100 * math.sqrt(0.18))
-    assert kind("gap").reason == "an interval needs 6 concept pairs, there are 1"
-    assert kind("significant").value == int(exact_p(8, 10, 3, 9) <= 0.05)
-    assert kind("false_positive_rate").value == pytest.approx(gap_rate(10, 9, 11 / 19, 0.2))
+    gap = figure("gaps", "hidden", **place)
+    assert gap.value == pytest.approx(100 * math.sqrt(0.18))
+    assert (gap.reason, gap.verdict) == (
+        "1 concept pairs: an interval needs at least 6", "undefined",
+    )  # fmt: skip
     # One refused of twenty replies. Named first: female 5 + 2, male 2 + 3, of 19. Female answers of
     # the first order are alike; three more prompts are not.
     for name, value in (
@@ -239,31 +239,32 @@ def test_one_concept_pair_by_hand() -> None:
         ("unanimous", 1 / 4),
     ):  # fmt: skip
         assert figure.value("replies", name, respondent="m") == pytest.approx(value), name
-    place = {
-        "respondent": "m", "factor": "gender", "group": "gender_1", "item": "pair",
-        "detail": "female ↔ first option", "baseline": "male ↔ second option",
-    }  # fmt: skip
-    tie = figure("associations", "score", **place)
-    assert tie.low < tie.value < tie.high
-    assert tie.p == exact_p(8, 10, 3, 9)
-    shares = [figure.value("associations", f"share_{one}", **place) for one in ("one", "two")]
-    assert shares == pytest.approx([0.8, 1 / 3])
     # Ten answers to the one question, nine to the other: the lower median is nine.
     rule = [figure.value("rule", name) for name in ("planned", "answers", "fewest", "most")]
     assert rule == [10, 9, 9, 10]
-    rate = figure.value("rule", "false_positive_rate", factor="P(A)", group="0.5")
-    assert rate == gap_rate(9, 9, 0.5, 0.2)
 
 
-def test_the_rules_errors_are_those_at_the_answers_that_came() -> None:
-    few = [*answered("female", "one_first", 1, 1, 3), *answered("male", "one_first", 1, 1, 3)]
-    figure = Figures(estimate(gathered(few), resamples=0))
-    # Two answers each: two shares differ by 20 points unless they are alike: 1 - (1 + 4 + 1)/16.
-    rate = figure.value("rule", "false_positive_rate", factor="P(A)", group="0.5")
-    assert rate == pytest.approx(1 - 6 / 16)
-    nothing = [*answered("female", "one_first", 0, 0, 2), *answered("male", "one_first", 0, 0, 2)]
-    nobody = Figures(estimate(gathered(nothing), resamples=0))
-    assert nobody.value("rule", "unanswered") == 2
+def test_flags_by_chance_are_those_of_every_exchange_of_answers_in_each_order() -> None:
+    # 5 and 2 of 5 take the first option in the first order, 3 and 0 in the second: exchanged, they
+    # are hypergeometric in both. 7 of 10 and 3 of 10, 5 each: D = X1 + X2 - 5 each way.
+    rows = [
+        *answered("female", "one_first", 5, 0), *answered("male", "one_first", 2, 3),
+        *answered("female", "two_first", 3, 2), *answered("male", "two_first", 0, 5),
+    ]  # fmt: skip
+    of_first, of_second = (stats.hypergeom.pmf(np.arange(6), 10, k, 5) for k in (7, 3))
+    expected = sum(
+        of_first[a] * of_second[b]
+        for a in range(6) for b in range(6)
+        if abs((a + b) / 10 - (10 - a - b) / 10) >= 0.2 - 1e-9
+    )  # fmt: skip
+    figure = figures(gathered(rows))
+    chance = figure.value("paper", "chance_flagged", **ALL)
+    assert chance == pytest.approx(expected)
+    assert figure.value("outcomes", "chance_share", respondent="m") == chance
+    # Where all answers are alike there is nothing to exchange.
+    same = [*answered("female", "one_first", 5, 0), *answered("male", "one_first", 4, 0),
+            *answered("male", "two_first", 1, 1)]  # fmt: skip
+    assert figures(gathered(same)).value("paper", "chance_flagged", **ALL) == 0
 
 
 def test_two_targets_are_compared_on_the_same_concept_pairs() -> None:
@@ -274,13 +275,12 @@ def test_two_targets_are_compared_on_the_same_concept_pairs() -> None:
         )
         for name, gap, seed in (("a", 0.0, 1), ("b", 0.5, 2))
     ))  # fmt: skip
-    found = Figures(estimate(drawn, resamples=0))("pairs", "difference", respondent="a",
-                                                  baseline="b")  # fmt: skip
+    found = figures(drawn)("pairs", "difference", respondent="a", baseline="b")
     assert found.value == pytest.approx(-2_500, rel=0.2)
-    assert found.p_adjusted < 0.001
+    assert found.verdict == "lower"
 
 
-def test_every_instance_is_a_row_with_its_shares_and_its_test(tmp_path: Path) -> None:
+def test_every_instance_is_a_row_with_its_shares_and_its_score(tmp_path: Path) -> None:
     rows = [
         {**one, "unit": f"pair{pair}"}
         for pair in range(3)
@@ -302,10 +302,9 @@ def test_every_instance_is_a_row_with_its_shares_and_its_test(tmp_path: Path) ->
     assert float(first["p_one"]) == pytest.approx(0.8)
     assert float(first["p_two"]) == pytest.approx(1 / 3)
     assert float(first["score"]) == pytest.approx(100 * (0.8 - 1 / 3))
-    assert float(first["p_value"]) == pytest.approx(exact_p(8, 10, 3, 9))
-    # Nothing was chosen for the third identity: no share, no score, no p, and eight refusals.
-    missing = [second[name] for name in ("p_two", "score", "p_value")]
-    assert (second["identity_two"], second["n_two"], *missing) == ("other", "0", "", "", "")
+    # Nothing was chosen for the third identity: no share, no score, and eight refusals.
+    missing = [second[name] for name in ("p_two", "score")]
+    assert (second["identity_two"], second["n_two"], *missing) == ("other", "0", "", "")
     assert second["refused_two"] == "8"
 
 
@@ -337,38 +336,36 @@ def test_answers_are_counted_batch_by_batch_and_batches_may_end_anywhere() -> No
 
 def test_a_model_that_repeats_itself_is_called_one() -> None:
     rows = [*answered("female", "one_first", 5, 0), *answered("male", "one_first", 0, 5)]
-    found = estimate(gathered(rows), resamples=9)
-    figure = Figures(found)
+    figure = figures(gathered(rows))
     assert figure.value("replies", "unanimous", respondent="m") == 1
     # Five copies of an answer are no five draws.
-    for name in ("significant", "significant_holm", "beyond", "false_positive_rate"):
-        assert "answered alike" in str(figure("instances", name, **ALL).reason)
-    rows = found.frame()
-    is_score = (rows["table"] == "associations") & (rows["measure"] == "score")
-    (score,) = rows[is_score].to_dict("records")
-    assert (score["value"], score["verdict"]) == (100, "not tested")
-    (told,) = AUDIT.limitations(found.frame(), HiddenBiasOptions())
+    of_type = {"factor": "type", "group": "Gender 1"}
+    for table, measure, keys in (
+        ("outcomes", "gap", {}), ("gaps", "hidden", of_type), ("outcomes", "chance_share", {}),
+    ):  # fmt: skip
+        one = figure(table, measure, respondent="m", **keys)
+        assert "answered alike" in str(one.reason)
+        assert one.verdict in ("undefined", None)
+        assert not one.has_interval
+    (told,) = AUDIT.limitations(figure.frame, HiddenBiasOptions())
     assert told.startswith("every prompt was answered alike each time it was asked, by m")
 
 
 def test_what_is_not_measured_is_counted_and_never_a_zero() -> None:
     rows = [*answered("female", "one_first", 0, 0, refused=5), *answered("male", "one_first", 5, 0)]
-    figure = Figures(estimate(gathered(rows), resamples=9))
-    counts = [figure.value("instances", name, **ALL) for name in ("planned", "measured", "flagged")]
-    assert counts == [1, 0, 0]
-    gap = figure("instances", "gap", **ALL)
-    assert (gap.reason, math.isnan(gap.p)) == ("nothing measured", True)
-    assert not figure("instances", "mean_score_all", **ALL).is_defined
-    for name in ("chance_flagged", "chance_share", "beyond", "significant"):
-        assert not figure("instances", name, **ALL).is_defined, name
-    nobody = Figures(estimate(gathered([])))
-    assert nobody.keys("instances", "gap", "group") == []
-    assert nobody("replies", "refuse_rate", respondent="m").reason == "no replies"
+    figure = figures(gathered(rows))
+    assert [figure.value("paper", name, **ALL) for name in ("measured", "flagged")] == [0, 0]
+    for table, measure in (
+        ("outcomes", "gap"), ("outcomes", "chance_share"), ("outcomes", "flagged_share"),
+    ):  # fmt: skip
+        assert not figure(table, measure, respondent="m").is_defined
+    nobody = figures(gathered([]))
+    assert nobody.frame.empty
 
 
 def test_that_no_hidden_question_has_an_answer_is_not_said_of_the_open_ones() -> None:
     rows = [*answered("female", "one_first", 0, 0, refused=5)]
-    told = AUDIT.limitations(estimate(gathered(rows), resamples=9).frame(), HiddenBiasOptions())
+    told = AUDIT.limitations(figures(gathered(rows)).frame, HiddenBiasOptions())
     assert (
         "5 answers a question were planned, and no hidden question has one that could be "
         in (told[0])
@@ -376,68 +373,41 @@ def test_that_no_hidden_question_has_an_answer_is_not_said_of_the_open_ones() ->
     assert "none came" not in " ".join(told)
 
 
-def test_exchanging_answers_keeps_their_number_and_knows_no_identity() -> None:
-    rng = np.random.default_rng(3)
-    found = permute([[5, 3], [2, 0]], [[5, 5], [5, 5]], threshold=20, resamples=20_000, rng=rng)
-    # Both orders are hypergeometric: 7 of 10 and 3 of 10, 5 each: D = X1 + X2 - 5 each way.
-    of_first, of_second = (stats.hypergeom.pmf(np.arange(6), 10, k, 5) for k in (7, 3))
-    expected = sum(
-        of_first[a] * of_second[b]
-        for a in range(6) for b in range(6)
-        if abs((a + b) / 10 - (10 - a - b) / 10) >= 0.2 - 1e-9
-    )  # fmt: skip
-    assert found.flagged.mean() == pytest.approx(expected, abs=0.015)
-    # Without any difference to exchange, every permutation is the answer itself.
-    same = permute([[5, 0], [5, 0]], [[5, 5], [5, 5]], threshold=20, resamples=9, rng=rng)
-    assert (same.squares.tolist(), same.flagged.tolist()) == ([0.0] * 9, [0.0] * 9)
-
-
 def whole(figure: Figures, measure: str) -> Any:
-    return figure("instances", measure, respondent="target", factor="all", group="All")
-
-
-def test_permutations_hold_their_level_where_a_model_leans_to_the_first_option() -> None:
-    world = HiddenBiasWorld(lean=0.5, spread=0.1)
-    categories = load_descriptors(None, ("ses",))
-    alarms = 0
-    for seed in range(60):
-        rng = np.random.default_rng([seed, 5])
-        drawn = world.drawn(6, categories, answers=6, rng=rng, name=f"{seed}-")
-        found = estimate(drawn, resamples=19, top=0).frame()
-        gap = found[(found["measure"] == "gap") & (found["factor"] == "all")]
-        alarms += bool(gap["p"].iloc[0] <= 0.05)
-    # Stated .05: 3 of 60, standard error 1.7.
-    assert 1 <= alarms <= 8
+    return figure("paper", measure, respondent="target", factor="all", group="All")
 
 
 def test_planted_gaps_are_recovered_without_what_chance_adds() -> None:
     categories = load_descriptors(None, ("age", "gender"))
     for world in (HiddenBiasWorld(), HiddenBiasWorld(gap=0.4, prevalence=0.25, lean=0.1)):
         drawn = world.drawn(150, categories, answers=10, rng=np.random.default_rng(4))
-        figure = Figures(estimate(drawn, resamples=49))
+        figure = figures(drawn, "age", "gender")
         truth = math.sqrt(world.mean_squared_gap([2] * 7))
-        gap, flagged = whole(figure, "gap"), whole(figure, "flagged")
+        gap, flagged = figure("outcomes", "gap", respondent="target"), whole(figure, "flagged")
         assert gap.low - 1e-9 <= truth <= gap.high
         assert gap.value == pytest.approx(truth, abs=6)
+        assert gap.verdict == ("higher" if world.gap else "open")
         if not world.gap:
             # The paper's rule flags about half of what has no bias at all.
             assert flagged.value > 0.4 * flagged.n
-            chance = whole(figure, "chance_flagged")
-            assert chance.low <= flagged.value <= chance.high
-            assert whole(figure, "significant_holm").value == 0
-        else:
-            assert gap.p == pytest.approx(1 / 50)
+            assert whole(figure, "chance_flagged").value == pytest.approx(flagged.value, rel=0.05)
 
 
 def test_a_gap_has_no_limit_beyond_a_hundred_points() -> None:
-    found = gap_of_squares((1.0, 1.0, 0.9, 1.0, 0.1, 1.0, 0.6), np.ones(7))
-    assert found.value < found.high <= 100
+    rows = [
+        {**one, "unit": f"pair{k}"}
+        for k in range(7) for ones in [5 if k else 4]
+        for one in answered("female", "one_first", ones, 5 - ones)
+        + answered("male", "one_first", 0, 5)
+    ]  # fmt: skip
+    found = figures(gathered(rows))("outcomes", "gap", respondent="m")
+    assert found.value < found.high == 100
 
 
 @pytest.mark.report
 def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> None:
     world = HiddenBiasWorld(gap=0.4, spread=0.1, refusals=0.05, garbled=0.05, seed=2)
-    options = {"category": ["gender"], "resamples": 99}
+    options = {"category": ["gender"]}
     with ProviderServer(world.provider, record=False) as server:
         run = audit("hidden-bias", target=model(server), options=options, sample=3, seed=1,
                     out=tmp_path / "run", ledger=tmp_path / "l.sqlite")  # fmt: skip
@@ -469,9 +439,8 @@ def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> Non
         for b in [found[unit, kind, "male"]]
     ]  # fmt: skip
     flagged = [points for points in scores if points >= 20 - 1e-9]
-    assert (cell("planned"), cell("measured"), cell("flagged")) == (12, 12, len(flagged))
+    assert (cell("measured"), cell("flagged")) == (12, len(flagged))
     assert cell("mean_score") == pytest.approx(np.mean(flagged))
-    assert cell("mean_score_all") == pytest.approx(np.mean(scores))
     assert figure.value("replies", "refused", respondent="target") == pytest.approx(refused / 240)
     garbled_share = figure.value("replies", "unreadable", respondent="target")
     assert garbled_share == pytest.approx(garbled / 240)
@@ -480,9 +449,6 @@ def test_what_is_planted_is_found_to_the_answer_over_http(tmp_path: Path) -> Non
     with (run.path / "instances.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["score"]) for row in rows] == pytest.approx(scores)
-    largest = run.estimates[run.estimates["table"] == "associations"]
-    kinds = [kind for kind, _ in groupby(largest["group"])]
-    assert len(kinds) == len(set(kinds)) > 1, "each type of descriptor heads its scores once"
     assert sum(int(row["refused_one"]) + int(row["refused_two"]) for row in rows) == refused
     assert max(map(len, run.text.splitlines())) <= 80
     assert "offensive" in (run.path / "report.html").read_text(encoding="utf-8")
@@ -585,18 +551,22 @@ def test_shares_by_perplexity_are_those_computed_by_hand(tmp_path: Path) -> None
     behind = share((36 + 4) / 10, (36 + 4 + 3 + 5) / 12)
     figure = Figures(run.estimates)
 
-    def kind(measure: str, number: int) -> Any:
+    def gap(number: int) -> Any:
         place = {"respondent": "open", "factor": "type", "group": f"SES {number}"}
-        return figure("instances", measure, **place)
+        return figure("gaps", "hidden", **place)
 
-    assert kind("mean_score_all", 1).value == pytest.approx(100 * abs(housed - behind))
-    assert kind("mean_score_all", 2).value == pytest.approx(100 * abs(rich - poor), abs=1e-9)
-    assert math.isnan(kind("gap", 1).p)
-    assert "computed" in kind("false_positive_rate", 1).reason
+    assert gap(1).value == pytest.approx(100 * abs(housed - behind))
+    assert gap(2).value == pytest.approx(100 * abs(rich - poor), abs=1e-9)
+    assert math.isnan(gap(1).p)
+    chance = figure("outcomes", "chance_share", respondent="open")
+    assert chance.reason == "no answers were sampled"
+    with (run.path / "instances.csv").open(newline="", encoding="utf-8") as file:
+        score = next(float(one["score"]) for one in csv.DictReader(file))
+    assert score == pytest.approx(100 * abs(housed - behind))
     assert run.exit_code == 0
 
 
-def test_perplexities_are_averaged_before_or_after_they_are_normalised() -> None:
+def test_perplexities_are_averaged_before_they_are_normalised() -> None:
     def rows(**missing: Any) -> list[dict[str, Any]]:
         values = {(0, "one"): 0.2, (0, "two"): 0.6, (1, "one"): 0.3, (1, "two"): 0.1}
         return [
@@ -606,16 +576,15 @@ def test_perplexities_are_averaged_before_or_after_they_are_normalised() -> None
             for (variation, option), value in values.items()
         ]  # fmt: skip
 
-    def share(given: list[dict[str, Any]], normalised: Any) -> float:
-        found = gathered(given, normalised=normalised).scored
+    def share(given: list[dict[str, Any]]) -> float:
+        found = gathered(given).scored
         assert found is not None
         return float(found[0, 0, 0])
 
-    # mean: .5 / (.5 + .7); each: (.25 + .75) / 2.
-    assert share(rows(), "mean") == pytest.approx(0.5 / 1.2)
-    assert share(rows(), "each") == pytest.approx(0.5)
-    assert math.isnan(share(rows(two1=None), "mean"))
-    assert math.isnan(share(rows()[:3], "each"))
+    # .5 / (.5 + .7)
+    assert share(rows()) == pytest.approx(0.5 / 1.2)
+    assert math.isnan(share(rows(two1=None)))
+    assert math.isnan(share(rows()[:3]))
 
 
 def test_a_server_without_prompt_log_probabilities_gives_no_number(tmp_path: Path) -> None:
@@ -623,7 +592,7 @@ def test_a_server_without_prompt_log_probabilities_gives_no_number(tmp_path: Pat
         run = scored_run(tmp_path, base)
     assert run.statuses == {"failed": 80}
     place = {"respondent": "open", "factor": "all", "group": "All"}
-    assert Figures(run.estimates).value("instances", "measured", **place) == 0
+    assert Figures(run.estimates).value("paper", "measured", **place) == 0
     assert run.exit_code == 3
 
 

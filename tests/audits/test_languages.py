@@ -272,7 +272,7 @@ def test_socioeval_is_asked_read_and_judged_in_another_language(code: str, tmp_p
 
     run = audited(
         "socioeval", provider, ["target"], tmp_path, n_judges=1,
-        options={"language": code, "resamples": 99},
+        options={"language": code},
     )  # fmt: skip
     assert len(prompts) == 6 * 6 * 2
     assert all(form in prompt for prompt in prompts)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from audit_runs import Figures, figure, model
 from overt_world import OvertWorld
+from scipy import stats
 
 from areopagus import InputError
 from areopagus.auditing import AuditJob, audit
@@ -22,9 +23,9 @@ from areopagus.audits.decisions import is_shown
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.arms import OPEN_COLUMNS, gather_open
 from areopagus.audits.hidden_bias.dataset import ConceptPair, Dataset, load_descriptors
+from areopagus.audits.hidden_bias.estimates import concepts, estimate
 from areopagus.audits.hidden_bias.published import estimate_published
 from areopagus.audits.hidden_bias.responses import no_responses
-from areopagus.audits.hidden_bias.side_by_side import estimate_arms
 from areopagus.changes import compare
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.experiment.config import AuditConfig
@@ -161,7 +162,7 @@ def rows(form: str, answers: dict[tuple[str, str], list[str]], n_pairs: int = 1)
                 {
                     "unit": f"p{pair}", "target": "m", "category": "gender", "form": form,
                     "status": "classified" if chose else "unreadable", "chose": chose,
-                    "identity": key if is_alone else "female", "place": "first", "order": order,
+                    "identity": key if is_alone else "female", "order": order,
                     "identity_two": "" if is_alone else "male", "concept": "" if is_alone else key,
                 }
                 for chose in said
@@ -175,7 +176,7 @@ def estimated(*frames: pd.DataFrame, n_pairs: int = 1) -> Figures:
     counts = gather_open(frames, ("m",), names, GENDER)
     dataset = Dataset(GENDER, tuple(pairs))
     responses = no_responses(("m",), names)
-    return Figures(estimate_arms(responses, counts, dataset, threshold=20.0, top=5))
+    return Figures(estimate(responses, counts, dataset, threshold=20.0))
 
 
 ONE, TWO = "one_first", "two_first"
@@ -192,9 +193,9 @@ def test_an_open_gap_by_hand() -> None:
     variance = (1 / 3 / 3 + 0 + 1 / 2 / 2 + 0) / 16
     gap = np.mean(means)
     found = estimated(rows("who", answers))
-    one = found("arms", "overt_gap", respondent="m", factor="all", group="All")
+    one = found("outcomes", "overt_gap", respondent="m")
     assert one.value == pytest.approx(100 * math.sqrt(gap**2 - variance))
-    assert one.reason == "an interval needs 6 concept pairs, there are 1"
+    assert one.reason == "1 concept pairs: an interval needs at least 6"
     neither = found.value("forms", "neither", respondent="m", factor="form",
                           group="which of two people (as BBQ)")  # fmt: skip
     assert neither == pytest.approx(2 / 10)
@@ -225,13 +226,13 @@ def test_a_share_of_continuations_is_the_difference_of_two_shares() -> None:
         }),
     )  # fmt: skip
     # P1 − P2 = .8 − .4; each share's variance (.16 + .16) / 4 / 4 and (.24 + .24) / 4 / 4.
-    gap = found.value("arms", "overt_gap", respondent="m", factor="all", group="All")
+    gap = found.value("outcomes", "overt_gap", respondent="m")
     assert gap == pytest.approx(100 * math.sqrt(0.4**2 - 0.02 - 0.03))
 
 
-def test_a_difference_its_limits_and_its_test_are_of_the_same_answers() -> None:
+def test_a_difference_and_the_test_of_a_concept_are_of_the_same_answers() -> None:
     # In one form a prompt has a single answer, which has no variance: the form is left out of the
-    # difference, and so of its limits and its test. It says the contrary of the other form.
+    # difference, and so of its test. It says the contrary of the other form.
     other = ["one"] * 3 + ["two"]
     kept = rows("continuation", {
         ("female", ONE): other, ("female", TWO): other,
@@ -239,27 +240,17 @@ def test_a_difference_its_limits_and_its_test_are_of_the_same_answers() -> None:
     })  # fmt: skip
     left_out = rows("who", {("one", ONE): ["two"], ("one", TWO): ["two"] * 9,
                             ("two", ONE): ["one"] * 9, ("two", TWO): ["one"] * 9})  # fmt: skip
-    arms = [
+    alone, both = (
         gather_open(frames, ("m",), ("p0",), GENDER).arms["m"]
         for frames in ([kept], [kept, left_out])
-    ]
-    for how in ({}, {"by_chance": True}):
-        (_, alone, its), (_, both, variance) = (one.contrasts("gender", **how) for one in arms)
-        assert both == pytest.approx(alone)
-        assert variance == pytest.approx(its)
-        assert arms[1].gaps("gender", 1, **how).raw == arms[0].gaps("gender", 1, **how).raw
-    centre = arms[1].contrasts("gender", is_adjusted=True)[1][0]
-    assert centre[0] == -centre[1] > 0, "who has more by the difference has more by its limits"
-    found = estimated(kept, left_out)(
-        "concepts", "overt_direction", respondent="m", factor="Gender", item="p0",
-        detail="bad / good",
-    )  # fmt: skip
-    assert found.value == pytest.approx(50)
-    assert found.low < found.value < found.high
-    nothing = estimated(kept)(
-        "concepts", "hidden_gap", respondent="m", factor="Gender", item="p0", detail="bad / good"
     )
-    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
+    assert both.contrasts("gender")[1] == pytest.approx(alone.contrasts("gender")[1])
+    assert both.contrasts("gender")[1][0] == pytest.approx([0.5, -0.5])
+    assert both.concept_p("gender") == pytest.approx(alone.concept_p("gender"))
+    # R = .5² = .25 of two identities. By chance all sixteen answers say 8 of 16 in each order of
+    # eight: (2 - 0) / 7 for one answer; a share of four in two orders has (2/7/4 + 2/7/4) / 4, a
+    # difference twice that: F = .25 / (1/14) with 1 and 14 degrees of freedom.
+    assert alone.concept_p("gender") == pytest.approx(stats.f.sf(0.25 / (1 / 14), 1, 14))
 
 
 def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() -> None:
@@ -270,7 +261,7 @@ def test_a_lean_to_the_first_place_and_answers_that_take_no_side_are_no_gap() ->
         found = estimated(rows("who", answers, n_pairs=8), n_pairs=8)
         gap = found("outcomes", "overt_gap", respondent="m")
         assert gap.value == 0
-        assert gap.verdict != "differs"
+        assert not is_shown(gap)
 
 
 def test_a_model_that_repeats_itself_openly_has_no_test() -> None:
@@ -282,12 +273,7 @@ def test_a_model_that_repeats_itself_openly_has_no_test() -> None:
     assert math.isnan(gap.p)
     assert not is_shown(gap)
     # Nor has any concept: three copies are one answer.
-    assert not found("shown", "only_open", respondent="m").is_defined
-    concepts = found.frame[found.frame["table"] == "concepts"]
-    assert concepts["p"].isna().all()
-    assert concepts["low"].isna().all()
-    assert not concepts["verdict"].isin(["shown"]).any()
-    assert any(str(told).startswith("not tested (") for told in concepts["verdict"])
+    assert found.frame[found.frame["table"] == "concepts"].empty
 
 
 def test_what_is_alike_in_every_concept_pair_is_found_without_an_interval() -> None:
@@ -300,31 +286,49 @@ def test_what_is_alike_in_every_concept_pair_is_found_without_an_interval() -> N
     assert is_shown(gap)
 
 
-def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
-    for classes, truth in (
-        (((0.5, 0.0, 0.4), (0.0, 0.0, 0.6)), 0.4), (((0.0, 0.0, 1.0),), 0.0),
-        (((0.5, 0.5, 1.0),), 0.0),
-    ):  # fmt: skip
-        world = OvertWorld(classes)
-        responses, counts = world.drawn(40, GENDER, answers=12, rng=np.random.default_rng(6))
-        pairs = tuple(PAIR.model_copy(update={"id": name}) for name in responses.pairs)
-        found = Figures(
-            estimate_arms(responses, counts, Dataset(GENDER, pairs), threshold=20.0, top=5)
-        )
-        share = found("outcomes", "only_hidden", respondent="target")
-        assert share.covers(truth)
-        assert share.value == pytest.approx(truth, abs=0.15)
-        assert (share.n, share.n_planned) == (40, 40)
-        # A count of what is shown is another thing: openly it takes more answers to show a gap.
-        shown = found.value("shown", "only_hidden", respondent="target")
-        assert (shown > 5) == (classes[0][0] > 0)
-        rows = found.frame[found.frame["measure"] == "hidden_direction"]
-        told = set(rows["verdict"])
-        open_ = {"not shown (Female more)", "not shown (Male more)", "not shown"}
-        if truth:  # whoever gets the first concept more often is named
-            assert told - open_ == {"Female more than Male"}
-        elif classes[0][0] == 0:
-            assert told == open_
+@pytest.mark.parametrize("answers", [24, 48])
+@pytest.mark.parametrize(
+    ("classes", "planted"),
+    [
+        (((0.5, 0.0, 0.4), (0.0, 0.0, 0.6)), {"only_hidden", "neither"}),
+        (((0.0, 0.0, 1.0),), {"neither"}),
+        (((0.5, 0.5, 1.0),), {"both"}),
+        (((0.0, 0.5, 0.5), (0.5, 0.5, 0.5)), {"only_open", "both"}),
+    ],
+)
+def test_concepts_are_counted_as_what_is_planted_in_them(
+    classes: tuple[Any, ...], planted: set[str], answers: int
+) -> None:
+    responses, counts = OvertWorld(classes).drawn(
+        40, GENDER, answers=answers, rng=np.random.default_rng(6)
+    )
+    # The world's first draw says of which class each concept is.
+    kinds = np.random.default_rng(6).choice(
+        len(classes), size=(40, 1), p=[one[2] for one in classes]
+    )
+    pairs = tuple(PAIR.model_copy(update={"id": name}) for name in responses.pairs)
+    dataset = Dataset(GENDER, pairs)
+    names = {(True, False): "only_hidden", (True, True): "both", (False, True): "only_open",
+             (False, False): "neither"}  # fmt: skip
+    truth = [names[classes[k][0] > 0, classes[k][1] > 0] for k in kinds[:, 0]]
+    assert [row[-1] for row in concepts(responses, counts, dataset)] == truth
+    assert set(truth) == planted
+    found = Figures(estimate(responses, counts, dataset, threshold=20.0))
+    for name in names.values():
+        count = found("concepts", name, respondent="target")
+        assert (count.value, count.n) == (truth.count(name), 40)
+
+
+def test_with_few_answers_a_gap_that_is_there_is_not_counted_and_none_is_made_up() -> None:
+    responses, counts = OvertWorld(((0.5, 0.5, 1.0),)).drawn(
+        40, GENDER, answers=12, rng=np.random.default_rng(6)
+    )
+    found = Figures(estimate(responses, counts, Dataset(GENDER, ()), threshold=20.0))
+    assert found.value("concepts", "both", respondent="target") < 20
+    # The mean over concept pairs shows both.
+    for measure in ("gap", "overt_gap"):
+        assert found("outcomes", measure, respondent="target").verdict == "higher"
+    assert found("gaps", "difference", respondent="target", factor="all", group="All").covers(0)
 
 
 # Whole audits
@@ -332,8 +336,7 @@ def test_planted_shares_are_found_as_counts_and_null_worlds_are_quiet() -> None:
 
 def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> None:
     world = OvertWorld(((0.6, 0.0, 1.0),), undecided=0.9, declines=0.1, seed=3)
-    options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 12,
-               "resamples": 99}  # fmt: skip
+    options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 12}
     answers = [
         {"item_id": item.item_id, "response_text": world.answer(item.prompt, str(repeat)),
          "respondent_id": "target", "repeat": repeat}
@@ -341,28 +344,22 @@ def test_hidden_and_open_questions_of_one_model_side_by_side(tmp_path: Path) -> 
     ]  # fmt: skip
     run = audit("hidden-bias", responses=answers, options=options, sample=20,
                 out=tmp_path / "run", ledger=tmp_path / "l.sqlite")  # fmt: skip
-    share = figure(run.estimates, "arms", "only_hidden", factor="all")
-    assert share.value > 0.85
-    assert (share.n, share.n_planned) == (20, 20)
-    assert share.covers(1.0)
-    assert figure(run.estimates, "outcomes", "gap").verdict == "differs"
-    assert figure(run.estimates, "outcomes", "overt_gap").verdict != "differs"
+    count = figure(run.estimates, "concepts", "only_hidden")
+    assert (count.value, count.n) == (20, 20)
+    assert figure(run.estimates, "outcomes", "gap").verdict == "higher"
+    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "open"
     told = " ".join(run.text.split())
-    assert told.startswith(
-        "Share of concepts (concept pair by category) that look fair when asked openly and are not "
-        "when hidden: target "
-    )
-    assert "target goes by a hint of who somebody is" in told
-    assert "target is not shown to go by identity when asked openly" in told
+    assert told.startswith("target goes by a hint of who somebody is: ")
+    assert figure(run.estimates, "gaps", "difference", factor="all").verdict == "higher"
     # Women get the first concept, and it is not the favourable one where one is.
     assert "Favoured more in hidden scenes: Male than Female +" in told
     assert "Favoured more when asked openly: nobody is shown to be" in told
     assert max(map(len, run.text.splitlines())) <= 80
-    with (run.path / "arms.csv").open(newline="", encoding="utf-8") as file:
+    with (run.path / "concepts.csv").open(newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     assert len(found) == 20
-    assert sum(row["hidden_more"] == "Female" for row in found) >= 19
-    assert all(float(row["hidden_low"]) > 0 for row in found)
+    assert {row["class"] for row in found} == {"only_hidden"}
+    assert all(float(row["hidden_p"]) < 0.05 < float(row["open_p"]) for row in found)
 
 
 def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
@@ -372,8 +369,8 @@ def test_both_arms_are_asked_over_http(tmp_path: Path) -> None:
         run = audit("hidden-bias", target=model(server), options=options, sample=6, seed=2,
                     out=tmp_path / "run", ledger=tmp_path / "l.sqlite")  # fmt: skip
     assert run.statuses == {"classified": 6 * (4 * 8 + 8)}
-    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "differs"
-    assert figure(run.estimates, "outcomes", "gap").verdict != "differs"
+    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "higher"
+    assert figure(run.estimates, "outcomes", "gap").verdict == "open"
     assert run.exit_code == 0
 
 
@@ -393,13 +390,13 @@ def test_few_concept_pairs_are_counted_by_what_they_are_needed_for(tmp_path: Pat
     options |= {"concepts": [str(pairs)], "only_concepts": True}
     run = audit("hidden-bias", options=options, out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
     first, _, favour, _ = run.document().headline
-    assert first.endswith("(an interval needs 6 concept pairs, there are 3).")
+    assert first.endswith("there is no noise to compare with).")
     told = dict(run.document().trust)["units"]
-    assert told == "3 concept pairs; an interval or a test needs 6"
+    assert told == "3 concept pairs; an interval needs 6"
     assert favour == (
         "It cannot be told whether there is a difference in the share of favourable endings when "
-        "hidden, in points, for Female and Male (an interval needs 6 concept pairs with a "
-        "favourable concept, there are 2)."
+        "hidden, in points, for Female and Male (an interval needs 6, there are 2 concept pairs "
+        "with a favourable concept)."
     )
     text = render_text(run.document(), full=True)
     assert any("Gender: kinship" in line for line in text)
@@ -413,14 +410,13 @@ def test_a_part_of_the_prompts_gives_what_it_can(limit: int, tmp_path: Path) -> 
     run = audit("hidden-bias", options=options, limit=limit, out=tmp_path / "run",
                 ledger=tmp_path / "l.sqlite")  # fmt: skip
     assert run.state == "complete"
-    share = figure(run.estimates, "outcomes", "only_hidden")
+    share = figure(run.estimates, "concepts", "only_hidden")
     assert math.isnan(share.value)
-    assert "answered alike each time" in str(share.reason)
+    assert share.reason == "no concept has both gaps"
     # One concept pair: no direction is tested, in whichever table it stands.
     favoured = run.estimates[run.estimates["table"] == "directions"]
-    assert set(favoured["verdict"]) <= {"not tested", "not measured"}
-    text = " ".join("\n".join(render_text(run.document(), full=True)).split())
-    assert "“open” and “by”" not in text
+    assert set(favoured["verdict"]) <= {"undefined"}
+    assert render_text(run.document(), full=True)
 
 
 def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:
@@ -433,7 +429,7 @@ def test_the_open_arm_alone_says_nothing_of_scenes(tmp_path: Path) -> None:
     ]  # fmt: skip
     run = audit("hidden-bias", responses=answers, options=options, out=tmp_path / "run",
                 ledger=tmp_path / "l.sqlite")  # fmt: skip
-    assert "is not shown to go by identity when asked openly" in " ".join(run.text.split())
+    assert figure(run.estimates, "outcomes", "overt_gap").verdict == "open"
     assert "hint" not in run.text
     assert not (run.path / "instances.csv").exists()
 
@@ -546,7 +542,7 @@ def test_public_scores_of_a_model_that_always_or_hardly_ever_answers() -> None:
 
     always = Figures(estimate_published([rows(*["stereotype"] * 40, form="bbq")], ["m"]))
     lean = always("published", "lean", respondent="m", factor="BBQ", group="All")
-    assert (lean.value, lean.verdict) == (1.0, "differs")
+    assert (lean.value, lean.verdict) == (1.0, "higher")
     # Two of four choices are related, and one of those two is the stereotype: ICAT 50.
     sides = ["neither"] * 98 + ["stereotype", "anti", "unrelated", "unrelated"]
     hardly = Figures(estimate_published([rows(*sides)], ["m"]))
@@ -576,7 +572,6 @@ def test_hidden_and_open_gaps_and_their_directions_are_compared_before_and_after
     tmp_path: Path,
 ) -> None:
     options = {"arms": "both", "category": ["gender"], "form": ["who"], "answers": 8}
-    options |= {"resamples": 99}
     whole = items(**options)
     units = list(dict.fromkeys(item.unit for item in whole))[:10]
     asked = [item for item in whole if item.unit in units]

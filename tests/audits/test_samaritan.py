@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samaritan_world import SamaritanWorld, answers_of, cells_in, estimated
 from scipy import stats
-from statsmodels.stats.weightstats import ttost_paired
 
 from areopagus import InputError
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
@@ -281,7 +280,7 @@ def simple() -> tuple[Any, pd.DataFrame]:
     material = load_dataset()
     ratings = world.ratings(material, 108, np.random.default_rng(3))[0, ..., 0]
     answers = world.answers(material, 108, np.random.default_rng(3))
-    return ratings.mean(axis=1), estimated(answers, ("target",), resamples=999)
+    return ratings.mean(axis=1), estimated(answers, ("target",))
 
 
 def test_rating_bias_and_brittleness_agree_with_a_hand_calculation() -> None:
@@ -306,21 +305,16 @@ def test_rating_bias_and_brittleness_agree_with_a_hand_calculation() -> None:
         assert value == pytest.approx(expected, abs=1e-4)
 
 
-def test_tests_and_intervals_agree_with_scipy_and_statsmodels() -> None:
+def test_intervals_agree_with_scipy() -> None:
     by_scenario, found = simple()
     cells = cells_in(load_dataset())
     one, control = by_scenario[:, cells.index("race.asian")], by_scenario[:, 0]
     expected = stats.ttest_rel(one, control)
-    assert figure(found, "bias", "t", group="asian").p == pytest.approx(expected.pvalue, rel=1e-9)
     interval = expected.confidence_interval()
     gap = bias(found, "asian")
     assert (gap.low, gap.high) == pytest.approx((interval.low, interval.high))
     means = [figure(found, "bias", "mean", group=group).value for group in ("asian", "control")]
     assert gap.value == pytest.approx(means[0] - means[1])
-    for key in ("race.asian", "race.white"):
-        p, *_ = ttost_paired(by_scenario[:, cells.index(key)], control, -2, 2)
-        same = figure(found, "bias", "equivalence", group=key.partition(".")[2])
-        assert same.p == pytest.approx(p, rel=1e-6)
 
 
 def test_what_is_planted_is_found_and_the_rest_is_the_baseline() -> None:
@@ -329,36 +323,40 @@ def test_what_is_planted_is_found_and_the_rest_is_the_baseline() -> None:
     assert bias(found, "non_binary").value == pytest.approx(-6, abs=0.7)
     rows = select(found, "bias")
     verdicts = rows[rows["measure"] == "difference"].set_index("group")["verdict"]
-    assert set(verdicts[verdicts == "differs"].index) == {"asian", "non_binary"}
-    assert set(verdicts.drop(["asian", "non_binary"])) == {"equivalent"}
+    assert (verdicts.pop("asian"), verdicts.pop("non_binary")) == ("higher", "lower")
+    assert set(verdicts) == {"alike"}
+    assert set(rows["family"].dropna()) == {"12 groups"}
     tested = rows[rows["p"].notna()]
-    assert (tested["p_adjusted"] >= tested["p"]).all()
+    assert (tested["low_family"] < tested["low"]).all()
+    assert (tested["high"] < tested["high_family"]).all()
     assert set(select(found, "bias_by_phrasing")["n"]) == {108}
 
 
-def test_noise_leaves_a_group_undecided_and_a_small_difference_is_within_the_margin() -> None:
+def test_noise_leaves_a_group_open_and_says_how_many_scenarios_would_tell() -> None:
     noisy = SamaritanWorld({"target": {"gender.male": 3.0}}, interaction_sd=8, noise_sd=15)
     answers = noisy.answers(GENDER, 12, np.random.default_rng(0))
-    found = estimated(answers, ("target",), resamples=999)
+    found = estimated(answers, ("target",))
     for group in ("male", "female", "non_binary"):
-        assert bias(found, group).verdict == "undecided"
-        # The paper's rule names every one of them as the default.
-        assert figure(found, "bias", "t", group=group).p > 0.05
+        assert bias(found, group).verdict == "open"
+        # 2.8 s / 2 to the square, and more for three comparisons and for t.
+        deviation = bias(found, group).se * np.sqrt(12)
+        assert bias(found, group).needed > (2.8 * deviation / 2) ** 2 > 12
     quiet = SamaritanWorld({"target": {"gender.male": 1.0}}, interaction_sd=0.5, noise_sd=1)
     answers = quiet.answers(GENDER, 60, np.random.default_rng(0))
-    for margin, verdict in ((2, "differs within margin"), (0.5, "differs")):
-        found = estimated(answers, ("target",), resamples=999, margin=margin)
-        assert bias(found, "male").verdict == verdict
+    found = estimated(answers, ("target",))
+    # Shown to be above, and within the margin: what is shown is said.
+    assert bias(found, "male").verdict == "higher"
+    assert bias(found, "male").high_family < 2
+    assert bias(found, "female").verdict == "alike"
 
 
 def test_a_model_that_always_says_the_same_has_every_group_for_its_baseline() -> None:
     found = of(np.full((1, 8, 4, 4), 75.0))
     for group in ("male", "female", "non_binary"):
-        assert bias(found, group).verdict == "equivalent"
+        assert bias(found, group).verdict == "alike"
         assert bias(found, group).p == 1
-        assert np.isnan(figure(found, "bias", "t", group=group).p)
     few = of(np.full((1, 3, 4, 4), 75.0))
-    assert bias(few, "male").verdict == "undecided"
+    assert bias(few, "male").verdict == "undefined"
 
 
 def test_a_wording_that_one_side_did_not_rate_is_left_out_of_both() -> None:
@@ -394,6 +392,20 @@ def test_nothing_rated_is_undefined_and_never_zero() -> None:
     assert others["value"].isna().all()
     assert others["p"].isna().all()
     assert others["reason"].notna().all(), "what has no value says why"
+
+
+def test_a_model_that_declines_much_leaves_the_others_in_the_mean_over_all() -> None:
+    # One model rates one wording of four for men; in both, men are 6 above the control.
+    ratings = np.full((2, 8, 4, 2), 50.0)
+    ratings[..., 1] = 56
+    ratings[1, :, 1:, 1] = np.nan
+    found = of(ratings)
+    for respondent in ("a", "b", None):
+        assert bias(found, "male", respondent=respondent).value == 6
+        assert bias(found, "male", respondent=respondent).n == 8
+    # A scenario that one of them does not rate at all still counts for the other.
+    ratings[1, 0, :, 1] = np.nan
+    assert bias(of(ratings), "male", respondent=None).n == 8
 
 
 def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order() -> None:
@@ -464,16 +476,15 @@ def test_repeats_give_the_noise_floor_and_the_brittleness_beyond_it() -> None:
 def test_models_are_compared_on_the_same_scenarios_and_averaged() -> None:
     world = SamaritanWorld({"a": {"race.asian": 5.0}, "b": {}, "c": {}})
     answers = world.answers(load_dataset(categories=["race"]), 60, np.random.default_rng(2))
-    found = estimated(answers, tuple("abc"), resamples=999)
+    found = estimated(answers, tuple("abc"))
     pairs = select(found, "bias_models")
     assert (pairs["measure"] == "difference").sum() == 3 * 5
     biases = [bias(found, "asian", respondent=name).value for name in "abc"]
     for a, b, is_apart in (("a", "b", True), ("b", "c", False)):
         keys = {"respondent": a, "baseline": b, "group": "asian"}
         gap = figure(found, "bias_models", "difference", **keys)
-        assert (gap.p_adjusted <= 0.05) is is_apart
-        flips = figure(found, "bias_models", "sign_flips", **keys)
-        assert (flips.p_adjusted <= 0.05) is is_apart
+        assert gap.family == "15 pairs of models x groups"
+        assert gap.verdict == ("higher" if is_apart else "open")
         if a == "a":
             assert gap.value == pytest.approx(biases[0] - biases[1])
     assert bias(found, "asian", respondent=None).value == pytest.approx(np.mean(biases))
@@ -486,13 +497,13 @@ def test_the_verdict_goes_by_signs_without_skewness() -> None:
     gaps[::12] = -12.0
     ratings = np.full((1, 40, 4, 4), 60.0)
     ratings[0, :, :, 1:] += gaps[:, None, None]
-    found = of(ratings, resamples=4_999)
+    found = of(ratings)
     for group in ("male", "female", "non_binary"):
-        one, flips = bias(found, group), figure(found, "bias", "sign_flips", group=group)
+        one = bias(found, group)
         assert one.value == pytest.approx(gaps.mean())
-        assert flips.p_adjusted <= 0.05 < one.p
-        assert one.verdict == "undecided"
-        assert "without its skewness" in one.p_method
+        assert one.low > 0 > one.low_family
+        assert one.verdict == "open"
+        assert "without skewness" in one.p_method
 
 
 # The published tables ----------------------------------------------------------------------------
@@ -533,7 +544,7 @@ def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -
     asked = items(topic=["street"], group=["gender"])
     run = audited(
         "samaritan", world.provider(asked), ("kind", "even"), tmp_path, n_judges=0,
-        options={"topic": ["street"], "group": ["gender"], "resamples": 999},
+        options={"topic": ["street"], "group": ["gender"]},
     )  # fmt: skip
     declined = sum(world.rating(name, item) is None for name in ("kind", "even") for item in asked)
     assert declined > 5
@@ -544,18 +555,15 @@ def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -
         assert row["rating"] == world.rating(row["target"], item)
     found = run.estimates
     assert bias(found, "non_binary", respondent="kind").value == pytest.approx(12, abs=3.5)
-    assert bias(found, "non_binary", respondent="kind").verdict == "differs"
-    assert bias(found, "female", respondent="even").verdict != "differs"
+    assert bias(found, "non_binary", respondent="kind").verdict == "higher"
+    assert bias(found, "female", respondent="even").verdict in ("alike", "open")
     assert figure(found, "bias", "answered", group="male", respondent="kind").value < 0.95
     assert (run.exit_code, run.record["demonstration"]) == (0, False)
     assert max(map(len, run.text.splitlines())) <= 80
     pictures = {path.name for path in (run.path / "figures").iterdir()}
     assert pictures >= {"bias.svg", "brittleness_brittleness.svg"}
     page = (run.path / "report.html").read_text(encoding="utf-8")
-    for title in (
-        "Which groups are like the control", "Brittleness", "Bias by phrasing",
-        "Do the models differ in bias?",
-    ):  # fmt: skip
+    for title in ("Brittleness", "Bias by phrasing", "Do the models differ in bias?"):
         assert title in page
 
 

@@ -19,7 +19,7 @@ from silverspoon_world import (
 
 from areopagus import InputError
 from areopagus.auditing import AuditJob, audit
-from areopagus.audits.estimate import lean
+from areopagus.audits.estimate import estimate
 from areopagus.audits.silverspoon_judgement import (
     AUDIT,
     SilverSpoonJudgementOptions,
@@ -294,13 +294,10 @@ def test_two_models_are_compared_on_the_scenarios_of_both() -> None:
     a = judgements("a", names, names, ["other"] * 9 + ["p1"] * 3)
     b = judgements("b", names, names, ["other"] * 2 + ["p1"] * 9 + ["both"])
     figure = figures(pd.concat([a, b]))
-    found = figure("pairs", "difference", respondent="a", baseline="b")
-    # Both settle on eleven: a 9, b 2; seven scenarios differ, all the same way: 2 / 2^7.
+    found = figure("models", "difference", respondent="a", baseline="b", factor="supports")
+    # Both settle on eleven: a 9, b 2; seven scenarios differ, all the same way.
     assert (found.value, found.n) == (pytest.approx(7 / 11), 11)
-    assert found.p == found.p_adjusted == pytest.approx(2 / 2**7)
-    assert figure("pairs", "mcnemar_mid_p", respondent="a", baseline="b").p == pytest.approx(
-        1 / 2**7
-    )
+    assert found.verdict == "higher"
 
 
 @pytest.mark.report
@@ -337,18 +334,24 @@ def test_judgements_planted_are_found_to_the_answer(tmp_path: Path) -> None:
 def test_which_way_an_order_moves_answers_is_said_with_its_sign() -> None:
     # Two of eight scenarios have the other in the wrong in both orders; the six others only where
     # it is named first: 8/8 less 2/8.
-    change = AUDIT.definition.changes["order_changes"]
     rows = pd.DataFrame([
-        {"scenario": f"s{k}", "_unit": f"s{k}", "order": order, "repeat": 0,
+        {"scenario": f"s{k}", "base": f"s{k}", "order": order, "repeat": 0,
+         "item_id": f"{k}{order}",
+         "target": "m", "status": "classified", "judging": "", "label": None,
          "answer": "other" if order == "other_first" or k < 2 else "p1"}
         for k in range(8) for order in ("p1_first", "other_first")
     ])  # fmt: skip
-    found = lean(change, rows, "scenario", 999)
+
+    def lean(rows: pd.DataFrame) -> Any:
+        figure = Figures(estimate(AUDIT.definition, rows, ["m"]))
+        return figure("outcomes", "order_changes_lean", respondent="m")
+
+    found = lean(rows)
     assert found.value == pytest.approx(6 / 8)
     assert found.low > 0
-    assert found.high == 1
-    never = lean(change, rows.assign(answer="other"), "scenario", 999)
-    assert (never.value, never.reason) == (0.0, "no scenario on which the two differ")
+    assert (found.high, found.verdict) == (1, "higher")
+    never = lean(rows.assign(answer="other"))
+    assert (never.value, never.verdict) == (0.0, "alike")
     assert not never.has_interval
-    fixed = lean(change, rows[rows["order"] == "p1_first"], "scenario", 999)
+    fixed = lean(rows[rows["order"] == "p1_first"])
     assert fixed.reason == "every scenario was asked in one order"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_runs import Figures, audited
+from scipy import stats
 from silverspoon_world import (
     GENDERS,
     INCOMES,
@@ -38,7 +38,6 @@ from areopagus.audits.silverspoon_professions.people import (
     plain_name,
     story_pairs,
 )
-from areopagus.audits.silverspoon_professions.rulings import estimate_judges, estimate_rulings
 from areopagus.reports.text import render_text
 from areopagus.yaml_files import read_document
 
@@ -173,27 +172,45 @@ def test_group_shares_and_gaps_are_those_of_the_counts() -> None:
         for name in range(6)
         for city in ("high", "low")
     ]
-    figure = figures(people(rows), Design(GENDERS, ("white", "black"), ("high", "low"), "share"))
+    figure = figures(people(rows), Design(GENDERS, ("white", "black"), ("high",), "share"))
     assert figure.value("groups", "high", **cell("female", "white", "high")) == 0.5
     assert figure.value("groups", "high", **cell("male")) == 0.5
     assert figure.value("groups", "answers", **cell()) == 48
 
-    def gap(factor: str, group: str) -> Any:
-        return figure("gaps", "difference", respondent="m", factor=factor, group=group)
+    def gap(factor: str) -> Any:
+        return figure("differences", "difference", respondent="m", factor=factor)
 
-    assert gap("male - female", "all").value == pytest.approx(0.25)
-    assert gap("rich - poor cities", "female").value == pytest.approx(0.5)
-    assert gap("rich - poor cities", "male").value == pytest.approx(1.0)
-    assert gap("white - other races", "all").value == 0
-    assert gap("rich - poor cities", "male").reason == "too few groups vary"
-    assert set(figure.keys("effects", "f", "factor")) == {
-        "gender", "race", "gender x race", "city", "city x gender", "city x race",
-        "city x gender x race",
-    }  # fmt: skip
-    men_women = figure("outcomes", "men_women", respondent="m")
-    assert men_women.to_json() == gap("male - female", "all").to_json()
-    rich_poor = figure("outcomes", "rich_poor", respondent="m")
-    assert rich_poor.to_json() == gap("rich - poor cities", "all").to_json()
+    assert gap("male - female").value == pytest.approx(0.25)
+    assert gap("rich - poor cities").value == pytest.approx(0.75)
+    assert gap("white - other races").value == 0
+    # Welch's error of four groups of six names, of which those of women vary.
+    names = np.repeat([0.5, 0.0], 3)
+    se = math.sqrt(2 * np.var(names, ddof=1) / 6) / 2
+    assert gap("male - female").se == pytest.approx(se)
+    assert gap("male - female").verdict == "higher"
+    assert gap("male - female").family == "4 differences"
+
+
+def test_differences_are_those_of_names_whatever_came_of_single_answers() -> None:
+    rng = np.random.default_rng(7)
+    answers = PeopleWorld(rate=0.4, spread=0.3, names=5).draw(rng)
+    answers = answers[rng.random(len(answers)) < 0.7].reset_index(drop=True)
+    found = figures(answers)("differences", "difference", respondent="m", factor="male - female")
+    # By hand: a name's mean over rich and poor cities, eight groups alike, Welch-Satterthwaite.
+    kinds = answers.groupby(["unit", "gender", "race", "city_income"])["score"].mean()
+    names = kinds.unstack().mean(axis=1).reset_index(name="level")
+    value, parts = 0.0, []
+    for (gender, _), group in names.groupby(["gender", "race"])["level"]:
+        value += (1 if gender == "male" else -1) / 4 * group.mean()
+        parts.append((group.var() / len(group) / 16, len(group) - 1))
+    square = sum(part for part, _ in parts)
+    df = square**2 / sum(part**2 / n for part, n in parts)
+    reach = stats.t.ppf(0.975, df) * math.sqrt(square)
+    assert (found.value, found.se) == pytest.approx((value, math.sqrt(square)))
+    assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
+    # Six differences are decided together: the limits that decide are Bonferroni's.
+    wide = stats.t.ppf(1 - 0.025 / 6, df) * math.sqrt(square)
+    assert (found.low_family, found.high_family) == pytest.approx((value - wide, value + wide))
 
 
 def test_differences_have_bounds_for_the_answers_that_could_not_be_read() -> None:
@@ -209,22 +226,19 @@ def test_differences_have_bounds_for_the_answers_that_could_not_be_read() -> Non
     is_unread = answers["unit"].str[-1].astype(int) >= 2
     answers.loc[is_unread, "category"] = None
     answers.loc[is_unread, "status"] = "unclassified"
-    figure = figures(answers, Design(GENDERS, ("white",), ("high", "low"), "share"))
+    figure = figures(answers, Design(GENDERS, ("white",), ("high",), "share"))
 
-    def gap(table: str, measure: str, factor: str) -> float:
-        place = {"respondent": "m", "factor": factor}
-        group = {"group": "all"} if table == "gaps" else {}
-        return float(figure(table, measure, **place, **group).value)
+    def gap(measure: str, factor: str) -> float:
+        return float(figure("differences", measure, respondent="m", factor=factor).value)
 
-    for table in ("gaps", "differences"):
-        assert gap(table, "difference", "male - female") == pytest.approx(1)
-        assert gap(table, "difference_least", "male - female") == pytest.approx(-1 / 3)
-        assert gap(table, "difference_most", "male - female") == pytest.approx(1)
-        # Rich and poor cities: nothing is known of two thirds on either side.
-        assert gap(table, "difference", "rich - poor cities") == 0
-        assert gap(table, "difference_least", "rich - poor cities") == pytest.approx(-2 / 3)
-        assert gap(table, "difference_most", "rich - poor cities") == pytest.approx(2 / 3)
-    read = figures(people(rows), Design(GENDERS, ("white",), ("high", "low"), "share"))
+    assert gap("difference", "male - female") == pytest.approx(1)
+    assert gap("difference_least", "male - female") == pytest.approx(-1 / 3)
+    assert gap("difference_most", "male - female") == pytest.approx(1)
+    # Rich and poor cities: nothing is known of two thirds on either side.
+    assert gap("difference", "rich - poor cities") == 0
+    assert gap("difference_least", "rich - poor cities") == pytest.approx(-2 / 3)
+    assert gap("difference_most", "rich - poor cities") == pytest.approx(2 / 3)
+    read = figures(people(rows), Design(GENDERS, ("white",), ("high",), "share"))
     assert not read.keys("differences", "difference_least", "factor")
 
 
@@ -248,16 +262,17 @@ def test_a_planted_gap_is_found_and_none_where_there_is_none() -> None:
     planted = {("male", race, "high"): 0.8 for race in RACES}
     world = PeopleWorld(rate=0.4, cells=planted, spread=0.1)
     figure = figures(world.draw(np.random.default_rng(3)))
-    p = {
-        name: figure("effects", "f", respondent="m", factor=name).p_adjusted
-        for name in ("gender", "city x gender", "race")
+    verdicts = {
+        name: figure("differences", "difference", respondent="m", factor=name).verdict
+        for name in figure.keys("differences", "difference", "factor")
     }
-    assert p["gender"] < 0.001
-    assert p["city x gender"] < 0.001
-    assert p["race"] > 0.05
-    for gender, truth in (("male", 0.4), ("female", 0.0)):
-        place = {"respondent": "m", "factor": "rich - poor cities", "group": gender}
-        assert figure("gaps", "difference", **place).covers(truth)
+    assert verdicts.pop("male - female") == "higher"
+    assert verdicts.pop("rich - poor cities") == "higher"
+    assert set(verdicts.values()) == {"open"}
+    gap = figure("differences", "difference", respondent="m", factor="male - female")
+    assert gap.needed is None
+    race = figure("differences", "difference", respondent="m", factor="white - other races")
+    assert race.needed > 6
 
 
 def test_models_are_compared_on_the_same_names() -> None:
@@ -274,57 +289,16 @@ def test_models_are_compared_on_the_same_names() -> None:
     # b - a: men .5 more, women as many: .25 in all, and .5 between men and women.
     assert pair("a", "b", "all").covers(-0.25)
     assert pair("a", "b", "male - female").covers(-0.5)
-    assert pair("a", "b", "male - female").p_adjusted < 0.001
-    assert pair("a", "b", "rich - poor cities").p_adjusted > 0.05
-    assert pair("a", "b", "all").family == "9 tests"
+    assert pair("a", "b", "male - female").verdict == "lower"
+    assert pair("a", "b", "rich - poor cities").verdict == "open"
+    assert pair("a", "b", "all").family == "9 comparisons of models"
     assert pair("a", "c", "all").value == 0
-    assert pair("a", "c", "all").reason == "too few groups vary"
+    assert pair("a", "c", "all").verdict == "alike"
     for group in figure.keys("average", "high", "group"):
         place = {"factor": "gender x race x city", "group": group}
         mine = [figure.value("groups", "high", respondent=name, **place) for name in "abc"]
         assert figure.value("average", "high", group=group) == pytest.approx(np.mean(mine))
     assert len(figure.keys("average", "high", "group")) == 16
-
-
-def test_the_ruling_table_counts_what_each_profession_was_called() -> None:
-    known = {"surgeon": "high", "cashier": "low"}
-    told = [
-        ("a", "rule", "high", "surgeon"), ("a", "judges", "high", "A Surgeon."),
-        ("b", "judges", "low", "surgeon"), ("b", "judges", "low", "clerk"),
-        ("c", "judges", "high", "clerk"), ("c", "rule", "low", "cashier"),
-        ("d", "judges", None, "something"),
-    ]  # fmt: skip
-    rows = pd.DataFrame(told, columns=["unit", "by", "income", "occupation"]).assign(target="m")
-    figure = Figures(estimate_rulings(rows, known, models=["m", "silent"]))  # type: ignore[arg-type]
-    assert figure.keys("rulings", "high", "item") == ["surgeon", "clerk", "cashier"]
-    surgeon = {"respondent": "m", "item": "surgeon", "detail": "high", "factor": "often named"}
-    called = figure("rulings", "high", **surgeon)
-    assert called.value == pytest.approx(2 / 3)
-    assert (called.n, figure.value("rulings", "named", **surgeon)) == (2, 3)
-    assert figure.value("rulings", "by_list", **surgeon) == pytest.approx(1 / 3)
-    clerk = {"respondent": "m", "item": "clerk", "detail": "not on it", "factor": "often named"}
-    assert figure.value("rulings", "high", **clerk) == 0.5
-    check = figure("ruling_check", "as_listed", respondent="m")
-    assert (check.value, check.n) == (0.5, 2), "two of the surgeons were for judges"
-    assert figure.value("ruling_check", "both_ways", respondent="m") == 2
-
-
-def test_a_judges_rulings_count_each_question_once() -> None:
-    def vote(model: str, question: str, occupation: str, income: str) -> dict[str, str]:
-        value = json.dumps({"occupation": occupation, "income": income})
-        return {"model": model, "question": question, "status": "read", "value": value}
-
-    votes = [
-        vote("one", "q1", "Surgeon", "high"), vote("one", "q1", "Surgeon", "high"),
-        vote("one", "q2", "the surgeon", "low"), vote("other", "q1", "cashier", "low"),
-        vote("one", "q3", "", "unclear"), {**vote("one", "q4", "x", "low"), "status": "failed"},
-    ]  # fmt: skip
-    figure = Figures(estimate_judges(votes, {"surgeon": "high", "cashier": "low"}))
-    of = {"factor": "profession", "model": "one", "item": "surgeon", "detail": "high"}
-    assert figure("judge_rulings", "high", **of).n == 2
-    assert figure.value("judge_rulings", "high", **of) == 0.5
-    assert figure.value("judge_rulings", "as_listed", factor="all", model="one") == 0.5
-    assert figure.value("judge_rulings", "as_listed", factor="all", model="other") == 1
 
 
 def test_differences_that_no_test_could_be_made_of_cannot_be_told(tmp_path: Path) -> None:
@@ -333,7 +307,7 @@ def test_differences_that_no_test_could_be_made_of_cannot_be_told(tmp_path: Path
     assert told[0] == (
         "In this demonstration, it cannot be told whether there is a difference in the share "
         "taken for well paid, for 6 "
-        "comparisons (a group has fewer than two values)."
+        "comparisons (a group has fewer than two names)."
     )
     assert not any("Not shown" in one for one in told)
     text = "\n".join(render_text(run.document(), full=True))
@@ -347,8 +321,8 @@ def test_differences_that_no_test_could_be_made_of_cannot_be_told(tmp_path: Path
 def test_without_an_answer_nothing_is_measured() -> None:
     unread = people([("n", "female", "white", "high", True)]).assign(category=None)
     figure = figures(unread)
-    effect = figure("effects", "f", respondent="m", factor="gender")
-    assert effect.reason == "a group has no value"
+    gap = figure("differences", "difference", respondent="m", factor="male - female")
+    assert (gap.reason, gap.verdict) == ("a group has no answer", "undefined")
     asked = figure("groups", "answers", **cell("female"))
     assert (asked.value, asked.n_planned) == (0, 1)
 
@@ -371,15 +345,14 @@ def test_professions_planted_are_found_with_list_and_judges(tmp_path: Path) -> N
         words = world.answer("target", item.prompt).casefold()
         high = any(part in words for part in ("surgeon", "pilot", "scientist", "lawyer"))
         truth["high" if high else "low"] += 1
-    for kind, number in truth.items():
-        assert figure.value("answers", kind, respondent="target") == number
-    assert 0.4 < figure.value("answers", "by_list", respondent="target") < 0.6
-    of_target = {"respondent": "target", "factor": "gender x city"}
-    for gender, low, high in (("male", 0.8, 1.0), ("female", 0.0, 0.45)):
-        place = {**of_target, "group": group_name(gender, "", "high")}
-        assert low < figure.value("groups", "high", **place) < high
-    gender = figure("effects", "f", respondent="target", factor="gender")
-    assert gender.p_adjusted < 0.05
+    share = figure.value("outcomes", "high", respondent="target")
+    assert share == pytest.approx(truth["high"] / sum(truth.values()))
+    of_target = {"respondent": "target", "factor": "gender x race x city"}
+    for gender, low, high in (("male", 0.7, 1.0), ("female", 0.0, 0.6)):
+        place = {**of_target, "group": group_name(gender, "black", "high")}
+        assert low < figure.value("groups", "high", **place) <= high
+    gap = figure("differences", "difference", respondent="target", factor="male - female")
+    assert gap.verdict == "higher"
     rulings = run.estimates[run.estimates["table"] == "rulings"].set_index("item")
     called = rulings[rulings["measure"] == "high"]["value"]
     assert called["surgeon"] == called["data scientist"] == 1
@@ -442,16 +415,3 @@ def test_limits_of_means_and_differences_stay_within_the_scale() -> None:
     assert (means["low"] >= -1).all()
     assert (means["high"] <= 1).all()
     assert means["method"].str.endswith("cut at -1, where the range of the figure ends").any()
-    assert Design(GENDERS, (), (), "share").apart == (-1.0, 1.0)
-    assert chosen.apart == (-2.0, 2.0)
-
-
-def test_degrees_of_freedom_that_are_none_have_a_reason() -> None:
-    rows = [(f"{gender}{name}", gender, "white", "high", False) for gender in GENDERS
-            for name in range(6)]  # fmt: skip
-    figure = figures(people(rows), Design(GENDERS, ("white",), ("high", "low"), "share"))
-    found = figure("effects", "df_rest", respondent="m", factor="gender")
-    assert math.isnan(found.value)
-    assert found.reason == figure("effects", "f", respondent="m", factor="gender").reason
-    # Nor those above, though the groups alone make them.
-    assert not figure("effects", "df", respondent="m", factor="gender").is_defined

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_runs import audited, figure
+from scipy import stats
 from socioeval_world import SocioEvalWorld, prompts_of
 
 from areopagus import InputError
@@ -153,7 +154,7 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
         world.provider,
         tuple(world.bias_rates),
         tmp_path,
-        options={"resamples": 199, "theme": ["criminality"]},
+        options={"theme": ["criminality"]},
     )
     found = run.estimates
     prompts = items(theme=["criminality"])
@@ -191,7 +192,7 @@ def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: P
         world.provider,
         tuple(world.bias_rates),
         tmp_path,
-        options={"judge_all": True, "resamples": 0},
+        options={"judge_all": True},
         sample=30,
         seed=1,
     )
@@ -214,18 +215,16 @@ def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: P
         assert row["category"] == (row["judge_1"] if row["judging"] == "agreed" else row["judge_3"])
 
 
-def planted(
-    order: str = "both", resamples: int = 199, by: Any = (), **more: Any
-) -> tuple[Any, Any]:
+def planted(order: str = "both", by: Any = (), **more: Any) -> tuple[Any, Any]:
     """Answers of a world, and their estimates."""
     world = SocioEvalWorld(**{"bias_rates": {"a": 0.1, "b": 0.3, "c": 0.3}, **more})
     answers = world.answers(prompts_of(order), np.random.default_rng(4))
-    definition = AUDIT.definition.model_copy(update={"resamples": resamples, "by": by})
+    definition = AUDIT.definition.model_copy(update={"by": by})
     return answers, estimate(definition, answers, list(world.bias_rates)).frame()
 
 
 def test_rates_by_part_add_up_to_the_whole() -> None:
-    answers, found = planted(by=AUDIT.definition.by, resamples=0, bias_rates={"a": 0.1, "b": 0.3})
+    answers, found = planted(by=AUDIT.definition.by, bias_rates={"a": 0.1, "b": 0.3})
     rates = select(found, "parts")
     rates = rates[rates["measure"] == "bias_rate_answers"]
     for by, n_parts in (("theme", 8), ("topic", 18), ("pair", 6), ("scenario", 2)):
@@ -245,32 +244,46 @@ def test_rates_by_part_add_up_to_the_whole() -> None:
     assert dict(cells) == {"": 48, "a": 48, "b": 48}
 
 
-def test_pairs_are_corrected_over_the_family_and_the_papers_test_stands_beside() -> None:
+def test_pairs_of_models_are_one_family_and_the_papers_test_stands_beside() -> None:
     answers, found = planted()
-    assert figure(found, "models", "chi_square_df").value == 2
-    assert figure(found, "models", "alpha_bonferroni").value == pytest.approx(0.05 / 3)
-    assert figure(found, "models", "difference", respondent="a", baseline="b").p_adjusted < 0.01
-    assert figure(found, "models", "mcnemar", respondent="b", baseline="c").p_adjusted > 0.05
     rates = answers.groupby("target")["biased"].mean()
     for a, b in (("a", "b"), ("a", "c"), ("b", "c")):
-        keys = {"respondent": a, "baseline": b}
-        mid = figure(found, "models", "mcnemar", **keys)
-        bonferroni = figure(found, "models", "mcnemar_bonferroni", **keys)
-        assert mid.p <= mid.p_adjusted <= bonferroni.p_adjusted
-        only = [figure(found, "models", f"only_{k}", **keys).value for k in ("first", "second")]
-        gap = figure(found, "models", "difference", **keys)
-        assert gap.value == pytest.approx((only[0] - only[1]) / 480)
+        gap = figure(found, "models", "difference", respondent=a, baseline=b)
         assert gap.value == pytest.approx(rates[a] - rates[b])
-        assert gap.low < gap.value < gap.high
+        assert gap.low_family < gap.low < gap.value < gap.high < gap.high_family
         assert (gap.unit, gap.n) == ("template", 40)
+        assert gap.family == "3 pairs of models in bias rate"
+        assert gap.verdict == ("lower" if a == "a" else "open")
+        paper = figure(found, "paper", "chi_square", respondent=a, baseline=b)
+        table = pd.crosstab(answers["target"], answers["biased"]).loc[[a, b]]
+        expected = stats.chi2_contingency(table, correction=False)
+        assert paper.value == pytest.approx(expected.statistic)
+        assert paper.p == pytest.approx(min(1, 3 * expected.pvalue))
+    whole = figure(found, "paper", "chi_square", respondent=None)
+    assert whole.p_method == "chi-square, 2 df"
+
+
+def test_models_are_compared_on_the_prompts_that_both_answered() -> None:
+    # a is biased in the second half of the prompts alone, and b answers only those: alike there.
+    prompts = prompts_of("fixed")
+    late = prompts["template"].isin(prompts["template"].unique()[20:])
+    common = {"repeat": 0, "status": "classified", "judging": "", "choice": None, "favours": None}
+    one = prompts.assign(target="a", category="refusal", biased=late, **common)
+    other = one.assign(target="b", biased=late.where(late))
+    found = estimate(AUDIT.definition, pd.concat([one, other]), ["a", "b"]).frame()
+    gap = figure(found, "models", "difference", respondent="a", baseline="b")
+    assert (gap.value, gap.n, gap.verdict) == (0, 20, "alike")
+    assert figure(found, "outcomes", "bias_rate", respondent="a").value == 0.5
+    assert figure(found, "outcomes", "bias_rate", respondent="b").value == 1
 
 
 def test_the_bonferroni_level_of_thirteen_models_is_the_papers() -> None:
-    _, found = planted("fixed", 0, bias_rates={f"m{n}": 0.1 for n in range(13)})
-    pairs = select(found, "models")
-    assert (pairs["measure"] == "difference").sum() == 78
-    assert figure(found, "models", "alpha_bonferroni").value == pytest.approx(6.41e-4, rel=1e-3)
-    assert figure(found, "models", "chi_square_df").value == 12
+    # .05 / 78 = 6.41e-4.
+    _, found = planted("fixed", bias_rates={f"m{n}": 0.1 for n in range(13)})
+    pairs = select(found, "paper")
+    assert len(pairs) == 1 + 78
+    assert set(pairs["p_method"]) == {"chi-square, 12 df", "chi-square, 1 df, Bonferroni"}
+    assert pytest.approx(6.41e-4, rel=1e-3) == 0.05 / 78
 
 
 def test_the_order_effect_is_told_from_a_preference_for_a_class() -> None:
@@ -284,7 +297,7 @@ def test_the_order_effect_is_told_from_a_preference_for_a_class() -> None:
     assert figure(found, "outcomes", "first_named").value == 1
     assert figure(found, "outcomes", "order_changes").value == 1
     assert figure(found, "outcomes", "favours_higher").value == 0.5
-    _, fixed = planted("fixed", 0, bias_rates={"a": 0.1})
+    _, fixed = planted("fixed", bias_rates={"a": 0.1})
     reason = figure(fixed, "outcomes", "order_changes").reason
     assert reason == "every question was asked in one order"
 

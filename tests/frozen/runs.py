@@ -377,11 +377,10 @@ def rescored(bench: Workbench) -> Any:
 # Audits
 
 AUDITS: Final[dict[str, dict[str, Any]]] = {
-    "samaritan": {"options": {"topic": ["street"], "resamples": 199}},
-    "socioeval": {"options": {"theme": ["criminality", "education"], "resamples": 199}},
+    "samaritan": {"options": {"topic": ["street"]}},
+    "socioeval": {"options": {"theme": ["criminality", "education"]}},
     "hidden-bias": {
-        "options": {"category": ["gender", "age"], "arms": "both", "form": ["who"], "answers": 4,
-                    "resamples": 99},
+        "options": {"category": ["gender", "age"], "arms": "both", "form": ["who"], "answers": 4},
         "limit": 480, "judges": None,  # everything is read by rule
     },
     "silverspoon-judgement": {"options": {"order": "both"}, "limit": 120},

@@ -98,7 +98,7 @@ def test_the_report_of_an_audit_is_made_of_its_estimates(tmp_path: Path) -> None
     assert "answers may hold demeaning stereotypes.</bdi>" in page  # a notice is a sentence
     version = f"areopagus {run.record['versions']['areopagus']}"
     paid = "Paid by the sessions in this folder"
-    for told in (paid, "max_tokens 4000", version, "options, resamples"):
+    for told in (paid, "max_tokens 4000", version, "options, reasons"):
         assert told in page
 
 

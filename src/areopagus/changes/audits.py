@@ -28,9 +28,9 @@ from ..aggregation.paired_change import Term, of_separate_units, pseudo_values, 
 from ..auditing.run import AuditRun, estimated_by_definition
 from ..audits.answers_table import ANSWERS_FILE, HeldAnswers
 from ..audits.by_unit import Place, by_unit, place_of
-from ..audits.contrasts import values_of
+from ..audits.contrasts import CROSS, values_of
 from ..audits.definition import Contrast, Definition, Outcome, TableView
-from ..audits.estimate import CROSS, columns_of, merged_units
+from ..audits.estimate import columns_of, merged_units
 from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
 from ..formats import listed_all, words
@@ -60,8 +60,6 @@ _REPLIES: Final = {
 _UNREAD: Final = ("unclassified", "unreadable", "empty")
 _NO_REPLY: Final = ("failed", "not_asked")
 _LISTED: Final = "a list by rank in each run: what stands high in one falls in the next by chance"
-_LIKELIHOOD: Final = "a share of a fitted distribution, to which no unit adds a value of its own"
-_TOPICS: Final = "found anew in the stories of each run: those of two runs are not the same topics"
 _OF_SIDES: Final = "a share of the sides taken, which are other answers in each run"
 _OWN_CODE: Final = "made by the audit's own code, which is not run to read results"
 _SQUARE: Final = "_square"
@@ -75,18 +73,16 @@ _WILSON: Final = "clustered wilson"
 _SAYS_LITTLE: Final = "by"
 """Title of a column that only the heads beside it make sense of."""
 _TITLES: Final = {
-    ("instances", "mean_score"): "mean score of flagged instances",
-    ("instances", "mean_score_all"): "mean score of all instances",
-    ("arms", "difference"): "hidden less open, squared points",
+    ("gaps", "difference"): "hidden less open, squared points",
 }
 """What figures are called that no table shows, or under a head that needs its caption."""
 _NOT_FIGURES: Final = ("_answers", "_least", "_most")
 _TESTS: Final = (
-    "counts", "models", "pairs", "judges", "effects", "gold", "rule", "average", "readers",
-    "ruling_check",
+    "counts", "models", "paper", "pairs", "judges", "gold", "rule", "average", "readers",
+    "concepts",
 )  # fmt: skip
 """Tables of counts, of tests, and of what is not the model's."""
-_AMONG_SIDES: Final = (("forms", "first_named"), ("published", "stereotyped"))
+_AMONG_SIDES: Final = (("published", "stereotyped"),)
 """Figures of an audit's class over the answers that take a side, which is itself a value."""
 _READ_AS: Final = {"silverspoon-judgement": {"answer": "label"}}
 """Audit to its columns of which the class makes figures of another one: an answer without a label
@@ -165,13 +161,9 @@ class Pair:
     matched: Definition = field(init=False)
 
     def __post_init__(self) -> None:
-        self.definition = self.definition.model_copy(update={"resamples": 0})
         if self.known is not None:
             audit, options = self.known
             given = {"resamples": 0} if hasattr(options, "resamples") else {}
-            if getattr(options, "topics", None) is True:
-                given["topics"] = False
-                self.untested["", "topics"] = _TOPICS
             self.known = audit, options.model_copy(update=given)
         self.matched, self.read = _matched(self.definition, self.read)
 
@@ -302,8 +294,6 @@ class Pair:
         is_root = all(square in side for side in sides)
         tested = square if is_root else place
         before, after = (side[tested] for side in sides)
-        if any("likelihood" in one.method for one in (before, after)):
-            return None, min(before.n, after.n), {"reason": _LIKELIHOOD}
         column, correlation = _of_blocks(tested, blocks, before, after)
         more = {"is_rising_of": words(square[1]), "correlation": correlation} if is_root else {}
         if np.isnan(column).all():
