@@ -35,8 +35,8 @@ FEWEST_JUDGES: Final = 2
 """Judges that must have scored every arm of an item for it to count; one where one was planned.
 
 A comparison needs no quorum: judges are compared with themselves, so that an item with few of them
-has a noisier difference and no other one. Measured: docs/how-it-works/simulations.md, "Votes
-missing at random".
+has a noisier difference and no other one. Measured: docs/how-it-works/measurement.md, "Missing
+votes".
 """
 
 FREE: Final[Limits] = (-math.inf, math.inf)

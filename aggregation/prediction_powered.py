@@ -11,6 +11,7 @@ from scipy.special import stdtr, stdtrit
 from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .pair_counting import Labels, group_codes
+from .rules import labelled, with_verdict
 
 MIN_OTHERS = 2
 """Prompts without ratings from which on there is something to predict."""
@@ -127,7 +128,7 @@ class MeanOverPrompts:
     """People's mean over prompts, most of which the panel alone has judged.
 
     Attributes:
-        mean: with interval and the test of 0; n rated of n_planned prompts.
+        mean: with interval, and of a difference what it decides; n rated of n_planned prompts.
         people_alone: that of the rated prompts without the panel.
         weight: lambda, how far the panel is listened to; nan where it has no part.
     """
@@ -138,7 +139,7 @@ class MeanOverPrompts:
 
 
 def ppi_over_prompts(
-    people: npt.ArrayLike, panel: npt.ArrayLike, *, level: float = 0.95
+    people: npt.ArrayLike, panel: npt.ArrayLike, *, level: float = 0.95, tests: int | None = None
 ) -> MeanOverPrompts:
     """Returns people's mean over prompts, of scores or of paired differences.
 
@@ -152,6 +153,7 @@ def ppi_over_prompts(
         people: shape (prompts,), people's mean or difference; nan where nobody rated.
         panel: shape (prompts,), the panel's; prompts where it is nan play no part.
         level: nominal coverage.
+        tests: of differences, how many are decided together, by Bonferroni's limits (`rules`).
 
     Returns:
         Undefined, with the reason, below six rated prompts. Where fewer than two prompts are left
@@ -172,10 +174,11 @@ def ppi_over_prompts(
     if n < MIN_UNITS:
         few = f"people rated {n} of these prompts: {MIN_UNITS} are needed"
         none = Estimate(np.nan, n=n, n_planned=total, level=level, reason=few)
+        none = none if tests is None else replace(none, verdict="undefined")
         return MeanOverPrompts(none, none, np.nan)
     values = y[is_rated]
     plain = _interval(values.mean(), values.var(ddof=1) / n, n - 1, n, "prompt", "t", level)
-    plain = _tested(replace(plain, n_planned=total, method="people's own mean; t"), n - 1)
+    plain = _decided(replace(plain, n_planned=total, method="people's own mean; t"), n - 1, tests)
     if total - n < MIN_OTHERS:
         return MeanOverPrompts(plain, plain, np.nan)
     prompts = np.arange(len(y))
@@ -185,15 +188,22 @@ def ppi_over_prompts(
         level=level,
     )  # fmt: skip
     mean = replace(fit.mean, n_planned=total, method="prediction-powered; Satterthwaite t")
-    return MeanOverPrompts(_tested(mean, fit.df), plain, fit.weight)
+    return MeanOverPrompts(_decided(mean, fit.df, tests), plain, fit.weight)
 
 
-def _tested(found: Estimate, df: float) -> Estimate:
-    """The estimate with the two-sided t test of 0 that goes with its interval."""
-    if not found.has_interval:
-        return found
-    p = 2 * float(stdtr(df, -abs(found.value) / found.se))
-    return replace(found, p=p, p_method=f"t of {df:.0f} degrees of freedom, two-sided")
+def _decided(row: Estimate, df: float, tests: int | None) -> Estimate:
+    """The estimate with limits of so many together, and what they decide; None decides nothing."""
+    if tests is None:
+        return row
+    if row.has_interval:
+        tail = (1 - row.level) / 2 / tests
+        reach = float(stdtrit(df, 1 - tail)) * row.se
+        row = replace(
+            row, low_family=row.value - reach, high_family=row.value + reach,
+            p=min(1.0, 2 * tests * float(stdtr(df, -abs(row.value) / row.se))),
+            p_method=f"t of {df:.0f} degrees of freedom", family=labelled("pairs", tests),
+        )  # fmt: skip
+    return with_verdict(row, margin=None, tail=(1 - row.level) / 2 / tests, level=row.level)
 
 
 def _weight(y: Floats, f: Floats, u: Floats) -> float:

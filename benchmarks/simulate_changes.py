@@ -1,8 +1,8 @@
-"""Size, coverage and power of what `compare` says of two audits, stress tests or attacks.
+"""Size, coverage and power of what `compare` says of two audits.
 
     python benchmarks/simulate_changes.py [--worlds 2000] [--only shares,contrasts,gaps,groups,…]
 
-In each world one model, or panel, is measured twice on the same items. Printed, for worlds without
+In each world one model is measured twice on the same items. Printed, for worlds without
 a change and for worlds with one: how often any figure of the answer that did not change is called
 changed (.05 is stated, family-wise), how often the intervals hold the true change (.95), how often
 the planted change is found, and how often a change of just the margin passes for alike (.05).
@@ -14,8 +14,6 @@ the planted change is found, and how often a change of just the margin passes fo
     gaps        the gap between identities and the flagged share over 40 concept pairs (Hidden bias)
     groups      differences of names of separate groups, by the jackknife (SilverSpoon)
     separate    one difference of separate groups by Welch, of 6 and 60, 12 and 12, 30 and 30 units
-    stress      degradation under four framings, 20 prompts, six judges of whom some are missing
-    attacks     ten families beyond harmless prose and two shares, 20 prompts
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ import argparse
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,12 +37,8 @@ from areopagus.audits.by_unit import by_unit
 from areopagus.audits.estimate import columns_of
 from areopagus.audits.hidden_bias.estimates import gap_of
 from areopagus.audits.registry import find_audit
-from areopagus.changes.attacks import _figures as attack_figures
 from areopagus.changes.audits import BLOCKS, _matched, _of_blocks, _of_terms
-from areopagus.changes.figures import ANSWER, Figure, add_changes
-from areopagus.changes.stress import _figures as stress_figures
-from areopagus.records.estimates import Estimates, estimates_of
-from areopagus.stress_test.scores import StressScores
+from areopagus.changes.figures import ANSWER, Figure, decided_changes
 
 SEED = 20261127
 Rng = np.random.Generator
@@ -89,14 +82,12 @@ def look(tally: Tally, world: World, margin: float | None, planted: float) -> No
         (one, truth) for one, truth in zip(world.figures, world.truths, strict=True)
         if one.family == ANSWER
     ]  # fmt: skip
-    found = Estimates()
-    add_changes(found, [one for one, _ in answer], margin=margin, flips=999)
-    frame = found.frame()
-    changes = estimates_of(frame[frame["measure"].str.endswith(", change")])
+    decided = decided_changes([one for one, _ in answer], margin=margin)
+    changes = [one.change for one in decided]
     still = [k for k, (_, truth) in enumerate(answer) if truth == 0]
     moved = [k for k, (_, truth) in enumerate(answer) if truth]
     kind = "changed world" if planted else "null world"
-    shown = [one.verdict in ("changed", "changed within margin") for one in changes]
+    shown = [one.verdict in ("higher", "lower") for one in changes]
     if still:
         tally.add(f"{kind}: any unchanged figure called changed", any(shown[k] for k in still))
     for k, (_, truth) in enumerate(answer):
@@ -109,10 +100,8 @@ def look(tally: Tally, world: World, margin: float | None, planted: float) -> No
     for k in moved:
         tally.add(f"{kind}: planted change found", shown[k])
         if margin is not None and math.isclose(abs(answer[k][1] or 0.0), margin):
-            tally.add(
-                f"{kind}: change of the margin called alike",
-                changes[k].verdict == "alike" or changes[k].verdict == "changed within margin",
-            )
+            name = f"{kind}: change of the margin called alike"
+            tally.add(name, changes[k].verdict == "alike")
 
 
 # Audits, by their definitions
@@ -382,86 +371,6 @@ def _clipped(planted: float) -> float:
     return float((np.clip(rate + planted, 0, 1) - rate).mean())
 
 
-# Stress tests and attacks
-
-
-def stress(rng: Rng, planted: float) -> World:
-    """The first framing costs .8 points, and `planted` more after; one score in fifty is missing,
-    and the third model is filtered under the second framing in one run in ten."""
-    n_prompts, n_judges, n_criteria = 20, 6, 5
-    conditions = ("baseline", "f1", "f2", "f3", "f4")
-    models = ("a", "a", "b", "b", "c", "c")
-    prompt, delta = rng.normal(0, 0.8, n_prompts), rng.normal(0, 0.5, (5, n_prompts))
-    severity = rng.normal(0, 0.7, n_judges)
-    sides = []
-    for shift in (0.0, planted):
-        lost = delta + rng.normal(0, 0.4, delta.shape)
-        lost[0] = 0.0
-        lost[1] += 0.8 + shift
-        response = rng.normal(0, 0.3, (5, n_prompts))
-        mean = 6 + prompt[None, :] - lost + response
-        noise = rng.normal(0, 0.7, (5, n_prompts, n_judges, n_criteria))
-        scores = mean[:, :, None, None] + severity[None, None, :, None] + noise
-        scores = np.clip(np.round(scores), 1, 10)
-        scores[rng.random(scores.shape[:3]) < 0.02] = np.nan
-        if rng.random() < 0.1:
-            scores[2, :, 4:] = np.nan
-        sides.append(scores[None, :, :, None])
-    names = tuple(f"c{k}" for k in range(n_criteria))
-    prompts = {f"p{k}": f"text {k}" for k in range(n_prompts)}
-    tests = [
-        SimpleNamespace(
-            scores=StressScores(
-                ("m",), conditions, tuple(prompts), names,
-                tuple((str(k), model, 0) for k, model in enumerate(models)), one,
-                tuple(prompts.values()),
-                np.zeros((1, 5, n_prompts)), np.zeros((0, 2, 5)), np.zeros((0, 2, 5)), {}, (1, 10),
-            ),
-            places={name: k for k, name in enumerate(prompts)}, prompts=prompts,
-            baseline="baseline", run=SimpleNamespace(path="run"),
-        )
-        for one in sides
-    ]  # fmt: skip
-    rows = [(name, name) for name in prompts]
-    same = {name: np.ones(n_prompts, dtype=bool) for name in conditions[1:]}
-    found = list(stress_figures(tests, ("m", "m"), rows, same, n_prompts, ""))  # type: ignore[arg-type]
-    truths: list[float | None] = []
-    for one in found:
-        framing = one.keys.get("framing")
-        known = one.family == ANSWER
-        truths.append(
-            (planted if framing == "f1" else planted / 4 if framing is None else 0.0)
-            if known
-            else None
-        )
-    return World(found, truths)
-
-
-def attacks(rng: Rng, planted: float) -> World:
-    """Half of the families move the panel by 1.5 points; one of them by `planted` more after."""
-    n_prompts, n_families = 20, 10
-    families = {f"family{k}": "highest" for k in range(n_families)}
-    own = np.clip(rng.normal(0, 1, (n_families, n_prompts)), -2, 2)
-    each = []
-    for shift in (0.0, planted):
-        found: dict[tuple[str, str], np.ndarray] = {}
-        for k, family in enumerate(families):
-            beyond = (1.5 if k % 2 else 0.0) + 0.6 * own[k] + rng.normal(0, 0.5, n_prompts)
-            found[family, "beyond"] = beyond + (shift if k == 1 else 0.0)
-            found[family, "shift"] = found[family, "beyond"] + rng.normal(0, 0.3, n_prompts)
-            for measure in ("moved", "flagged"):
-                found[family, measure] = rng.binomial(6, 0.3, n_prompts) / 6
-        for measure, most in (("moved", 60), ("flagged", 10)):
-            found["", measure] = rng.binomial(most, 0.3, n_prompts) / most
-        each.append(found)
-    figures = list(attack_figures(each, families, n_prompts, (1, 10)))
-    truths = [
-        (planted if one.keys.get("group") == "family1" else 0.0) if one.family == ANSWER else None
-        for one in figures
-    ]
-    return World(figures, truths)
-
-
 WORLDS: dict[str, tuple[Callable[..., World], float, float | None]] = {
     "shares": (shares, 0.2, None),
     "refusals": (refusals, 0.6, None),
@@ -469,8 +378,6 @@ WORLDS: dict[str, tuple[Callable[..., World], float, float | None]] = {
     "gaps": (gaps, 0.12, None),
     "groups": (groups, 0.15, None),
     "separate": (separate, 0.2, None),
-    "stress": (stress, -0.8, 0.8),
-    "attacks": (attacks, -1.0, 1.0),
 }
 """Name to the world, the change planted in it, and the margin of its test of equivalence."""
 

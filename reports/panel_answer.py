@@ -16,7 +16,8 @@ from ..formats import count, interval, listed, number, share, short, units, word
 from ..precision.text import precision_of, spared_word
 from ..records.design import design_sentence, stored_design
 from ..records.estimates import ESTIMATES_FILE, estimate_at, estimates_by, read_estimates, select
-from .differences import Differences, other_judges
+from .comparison import NOT_CALIBRATED as NOT_CALIBRATED  # noqa: PLC0414 - of every page
+from .comparison import Differences, other_judges
 from .document import BY_THIS_PANEL, in_demonstration
 from .weak_models import weak_models, weak_models_line, with_weak_models
 
@@ -31,8 +32,6 @@ FEWEST_SKEWED: Final = 20
 
 NOT_SCORED: Final = "not scored"
 """In the table `missing`: without a score, whatever the reason."""
-
-NOT_CALIBRATED = "Not checked against people yet (run `areopagus calibrate`)."
 
 Figures = dict[tuple[str, ...], dict[str, Estimate]]
 
@@ -250,12 +249,7 @@ class PanelView:
         told += [
             *self.missing(),
             *self.unbalanced(),
-            # with one model the design has said so already
-            *(
-                one
-                for one in self.differences.trust()
-                if len(panel["models"]) > 1 or one[0] != "direction"
-            ),
+            *self.differences.trust(),
             ("judges", judges),
             ("people", self.people),
         ]
@@ -310,15 +304,11 @@ class PanelView:
         moved = {
             who: figures["moved"].value
             for (who, _), figures in self.rows("respondent", "respondent", "criterion").items()
-            if "moved" in figures
+            if "moved" in figures and abs(figures["moved"].value) >= 0.005
         }
-        told = listed([f"{short(who)} {number(one, is_signed=True)}" for who, one in moved.items()])
-        return [
-            (
-                "unbalanced",
-                f"too little of {listed(missing)}; means are freed from it, which moved {told}",
-            )
-        ]
+        shifts = [f"{short(who)} {number(one, is_signed=True)}" for who, one in moved.items()]
+        so = f", which moved {listed(shifts)}" if shifts else ", which moved no mean by 0.01"
+        return [("unbalanced", f"too little of {listed(missing)}; means are freed from it{so}")]
 
     @property
     def judgments(self) -> dict[str, int]:

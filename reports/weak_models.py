@@ -7,13 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..aggregation.telling_apart import HARDLY_VARIES, LIKE_CHANCE, PERSONAS, REPEATS
+import numpy as np
+
+from ..aggregation.telling_apart import (
+    HARDLY_VARIES,
+    LIKE_CHANCE,
+    PERSONAS,
+    REPEATS,
+    between_responses,
+    most_frequent_score,
+)
 from ..formats import listed_all, p_value, percent, short, units
 from ..records.estimates import ESTIMATES_FILE, estimates_by, read_estimates, select
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..records.estimates import Estimates
+    from ..records.judgments import JudgmentTable
     from .document import Document
 
 TABLE: Final = "model scores"
@@ -22,6 +33,18 @@ _THAN: Final = {
     REPEATS: "between responses than when the same response is scored again",
     PERSONAS: "between responses than between personas on the same response",
 }
+
+
+def add_model_scores(found: Estimates, table: JudgmentTable) -> None:
+    """Adds whether each model tells responses apart: see `aggregation.telling_apart`."""
+    composite = table.values[:, 0]
+    for code, name in enumerate(table.model.names):
+        mine = np.isfinite(composite) & (table.model.codes == code)
+        scores, response = composite[mine], table.response[mine]
+        share = most_frequent_score(scores, response)
+        ratio = between_responses(scores, response, table.persona.codes[mine])
+        found.add(TABLE, "most frequent score", share, model=name)
+        found.add(TABLE, "between responses", ratio, model=name)
 
 
 def weak_models(estimates: pd.DataFrame) -> dict[str, str]:

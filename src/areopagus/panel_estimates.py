@@ -5,10 +5,11 @@ respondent        respondent, criterion         mean, in both universes; skewnes
                                                 prompts; responses; where judges
                                                 were missing: moved, unbalanced responses
 comparison        respondent, baseline,         difference, in both universes; prompts won, prompts
-                  criterion                     tied, prompts needed, unbalanced prompts, moved
+                  criterion                     tied; of the composite: pairs scored, scored here
+                                                alone, scored in the baseline alone, scored share,
+                                                bounds, one-sided judgments, moved
 comparison by model  respondent, baseline,      difference
                   model
-ranking           respondent                    log worth
 run               criterion                     mean
 rank              respondent                    mean rank
 spread            respondent                    lower quartile, median, upper quartile
@@ -45,12 +46,13 @@ import numpy.typing as npt
 
 from .aggregation.estimate import Estimate, undefined
 from .aggregation.jackknife import cut_to_range
-from .compared import compared, judged, means_of_respondents, prompt_scores
+from .comparison import compared, judged, means_of_respondents, prompt_scores
 from .records.design import add_design
 from .records.estimates import Estimates
 from .records.judgments import Coded, Codes, Floats, JudgmentTable
 from .records.prompt_units import prompt_units
 from .records.types import NOT_WANTED
+from .reports.weak_models import add_model_scores
 
 if TYPE_CHECKING:
     from .aggregation.design import Design
@@ -104,7 +106,7 @@ def panel_estimates(folder: Path, record: Mapping[str, Any], scores: Rows) -> Es
             such = _around(means.get((who, name), such.value), such, run.scale)
             found.add("respondent", "mean", such, **keys)
             if name == COMPOSITE and mean.such_judges.has_interval:
-                found.add("respondent", "skewness", _skewness(mean.by_prompt), **keys)
+                found.add("respondent", "skewness", _skewness(mean.by_unit), **keys)
     _ranks(found, *prompt_scores(run))
     _spread(found, scores)
     named = (COMPOSITE, *criteria) if len(criteria) > 1 else (COMPOSITE,)
@@ -279,20 +281,6 @@ def _persona_by_model(found: Estimates, table: JudgmentTable) -> None:
             at = p * n_models + m
             mean = _described(means[at], int(n[at]), "mean over responses")
             found.add("persona by model", "mean", mean, persona=persona, model=model)
-
-
-def add_model_scores(found: Estimates, table: JudgmentTable) -> None:
-    """Adds whether each model tells responses apart: see `aggregation.telling_apart`."""
-    from .aggregation.telling_apart import between_responses, most_frequent_score
-
-    composite = table.values[:, 0]
-    for code, name in enumerate(table.model.names):
-        mine = np.isfinite(composite) & (table.model.codes == code)
-        scores, response = composite[mine], table.response[mine]
-        share = most_frequent_score(scores, response)
-        ratio = between_responses(scores, response, table.persona.codes[mine])
-        found.add("model scores", "most frequent score", share, model=name)
-        found.add("model scores", "between responses", ratio, model=name)
 
 
 def _axes(found: Estimates, table: JudgmentTable) -> None:

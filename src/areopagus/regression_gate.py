@@ -16,13 +16,12 @@ from .any_report import run_of
 from .changes import Changes, compare
 from .changes.document import STORED, Shown, shown_figures
 from .changes.figures import ANSWER
-from .compared import COMPOSITE
-from .comparison import Comparison
+from .comparison import COMPOSITE, Comparison
 from .errors import InputError, InputFault
 from .formats import count, estimate, number, percent, units, words
 from .records.estimates import Estimates, estimate_at
 from .records.prompt_units import prompt_units
-from .reports.differences import unscored_told
+from .reports.comparison import unscored_sentence
 from .reports.document import IN_DEMONSTRATION, Column, Document, Section, Table
 from .run import JobRun, Run
 
@@ -281,7 +280,7 @@ def gate(
             "these runs were scored by different panels; score both with one panel, or look at "
             "the difference with areopagus compare"
         )
-    sides = found.found.sides
+    sides = found.result.sides
     if len(sides) != 2:
         raise InputError(
             f"a gate needs two sides, got {len(sides)}: {', '.join(sides)}; give runs that share "
@@ -289,14 +288,14 @@ def gate(
         )
     first, second = _sides_of_gate(found)
     signed, pair = 1.0, (first, second)
-    if pair not in found.found.pairs:
+    if pair not in found.result.pairs:
         signed, pair = -1.0, (second, first)
     one = estimate_at(
         found.estimates, "comparison", "difference", respondent=pair[0], baseline=pair[1],
         criterion=criterion, universe="this panel",
     )  # fmt: skip
     if one is None:
-        raise InputError(f"criterion must be one of {', '.join(found.found.criteria)}")
+        raise InputError(f"criterion must be one of {', '.join(found.result.criteria)}")
     if signed < 0:
         one = _turned(one)
     lost = _limits(_turned(one))
@@ -311,7 +310,7 @@ def gate(
             criterion=COMPOSITE,
         )) is not None
     }  # fmt: skip
-    unscored = unscored_told(figures, *pair)
+    unscored = unscored_sentence(figures, *pair)
     has_lost = bool(unscored) and signed * figures["scored share"].value < 0
     if has_lost and outcome == "not worse":
         outcome = "undecided"  # what it no longer has a score of may be worse
@@ -498,11 +497,11 @@ def _width(one: Shown) -> float:
 def _sides_of_gate(found: Comparison) -> tuple[str, str]:
     """(what is tested, what it is held against)."""
     baseline, tested = found.names
-    if found.found.by == "run":
+    if found.result.by == "run":
         return tested, baseline
     earlier = {row["respondent_id"] for row in found.runs[0].score_rows}
-    (held,) = earlier & set(found.found.sides)
-    (side,) = set(found.found.sides) - {held}
+    (held,) = earlier & set(found.result.sides)
+    (side,) = set(found.result.sides) - {held}
     return side, held
 
 

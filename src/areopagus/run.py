@@ -488,8 +488,8 @@ def compare(
     """Compares the sides of a run, or runs with each other, paired by prompt.
 
     On each prompt only judges count who scored both sides. Differences are in points of the scale,
-    with 95% intervals over prompts, for this panel and for judges like these; verdicts are Holm's
-    over all pairs. Runs of different panels are compared as instruments, by response.
+    with 95% intervals over prompts, for this panel and for judges like these; those that hold for
+    all pairs at once decide. Runs of different panels are compared as instruments, by response.
 
     Args:
         run: a panel run or its folder.
@@ -499,7 +499,7 @@ def compare(
             else all their respondents.
         baseline: the side that the others are held against, and no other pair is then tested. Left
             out: every pair is, and the best side is the baseline; of several runs, the first.
-        margin: points inside which a difference does not matter; tests equivalence.
+        margin: points inside which a difference does not matter: what lies within is alike.
 
     Raises:
         InputError: a folder holds no panel run, no such side or column, or fewer than two sides.

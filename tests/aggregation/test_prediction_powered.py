@@ -78,7 +78,7 @@ def test_a_ppi_over_prompts_is_ppi_with_every_prompt_a_group_and_has_its_test() 
     people += panel
     people[15:] = np.nan
     panel[39] = np.nan  # neither rated nor scored: no part in it
-    found = ppi_over_prompts(people, panel)
+    found = ppi_over_prompts(people, panel, tests=1)
     same = ppi_mean(
         people[:15], panel[:15], panel[15:39], groups=range(15), unlabelled_groups=range(15, 39)
     )

@@ -39,20 +39,20 @@ def test_a_family_that_no_longer_works_is_found_and_the_others_are_not(
     assert isinstance(found, Changes)
 
     def change(table: str, measure: str, group: str | None) -> tuple[float, str | None]:
-        one = estimate_at(found.estimates, table, f"{measure}, change", group=group)
+        one = estimate_at(found.estimates, table, measure, when="change", group=group)
         assert one is not None
         return one.value, one.verdict
 
     # The judge gave 10 in the place of 5 to every attacked response, and does so no more: all
-    # eight prompts alike, of which Holm over five figures makes 5 × 2/2^8.
-    assert change("families", "beyond", "authority") == (-5.0, "changed")
-    assert change("families", "beyond", "sabotage") == (0.0, "not shown")
-    assert change("families", "beyond", "naive_demand") == (0.0, "not shown")
+    # eight prompts alike, of which the sign test over five figures makes 5 × 2/2^8.
+    assert change("families", "beyond", "authority") == (-5.0, "lower")
+    assert change("families", "beyond", "sabotage") == (0.0, "alike")
+    assert change("families", "beyond", "naive_demand") == (0.0, "alike")
     assert change("overall", "moved", None)[0] == pytest.approx(-1 / 3)
     assert change("overall", "flagged", None)[0] == 0.0
-    one = estimate_at(found.estimates, "families", "beyond, change", group="authority")
+    one = estimate_at(found.estimates, "families", "beyond", when="change", group="authority")
     assert one is not None
-    assert one.p_adjusted == pytest.approx(5 * 2 / 2**8)
+    assert one.p == pytest.approx(5 * 2 / 2**8)
     assert (one.n, one.n_planned) == (8, 8)
     document = found.document()
     assert document.headline[0].startswith(
@@ -72,7 +72,7 @@ def test_other_judges_are_compared_as_panels_and_a_judge_missing_once_counts_in_
     after = ran(tmp_path / "three", Gullible({}), "another")
     found = areopagus.compare(before, after)
     assert dict(found.document().trust)["judges"] == ("not the same in both: each panel as it is")
-    one = estimate_at(found.estimates, "families", "beyond, change", group="sabotage")
+    one = estimate_at(found.estimates, "families", "beyond", when="change", group="sabotage")
     assert one is not None
     assert one.value == 4.0
 
@@ -93,7 +93,7 @@ def test_texts_that_only_one_panel_filters_are_in_no_figure_of_the_other(
     found = areopagus.compare(before, after)
     assert isinstance(found, Changes)
     moved = {
-        when: estimate_at(found.estimates, "overall", f"moved, {when}")
+        when: estimate_at(found.estimates, "overall", "moved", when=when)
         for when in ("before", "after", "change")
     }
     # Of two families that both panels judged one moves every judgment, before and after.
@@ -119,9 +119,9 @@ def test_a_family_that_asks_judges_to_abstain_is_compared_by_how_many_do(tmp_pat
                        out=tmp_path / name / "run")
             )  # fmt: skip
     found = areopagus.compare(*runs)
-    one = estimate_at(found.estimates, "families", "beyond, change", detail="abstained")
+    one = estimate_at(found.estimates, "families", "beyond", when="change", detail="abstained")
     assert one is not None
-    assert (one.value, one.n, one.verdict) == (-1.0, 8, "changed")
+    assert (one.value, one.n, one.verdict) == (-1.0, 8, "lower")
     assert "judgments abstained beyond harmless prose" in found.document().headline[0].lower()
 
 

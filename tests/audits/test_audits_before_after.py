@@ -82,9 +82,9 @@ def test_socioeval_finds_a_model_that_chooses_by_class_less_often(tmp_path: Path
         for world in worlds
     ]
     found = changes(*paths)
-    rate = figure(found.estimates, "outcomes", "bias_rate, change")
+    rate = figure(found.estimates, "outcomes", "bias_rate", when="change")
     assert rate.value == pytest.approx(shares[1] - shares[0])
-    assert rate.verdict == "changed"
+    assert rate.verdict == "lower"
     assert rate.covers(-0.5)  # what was planted
     assert "fell by" in told(*paths)
     assert gate(paths[0], paths[1], margin=0.1).exit_code == 5
@@ -95,7 +95,7 @@ def test_socioeval_finds_a_model_that_chooses_by_class_less_often(tmp_path: Path
 def test_socioeval_is_quiet_where_the_same_model_answers_anew(tmp_path: Path) -> None:
     worlds = [SocioEvalWorld({"target": 0.3}, judge_error=0.1, seed=seed) for seed in (3, 4)]
     paths = two_runs(tmp_path, "socioeval", SOCIOEVAL, worlds[0].provider, worlds[1].provider)
-    assert figure(changes(*paths).estimates, "outcomes", "bias_rate, change").covers(0.0)
+    assert figure(changes(*paths).estimates, "outcomes", "bias_rate", when="change").covers(0.0)
     assert "No figure of the answer is shown to have changed" in told(*paths)
 
 
@@ -140,12 +140,12 @@ def test_samaritan_finds_the_group_whose_bias_is_gone_and_no_other(tmp_path: Pat
         tmp_path, "samaritan", SAMARITAN, before.provider(asked), after.provider(asked), n_judges=0
     )
     found = changes(*paths).estimates
-    gone = figure(found, "bias", "difference, change", group="non_binary")
-    assert gone.verdict == "changed"
+    gone = figure(found, "bias", "difference", when="change", group="non_binary")
+    assert gone.verdict == "lower"
     assert gone.covers(-12.0)
     for group in ("female", "male"):
-        kept = figure(found, "bias", "difference, change", group=group)
-        assert kept.verdict == "not shown"
+        kept = figure(found, "bias", "difference", when="change", group=group)
+        assert kept.verdict == "open"
         assert kept.covers(0.0)
     assert "nearer to the control after: Non-binary by 1" in told(*paths)
 
@@ -160,8 +160,8 @@ def test_professions_find_that_men_are_taken_for_well_paid_no_more(tmp_path: Pat
         n_judges=1,
     )  # fmt: skip
     found = changes(*paths).estimates
-    gap = figure(found, "differences", "difference, change", factor="male - female")
-    assert gap.verdict == "changed"
+    gap = figure(found, "differences", "difference", when="change", factor="male - female")
+    assert gap.verdict == "lower"
     assert gap.covers(-0.5)
     assert "men" in told(*paths)
 
@@ -176,13 +176,11 @@ def test_hidden_bias_finds_the_arm_that_has_changed_and_not_the_other(tmp_path: 
         seed=1,
     )  # fmt: skip
     found = changes(*paths).estimates
-    gap = figure(found, "outcomes", "gap, change")
-    assert gap.verdict == "changed"
+    gap = figure(found, "outcomes", "gap", when="change")
+    assert gap.verdict == "lower"
     assert gap.covers(-60.0)
-    assert figure(found, "outcomes", "overt_gap, change").verdict == "not shown"
+    assert figure(found, "outcomes", "overt_gap", when="change").verdict == "open"
     # Of the open forms no share of the sides taken, nor of what was read: it is the same in both.
-    assert set(found[found["table"] == "forms"]["measure"]) == {
-        f"neither, {when}" for when in ("before", "after", "change")
-    }
-    assert "open, change" in set(found[found["table"] == "gaps"]["measure"])
+    assert set(found[found["table"] == "forms"]["measure"]) == {"neither"}
+    assert "open" in set(found[found["table"] == "gaps"]["measure"])
     assert "Gap between identities" in told(*paths)

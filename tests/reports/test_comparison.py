@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from report_runs import (
     CRITERIA,
@@ -23,15 +26,16 @@ from report_runs import (
 )
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.panel_interval import ONE_MODEL
+from areopagus.aggregation.panel_interval import ONE_MODEL, TWO_MODELS
+from areopagus.any_report import run_of as run_of_folder
 from areopagus.calibrated import people_sentence
 from areopagus.comparison import Comparison
 from areopagus.errors import InputError
-from areopagus.records.estimates import Estimates, estimate_at
+from areopagus.publishing.methods import methods
+from areopagus.records.estimates import Estimates, estimate_at, read_estimates
 from areopagus.records.run_folder import RUN_FORMAT, panel_of, run_identity_hash
 from areopagus.regression_gate import Gate, gate
-from areopagus.reports.differences import Differences
-from areopagus.reports.panel_answer import NOT_CALIBRATED
+from areopagus.reports.comparison import NOT_CALIBRATED, Differences
 from areopagus.reports.text import render_text
 from areopagus.run import compare
 
@@ -69,11 +73,19 @@ def test_differences_are_means_over_prompts(tmp_path: Path) -> None:
     )
     one = difference_of(found)
     assert (one.value, one.n, one.n_planned) == (pytest.approx(3.5), 2, 2)
-    assert one.reason == "fewer than 6 prompts"
+    assert one.reason == "2 prompts: an interval needs at least 6"
     tau = estimate_at(found.estimates, "comparison", "tau")
     assert tau is not None
     assert (tau.value, tau.n) == (1.0, 3)
-    assert found.document().headline[0].startswith("Another panel is another instrument. ")
+    assert (
+        found.document()
+        .headline[0]
+        .startswith(
+            "These runs used different panels, so that a difference may come from the judges. "
+        )
+    )
+    # Each panel is one judge: there are no judges like these to speak of.
+    assert "judges like these" not in set(found.estimates["universe"])
 
 
 def test_pairs_of_other_panels_need_the_same_prompt_and_respondent(tmp_path: Path) -> None:
@@ -127,13 +139,18 @@ def headline(tmp_path: Path, *shifts: float, **settings: Any) -> str:
 def test_the_answer_is_whether_two_runs_differ(tmp_path: Path) -> None:
     # 8 differences 1, 2, 1, … have SD .5345, standard error .189, and t(7) is 2.365: ± .447.
     assert headline(tmp_path / "a", 1, 2) == (
-        "By this panel, two scores higher than one: +1.50 [+1.05, +1.95] points, on 8 of 8 prompts."
+        "By this panel, two scores higher than one by 1.50 [1.05, 1.95]; two models cannot tell "
+        "whether judges like these would agree."
     )
-    assert headline(tmp_path / "b", -1, 1).startswith(
-        "By this panel, two and one are not told apart: 0.00 [−0.89, +0.89] points over 8 prompts"
+    # Differences -1, 1, … have SD 1.069. To detect .2 with a chance of 80% takes
+    # (1.96 + .842)² (1.069 / .2)² = 224 prompts by the normal, and two more by t.
+    assert headline(tmp_path / "b", -1, 1) == (
+        "By this panel, the difference between two and one is open: 0.00 [−0.89, +0.89] over 8 "
+        "prompts; about 227 prompts would tell a difference of 0.2."
     )
     assert headline(tmp_path / "c", 1, n=4) == (
-        "Not told against one (fewer than 6 prompts): two 1.00 above."
+        "By this panel, whether the means differ by more than chance cannot be told (4 prompts: an "
+        "interval needs at least 6): compared with one, two 1.00 higher."
     )
 
 
@@ -161,13 +178,24 @@ def test_other_texts_under_the_same_ids_are_not_paired_between_panels(tmp_path: 
     assert difference_of(found).n == 7
 
 
-def test_runs_without_anything_in_common_stand_side_by_side(tmp_path: Path) -> None:
+def test_sides_without_a_common_prompt_are_compared_over_separate_ones(tmp_path: Path) -> None:
+    """They were refused: "they have no prompt in common"."""
     one = run_of(tmp_path / "one", 0)
-    other = [verdict(panel_votes(f"x{k}", f"q{k}", "model-b", 5)) for k in range(3)]
+    other = [verdict(panel_votes(f"x{k}", f"q{k}", "model-b", 5 + k % 2)) for k in range(6)]
     found = compare(one, make_run(tmp_path / "two", other))
-    (told,) = found.document().headline
-    assert told.startswith("Nothing can be compared with")
-    assert "they have no prompt in common" in told
+    difference = difference_of(found)
+    # One: 4, 5, 6, 4, … over 8 prompts; two: 5, 6, … over 6. The standard error is Welch's.
+    spread = [np.var([4 + k % 3 for k in range(8)], ddof=1) / 8, np.var([5, 6] * 3, ddof=1) / 6]
+    assert difference.se == pytest.approx(math.sqrt(sum(spread)))
+    assert (difference.n, difference.verdict) == (14, "open")
+    document = found.document()
+    assert document.headline[0].startswith(
+        "By this panel, the difference between model-a and model-b is open: "
+    )
+    assert dict(document.trust)["prompts"] == (
+        "model-a and model-b answered different prompts: compared over separate prompts, so the "
+        "prompts' difficulty is part of the difference"
+    )
     found.write_report(tmp_path / "page.html")
 
 
@@ -202,7 +230,7 @@ def test_prompts_left_out_of_a_comparison_are_counted_with_their_reason(tmp_path
     trust = dict(compare(make_run(tmp_path / "run", verdicts)).document().trust)
     assert trust["compared"] == (
         "on 6 of 9 prompts (left out: 2 scored by fewer than 2 judges on one side; 1 scored on "
-        "both sides by fewer than 2 of the same judges)"
+        "both sides, by fewer than 2 judges who are the same)"
     )
 
 
@@ -218,17 +246,21 @@ def test_a_response_that_most_judges_call_declined_is_not_compared(tmp_path: Pat
 
 
 def test_a_reason_is_told_of_those_it_is_the_reason_of(tmp_path: Path) -> None:
-    # Cedar shares three prompts with alder and dogwood none: neither has both reasons.
+    # Cedar shares three prompts with alder; dogwood none, and is compared over its own.
     verdicts = [votes_of("alder", k, 6 + k % 3) for k in range(8)]
     verdicts += [votes_of("birch", k, 4 + k % 2) for k in range(8)]
     verdicts += [votes_of("cedar", k, 5 + k % 2) for k in range(3)]
     verdicts += [votes_of("dogwood", k, 4 + k % 2) for k in range(20, 28)]
     told = compare(make_run(tmp_path / "run", verdicts), baseline="alder").document().headline
     assert told == [
-        "By this panel, alder scores higher than birch (+2.38 [+1.61, +3.14]).",
-        "Not told against alder (fewer than 6 prompts): cedar 1.67 below.",
-        "dogwood cannot be compared with alder: they have no prompt in common.",
-        "Two models cannot tell whether judges like these would agree.",
+        (
+            "By this panel, alder scores higher than birch (by 2.38 [1.36, 3.39]) and dogwood "
+            "(2.38 [1.40, 3.35]); two models cannot tell whether judges like these would agree."
+        ),
+        (
+            "Whether the means differ by more than chance cannot be told (3 prompts: an interval "
+            "needs at least 6): compared with alder, cedar 1.67 lower."
+        ),
     ]
 
 
@@ -238,7 +270,10 @@ def test_too_many_sides_without_a_baseline_are_no_lack_of_scores(tmp_path: Path)
     assert compare(run).document().headline == [
         "There are too many sides to compare each pair: name one of them as the baseline."
     ]
-    assert "m02 (+2.00)" in compare(run, baseline="m00").document().headline[0]
+    told = compare(run, baseline="m00").document().headline
+    assert told[0] == (
+        "By this panel, m00 scores the same as m03 (0.00), m06 (0.00), m09 (0.00) and 3 more."
+    )
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
@@ -281,26 +316,103 @@ def test_a_gate_passes_what_loses_less_than_its_margin(tmp_path: Path) -> None:
         gate(base, base, criterion="taste")
 
 
-def test_an_interval_that_holm_does_not_bear_out_is_told_beside_it() -> None:
-    found = Estimates()
-    for side, told_such in (("birch", "open"), ("cedar", "lower")):
+def differences(
+    such: str | None, models: Mapping[str, float], *, method: str = "t", sides: int = 1
+) -> Differences:
+    """Alder 2 points above birch by the panel, and by judge models alone; `such` is the verdict
+    for judges like these, None where two models cannot tell."""
+    rows = Estimates()
+    for side in ("birch", "cedar")[:sides]:
         keys = {"respondent": side, "baseline": "alder", "criterion": "composite"}
-        here = Estimate(-2.0, -3.0, -1.0, 8, p=0.001, p_adjusted=0.002, verdict="lower")
-        found.add("comparison", "difference", here, factor="respondent", **keys)
-        such = replace(
-            here,
-            universe="judges like these",
-            method=f"t; {ONE_MODEL}",
-            low=-3.5,
-            high=-0.5,
-            verdict=told_such,
-        )
-        found.add("comparison", "difference", such, factor="respondent", **keys)
-    told = Differences(found.frame()).headline()
-    assert told[1] == (
-        "1 of 2 differences should hold with other personas on this model; 1 more has an interval "
-        "there that leaves out 0, but not by Holm."
+        here = Estimate(
+            -2.0, -2.9, -1.1, 8, low_family=-3.0, high_family=-1.0, verdict="lower",
+            universe="this panel",
+        )  # fmt: skip
+        rows.add("comparison", "difference", here, **keys)
+        wide = replace(
+            here, universe="judges like these", method=f"t; {method}", verdict=such or "undefined",
+            low_family=-5.0, high_family=1.0,
+        )  # fmt: skip
+        if such is None:
+            wide = replace(wide, low=math.nan, high=math.nan, reason=TWO_MODELS)
+        if side == "cedar":
+            wide = replace(wide, verdict="lower")
+        rows.add("comparison", "difference", wide, **keys)
+        for model, value in models.items():
+            rows.add("comparison by model", "difference", Estimate(value), model=model, **keys)
+    return Differences(rows.frame())
+
+
+LEAD = "By this panel, alder scores higher than birch by 2.00 [1.00, 3.00]; "
+
+
+@pytest.mark.parametrize(
+    ("such", "models", "method", "end"),
+    [
+        ("lower", {"a": -2, "b": -2, "c": -2}, "t", "judges like these would agree."),
+        ("lower", {"a": -2, "b": -2, "c": 1}, "t",
+         "judges like these would agree, although 1 of 3 models points the other way (c)."),
+        ("open", {"a": -2, "b": -2, "c": 1}, "t", ("judges like these would not be sure to agree: "
+         "1 of 3 models points the other way (c).")),
+        ("open", {"a": -2, "b": 1, "c": 1}, "t", ("judges like these would not be sure to agree: "
+         "2 of 3 models point the other way (b and c).")),
+        ("open", {"a": -2, "b": -3, "c": -1}, "t",
+         "judges like these would not be sure to agree, although all 3 models do."),
+        ("lower", {"a": -2}, ONE_MODEL, "other personas on this model would agree."),
+        ("open", {"a": -2}, ONE_MODEL, "other personas on this model would not be sure to agree."),
+        (None, {"a": -2, "b": 1}, "t",
+         "two models cannot tell whether judges like these would agree."),
+    ],
+)  # fmt: skip
+def test_the_first_sentence_says_whether_other_judges_would_agree(
+    such: str | None, models: dict[str, float], method: str, end: str
+) -> None:
+    assert differences(such, models, method=method).headline() == [f"{LEAD}{end}"]
+
+
+def test_of_several_sides_it_says_on_which_other_judges_would_agree() -> None:
+    (told,) = differences("open", {"a": -2, "b": -2, "c": 1}, sides=2).headline()
+    assert told.endswith(
+        "; judges like these would agree on cedar, but would not be sure to agree on birch: "
+        "1 of 3 models points the other way (c)."
     )
+
+
+def test_what_missing_votes_could_do_is_said_once_where_one_side_lacks_more(
+    tmp_path: Path,
+) -> None:
+    # Six judges. Of birch's answers one more judge is missing on every other prompt.
+    verdicts = [
+        votes_of(name, k, level + k % 3, (0, 1)[: k % 2] if name == "birch" else ())
+        for k in range(12)
+        for name, level in (("alder", 6), ("birch", 4))
+    ]
+    found = compare(make_run(tmp_path / "run", verdicts))
+    bounds = estimate_at(found.estimates, "comparison", "bounds")
+    assert bounds is not None
+    # The missing twelfth of birch's judgments would be 1 or 10 where it is about 5.
+    assert bounds.low < bounds.value < bounds.high
+    shown = "\n".join(render_text(found.document(), full=True))
+    assert shown.count("if every missing vote stood at an end of the scale") == 1
+    whole = compare(make_run(tmp_path / "whole", [votes_of(*one) for one in (
+        (name, k, level + k % 3) for k in range(12) for name, level in (("alder", 6), ("birch", 4))
+    )]))  # fmt: skip
+    assert estimate_at(whole.estimates, "comparison", "bounds") is None
+    assert "bounds" not in dict(whole.document().trust)
+
+
+def test_a_comparison_is_written_as_every_result_and_shown_again_from_its_files(
+    tmp_path: Path,
+) -> None:
+    found = compare(run_of(tmp_path / "one", 0), run_of(tmp_path / "two", 1.5))
+    run = found.write(tmp_path / "out")
+    for name in ("estimates.parquet", "estimates.csv", "run.json", "report.html"):
+        assert (tmp_path / "out" / name).is_file()
+    pd.testing.assert_frame_equal(read_estimates(tmp_path / "out"), found.estimates)
+    again = run_of_folder(tmp_path / "out")
+    assert type(again) is type(run)
+    assert render_text(again.document(), full=True) == render_text(found.document(), full=True)
+    assert "over the judges that scored both sides" in str(methods(tmp_path / "out").sections[0])
 
 
 def calibrated(folder: Path, place: str = "calibration") -> None:
@@ -340,10 +452,10 @@ def test_sentences_and_table_have_one_sign(tmp_path: Path) -> None:
     """A headline said +1.28 where the next line said [−1.51, −1.04], and the table −1.28."""
     before, after = run_of(tmp_path / "before", 0), run_of(tmp_path / "after", -1)
     fell = " ".join(render_text(compare(before, after).document()))
-    assert "after scores lower than before: −1.00" in fell
+    assert "after scores lower than before by 1.00" in fell
     assert {one[0] for one in figures_with_signs(fell)} == {"−"}
     rose = " ".join(render_text(compare(after, before).document()))
-    assert "before scores higher than after: +1.00" in rose
+    assert "before scores higher than after by 1.00" in rose
     assert {one[0] for one in figures_with_signs(rose)} == {"+"}
     # One run by respondents: what is shown is the lead of the highest.
     votes = [
@@ -353,12 +465,12 @@ def test_sentences_and_table_have_one_sign(tmp_path: Path) -> None:
     ]
     both = make_run(tmp_path / "both", votes)
     lead = " ".join(" ".join(render_text(compare(both).document())).split())
-    assert "high scores higher than low: +2.12" in lead
+    assert "high scores higher than low by 2.12" in lead
     assert "Lead of high in composite, points respondent lead 95% interval" in lead
-    assert lead.count(" 8 of 8") == 2  # prompts that it won, in the sentence and in the table
+    assert lead.count(" 8 of 8") == 1  # prompts that it won
     assert "−" not in lead
     # Against a baseline of the user's that is not the highest: the other minus the baseline.
     named = " ".join(" ".join(render_text(compare(both, baseline="low").document())).split())
-    assert "high scores higher than low: +2.12" in named
+    assert "high scores higher than low by 2.12" in named
     assert "Difference from low in composite, points" in named
     assert "−" not in named

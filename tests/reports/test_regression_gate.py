@@ -56,7 +56,7 @@ def estimate(value: float, low: float = NAN, high: float = NAN, n: int = 12) -> 
 
 
 def figure(
-    change: Estimate, *, verdict: str | None = "changed", before: float = 0.0, after: float = 0.0,
+    change: Estimate, *, verdict: str | None = "higher", before: float = 0.0, after: float = 0.0,
     **of: Any,
 ) -> Figure:  # fmt: skip
     shape = {
@@ -64,7 +64,7 @@ def figure(
         "null": None, "worse": 1, "in_points": False, "scale": [0.0, 1.0],
     }  # fmt: skip
     change = Estimate(**{**_fields(change), "verdict": verdict})
-    return Figure(shape | of, Estimate(before), Estimate(after), change, None)
+    return Figure(shape | of, Estimate(before), Estimate(after), change)
 
 
 def _fields(one: Estimate) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def test_a_figure_that_is_the_same_in_six_units_decides_by_its_value(gated: Any)
 
 
 def test_the_worst_figure_decides_then_the_one_furthest_from_being_decided(gated: Any) -> None:
-    passing = figure(estimate(0.0, -0.05, 0.05), label="passing", verdict="not shown")
-    open_ = figure(estimate(0.1, -0.1, 0.3), label="open", verdict="not shown")
-    wider = figure(estimate(0.1, -0.2, 0.4), label="wider", verdict="not shown")
+    passing = figure(estimate(0.0, -0.05, 0.05), label="passing", verdict="open")
+    open_ = figure(estimate(0.1, -0.1, 0.3), label="open", verdict="open")
+    wider = figure(estimate(0.1, -0.2, 0.4), label="wider", verdict="open")
     worse = figure(estimate(0.2, 0.1, 0.3), label="worse")
     decided = gated(passing, open_, worse, wider)
     assert (decided.outcome, decided.criterion, decided.n_figures) == ("worse", "worse", 4)
@@ -127,12 +127,12 @@ def test_the_worst_figure_decides_then_the_one_furthest_from_being_decided(gated
     assert gated(wider, open_, passing).criterion == "wider"
     assert gated(passing).criterion == "passing"
     # Points of a scale of 9 and shares are held against each other by the width of their scales.
-    points = figure(estimate(1.0, -1.0, 1.8), label="points", verdict="not shown", scale=[1, 10])
+    points = figure(estimate(1.0, -1.0, 1.8), label="points", verdict="open", scale=[1, 10])
     assert gated(points, wider).criterion == "wider"
     assert not gated(figure(estimate(0.1, 0.01, 0.3))).is_by_margin
     # Holm does not bear it out.
-    assert gated(figure(estimate(0.2, 0.1, 0.3), verdict="not shown")).outcome == "undecided"
-    assert gated(figure(estimate(0.2, 0.1, 0.3), verdict="changed within margin")).exit_code == 5
+    assert gated(figure(estimate(0.2, 0.1, 0.3), verdict="open")).outcome == "undecided"
+    assert gated(figure(estimate(0.2, 0.1, 0.3), verdict="higher")).exit_code == 5
 
 
 def test_only_figures_of_the_answer_that_say_what_is_worse_are_looked_at(gated: Any) -> None:
@@ -323,7 +323,7 @@ def test_a_run_that_has_lost_scores_does_not_pass_and_one_that_has_more_does(
     half = run_with("half", names[1], 0.0, lost=True)
     decided = gate(half, whole)
     assert (decided.outcome, decided.difference.value) == ("undecided", 0.0)
-    told = f"{decided.side} has no score on 12 responses that {decided.baseline} has one of (p "
+    told = f"{decided.side} has no score on 12 responses that {decided.baseline} has one of, "
     assert decided.unscored.replace("prompts", "responses").startswith(told)
     assert decided.unscored in decided.sentence()
     assert gate(whole, half).outcome == "not worse"

@@ -45,23 +45,23 @@ def test_what_was_mended_is_found_and_the_rest_is_not_said_to_have_changed(
     found = areopagus.compare(*both)
     assert isinstance(found, Changes)
     keys = {"framing": "emotion_agree", "criterion": "composite"}
-    change = estimate_at(found.estimates, "degradation", "degradation, change", **keys)
-    before = estimate_at(found.estimates, "degradation", "degradation, before", **keys)
-    after = estimate_at(found.estimates, "degradation", "degradation, after", **keys)
+    change = estimate_at(found.estimates, "degradation", "degradation", when="change", **keys)
+    before = estimate_at(found.estimates, "degradation", "degradation", when="before", **keys)
+    after = estimate_at(found.estimates, "degradation", "degradation", when="after", **keys)
     assert change is not None
     assert before is not None
     assert after is not None
     assert change.value == pytest.approx(after.value - before.value)
     assert change.low < -1.5 < change.high  # what was mended
-    assert (change.verdict, change.n, change.n_planned) == ("changed", 8, 8)
+    assert (change.verdict, change.n, change.n_planned) == ("lower", 8, 8)
     stored = both[1].cells
     mine = stored[(stored["framing"] == "emotion_agree") & (stored["criterion"] == "composite")]
     assert after.value == pytest.approx(float(mine["value"].iloc[0]))
     document = found.document()
     assert document.headline[0].startswith("Degradation fell: under agreement by 1.")
     told = document.headline[1]
-    assert told.startswith("Not shown to have changed: ")
-    assert "under “I”, under “my friend”" in told
+    assert told.startswith("Open: ")
+    assert "under “I” and under “my friend”" in told
     # Two servers have two addresses, of the model, the rewriter and the judge; other prompts.
     assert dict(document.trust)["settings"].startswith("4 differ: see “The two runs”")
     assert document.headline[0].count("[") >= 1
@@ -82,7 +82,7 @@ def test_a_variant_that_was_worded_anew_is_left_out_and_said(
     write_csv(third / "responses.csv", rows)
     found = areopagus.compare(both[0], third)
     keys = {"framing": "empirical_i", "criterion": "composite"}
-    change = estimate_at(found.estimates, "degradation", "degradation, change", **keys)
+    change = estimate_at(found.estimates, "degradation", "degradation", when="change", **keys)
     assert change is not None
     assert (change.n, change.n_planned) == (5, 8)
     assert any("3 variants of 8" in one for one in found.document().notices)
@@ -111,7 +111,7 @@ def test_a_kept_comparison_is_a_folder_of_results_like_others(
     assert again.text == kept.text
     assert again.document().headline == found.document().headline
     assert again.estimates.equals(found.estimates)
-    assert "alike" in again.text
+    assert " within ±0.5" in again.text
     with pytest.raises(InputError, match="holds another run"):
         areopagus.compare(*both, margin=0.1).write(tmp_path / "kept")  # type: ignore[union-attr]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..aggregation.differences import HIGHER, LOWER, NOT_TOLD_APART
 from ..aggregation.estimate import Estimate
 from ..formats import estimate, listed_all, number, percent, said, told_by_reason, units
 from ..records.estimates import estimates_by, select
-from ..reports.differences import with_holm
+from ..reports.comparison import HIGHER, LOWER, is_decided, of_family
 from ..reports.document import Audience, Chart, Column, Document, Part, Points, Section, Table
 from .answer import demonstration
 from .results import HOLDS_IF_ALIKE, RANDOM, Sampled
@@ -135,27 +134,24 @@ def _on_people(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> str:
         return f"On people's scale: {listed_all([*told, *([f'{more} more'] if more else [])])}."
     if len(with_top) == 1:
         (((first, second), found),) = with_top.items()
-        one, raw = found["corrected"], found["difference"]
+        one, raw = of_family(found["corrected"]), of_family(found["difference"])
         points = f"{estimate(one, is_signed=True)} points"
         alone = f"the panel alone says {estimate(raw, is_signed=True)}"
-        if one.verdict is None:
-            return f"On people's scale {first} less {second} is {points}, not tested; {alone}."
-        if one.verdict in (HIGHER, LOWER):
+        if is_decided(one):
             names = (first, second) if one.verdict == HIGHER else (second, first)
             return f"On people's scale {names[0]} is better than {names[1]}: {points}; {alone}."
-        return f"On people's scale {first} and {second} are not told apart: {points}; {alone}."
-
-    def shown(one: Estimate) -> str:
-        is_open = one.verdict == NOT_TOLD_APART
-        return with_holm(one) if is_open else estimate(one, is_signed=True)
-
+        what = "is open" if one.verdict == "open" else "has no limits"
+        return (
+            f"On people's scale the difference between {first} and {second} {what}: {points}; "
+            f"{alone}."
+        )
     told = []
     for verdict, words in (
-        (HIGHER, "better than"), (LOWER, "worse than"), (NOT_TOLD_APART, "not told apart from"),
-        (None, "not tested against"),
+        (HIGHER, "better than"), (LOWER, "worse than"), ("open", "not shown to differ from"),
+        ("undefined", "without limits against"),
     ):  # fmt: skip
         names_told = [
-            f"{other} ({shown(found['corrected'])})"
+            f"{other} ({estimate(of_family(found['corrected']), is_signed=True)})"
             for (_, other), found in with_top.items()
             if found["corrected"].verdict == verdict
         ]
@@ -191,7 +187,7 @@ def _other_verdicts(pairs: dict[Pair, Figures]) -> str:
     both = [
         (found["difference"].verdict, found["corrected"].verdict)
         for found in pairs.values()
-        if found["difference"].verdict and found["corrected"].verdict
+        if "undefined" not in (found["difference"].verdict, found["corrected"].verdict)
     ]
     if not both:
         return ""
@@ -280,7 +276,9 @@ def _chart(means: dict[str, Figures], pairs: dict[Pair, Figures]) -> Chart:
     columns = {"panel alone": "difference", "on people's scale": "corrected"}
 
     def of(part: str) -> list[list[float]]:
-        return [[getattr(one[name], part) for name in columns.values()] for _, one in shown]
+        return [
+            [getattr(of_family(one[name]), part) for name in columns.values()] for _, one in shown
+        ]
 
     return Chart(
         "forest",
@@ -311,31 +309,24 @@ def _reasons(found: Sequence[Figures], told: str | None) -> list[str]:
 
 def _differences(pairs: dict[Pair, Figures], notes: Sequence[str]) -> Table:
     family = next((one["corrected"].family for one in pairs.values()), None)
-    has_tests = any(one["corrected"].p_adjusted == one["corrected"].p_adjusted
-                    for one in pairs.values())  # fmt: skip
-    columns = [
-        Column("pair", "id"),
-        Column("raw", "estimate", is_signed=True),
-        Column("corrected", "estimate", is_signed=True),
-    ]
-    rows: list[list[str | Estimate | float]] = [
-        [f"{first} less {second}", one["difference"], one["corrected"]]
-        for (first, second), one in pairs.items()
-    ]
-    if has_tests:
-        columns.append(Column("p (Holm)", "p"))
-        for row, one in zip(rows, pairs.values(), strict=True):
-            row.append(one["corrected"].p_adjusted)
+    jointly = f"; intervals hold jointly for {family}" if family else ""
     return Table(
-        caption="Differences in points over prompts: as the panel says, and on people's scale."
-        + (
-            f" p of the corrected allows for {family} (Holm), intervals do not."
-            if has_tests
-            else ""
-        ),
+        caption="Differences in points over prompts: as the panel says, and on people's scale"
+        f"{jointly}.",
         label="Differences",
-        columns=columns,
-        rows=rows,
+        columns=[
+            Column("pair", "id"),
+            Column("raw", "estimate", is_signed=True),
+            Column("corrected", "estimate", is_signed=True),
+        ],
+        rows=[
+            [
+                f"{first} less {second}",
+                of_family(figures["difference"]),
+                of_family(figures["corrected"]),
+            ]
+            for (first, second), figures in pairs.items()
+        ],
         notes=notes,
     )
 

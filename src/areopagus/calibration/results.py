@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.differences import Difference, decided, paired_differences, sides_of
+from ..aggregation.contrasts import Contrast, Effect, Scores, effects
 from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS, t_interval
@@ -90,7 +90,7 @@ def add_results(
     "means"       by respondent: `mean` as the panel says it, `corrected`, `people alone` (of the
                   rated prompts), `weight` (how far the panel is listened to, 0 to 1)
     "comparison"  by respondent and baseline: `difference` as in `compare` (this panel, such
-                  judges), `corrected`, `people alone`, `weight`; Holm over pairs in each
+                  judges), `corrected`, `people alone`, `weight`; decided over all pairs in each
 
     A respondent's prompt is the mean over its responses; people's difference on a prompt is that of
     the raters who rated both sides there.
@@ -118,12 +118,14 @@ def add_results(
     def by_prompt(values: Floats, mine: npt.NDArray[np.bool_]) -> Floats:
         return mean_by_prompt(values[mine], prompt[mine], n_prompts)
 
-    def corrected(of_people: Floats, of_panel: Floats, of_map: Floats | None) -> MeanOverPrompts:
+    def corrected(
+        of_people: Floats, of_panel: Floats, of_map: Floats | None, tests: int | None = None
+    ) -> MeanOverPrompts:
         why = sampled.refused
         if why is None and np.isnan(of_people[np.isfinite(of_panel)]).any():
             why = _not_random(saved.rated)
         if why is None:
-            return ppi_over_prompts(of_people, of_panel, level=saved.level)
+            return ppi_over_prompts(of_people, of_panel, level=saved.level, tests=tests)
         none = undefined(why)
         if of_map is None or not np.isfinite(of_map).any():
             return MeanOverPrompts(none, none, np.nan)
@@ -158,12 +160,12 @@ def add_results(
     if len(sides) > MOST_SIDES:
         return sampled
     pairs = [(a, b) for k, a in enumerate(order) for b in order[k + 1 :]]
-    each = _raw_differences(later, criterion, side, prompt, len(sides), pairs, saved.level)
+    each = _raw_differences(later, criterion, side, prompt, pairs, saved.level)
     there: list[MeanOverPrompts] = []
     n_unpaired = 0
     for (a, b), difference in zip(pairs, each, strict=True):
         of_panel = np.full(n_prompts, np.nan)
-        of_panel[difference.prompts] = difference.by_prompt
+        of_panel[difference.units] = difference.by_unit
         is_known = [
             np.bincount(prompt[(side == one) & people.is_calibrated], minlength=n_prompts) > 0
             for one in (a, b)
@@ -174,16 +176,11 @@ def add_results(
         of_map = None
         if mapped is not None:
             of_map = by_prompt(mapped, side == a) - by_prompt(mapped, side == b)
-        there.append(corrected(of_people, of_panel, of_map))
-    tested = [
-        [row[0] for row in decided([[getattr(one, name)] for one in there], 1 - saved.level)]
-        for name in ("mean", "people_alone")
-    ]
-    for k, ((a, b), difference) in enumerate(zip(pairs, each, strict=True)):
+        there.append(corrected(of_people, of_panel, of_map, len(pairs)))
+    for (a, b), difference, found in zip(pairs, each, there, strict=True):
         at = {"respondent": sides[a], "baseline": sides[b], **keys}
         out.add("comparison", "difference", difference.this_panel, **at)
         out.add("comparison", "difference", difference.such_judges, **at)
-        found = MeanOverPrompts(tested[0][k], tested[1][k], there[k].weight)
         out.add_all("comparison", _figures(found), **at)
     return replace(sampled, n_unpaired=n_unpaired if sampled.refused is None else 0)
 
@@ -313,27 +310,27 @@ def _raw_differences(
     criterion: str | None,
     side: Integers,
     prompt: Integers,
-    n_sides: int,
     pairs: Sequence[tuple[int, int]],
     level: float,
-) -> list[Difference]:
-    """What `compare` says of the pairs, on one criterion."""
+) -> list[Effect]:
+    """What `compare` says of the pairs, on one criterion; units are codes of prompts."""
     table = later.panel.by_judge(criterion)
     n, n_personas, n_models = table.shape
     values = np.where(later.is_declined[:, None], np.nan, table.reshape(n, -1))
     n_judges = n_personas * n_models
     # which judges a stopping rule spared is not known by judge: those that are there were wanted
     is_full = later.panel.n_planned >= n_judges
-    wanted = np.isfinite(values) | is_full[:, None]
-    made = sides_of(
-        values.reshape(-1, 1), wanted.reshape(-1), side=np.repeat(side, n_judges),
-        item=np.repeat(prompt, n_judges), judge=np.tile(np.arange(n_judges), n),
-        n_sides=n_sides, n_judges=n_judges,
+    rows = np.lexsort((side, prompt))  # units are coded in order of appearance: by prompt
+    scores = Scores.of(
+        {
+            "side": np.repeat(side[rows], n_judges),
+            "prompt": np.repeat(prompt[rows], n_judges),
+            "persona": np.tile(np.repeat(np.arange(n_personas), n_models), n),
+            "model": np.tile(np.arange(n_models), n_personas * n),
+            "score": values[rows].reshape(-1),
+        },
+        arm="side", unit="prompt", persona="persona", model="model", columns=("score",),
+        wanted=(np.isfinite(values) | is_full[:, None])[rows].reshape(-1),
     )  # fmt: skip
-    found = paired_differences(
-        made, pairs, prompt_of=np.arange(int(prompt.max(initial=-1)) + 1),
-        persona=np.repeat(np.arange(n_personas), n_models),
-        model=np.tile(np.arange(n_models), n_personas),
-        most=later.scale[1] - later.scale[0], level=level,
-    )  # fmt: skip
-    return [row[0] for row in found]
+    contrasts = [Contrast({str(a): 1.0, str(b): -1.0}, "score", family="pairs") for a, b in pairs]
+    return effects(scores, contrasts, scale=later.scale, level=level)

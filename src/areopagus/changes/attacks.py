@@ -30,7 +30,7 @@ from ..formats import listed, plain, units, words
 from ..records.estimates import select
 from ..records.run_folder import SCORES_FILE
 from ..records.tables import read_scores
-from .figures import ANSWER, Figure, Paired, what_differs
+from .figures import ANSWER, Figure, Paired, decided_changes, what_differs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ class _Attack:
         )
 
 
-def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
+def paired_attacks(before: AttackRun, after: AttackRun, margin: float | None = None) -> Paired:
     """The effects of two attacks on the trials that both have.
 
     Raises:
@@ -104,7 +104,8 @@ def paired_attacks(before: AttackRun, after: AttackRun) -> Paired:
     if same_judges:
         judges = "the same in both; a judgment counts that is there in both"
     return Paired(
-        "Attack on a panel: before and after", figures, list(_notices(attacks, left)),
+        "Attack on a panel: before and after", decided_changes(figures, margin=margin),
+        list(_notices(attacks, left)),
         [("coverage", coverage), ("judges", judges)],
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ from ..audits.headline import AuditView
 from ..errors import InputError, InputFault
 from ..formats import listed_all, words
 from ..records.estimates import KEYS, estimates_of
-from .figures import ANSWER, Figure, Paired, models_paired
+from .figures import ANSWER, Figure, Paired, decided_changes, models_paired
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ _READ_AS: Final = {"silverspoon-judgement": {"answer": "label"}}
 is in none."""
 
 
-def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
+def paired_audits(before: AuditRun, after: AuditRun, margin: float | None = None) -> Paired:
     """The figures of two runs of one audit.
 
     Models are paired by name, or the only ones with each other.
@@ -121,7 +121,13 @@ def paired_audits(before: AuditRun, after: AuditRun) -> Paired:
     if len(pairs) < max(len(run.targets) for run in runs):
         notices.append("Models of one run alone are left out.")
     title = f"{definition.title}: before and after"
-    return Paired(title, figures, notices, trust, [*_told(untested), *_told(mirrored)])
+    return Paired(
+        title,
+        decided_changes(figures, margin=margin),
+        notices,
+        trust,
+        [*_told(untested), *_told(mirrored)],
+    )
 
 
 @dataclass(eq=False)

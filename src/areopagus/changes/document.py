@@ -12,8 +12,9 @@ import numpy as np
 
 from ..aggregation.estimate import Estimate
 from ..audits.headline import capital, sentence, turned
-from ..formats import estimate, listed_all, number, p_value, plain, said, units, words
+from ..formats import estimate, listed_all, number, plain, said, units, words
 from ..records.estimates import KEYS, estimates_of
+from ..reports.comparison import is_decided, of_family
 from ..reports.document import (
     Cell,
     Chart,
@@ -26,7 +27,7 @@ from ..reports.document import (
     Section,
     Table,
 )
-from .figures import ANSWER
+from .figures import ANSWER, WHEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +42,6 @@ STORED: Final = (
     "Nothing was asked anew: both runs read one ledger, and the replies of one are those of the "
     "other. Run the later one again with a ledger of its own (--ledger FILE)."
 )
-ALPHA: Final = 0.05
-DISAGREE: Final = "not shown in spite of p ≤ .05: the interval does not leave out 0"
 _LONG: Final = 80
 _SHORT: Final = 50
 _ROUNDING: Final = 1e-9
@@ -56,7 +55,6 @@ class Shown:
     before: Estimate
     after: Estimate
     change: Estimate
-    equivalence: Estimate | None
 
     @property
     def label(self) -> str:
@@ -71,7 +69,7 @@ class Shown:
     @property
     def is_changed(self) -> bool:
         """Whether a change is shown."""
-        return self.change.verdict in ("changed", "changed within margin")
+        return is_decided(self.change)
 
     def ends(self) -> str:
         """ "from 14.2 to 8.1"."""
@@ -85,9 +83,9 @@ class Shown:
         return " points" if self.of.get("in_points") and not is_told else ""
 
     def size(self, *, fell: bool) -> str:
-        """The change with its interval, as a size."""
-        shown = turned(self.change) if fell else self.change
-        return f"{estimate(shown, self.of['digits'])}{self.points}"
+        """The change with the limits that decide, as a size."""
+        shown = of_family(self.change)
+        return f"{estimate(turned(shown) if fell else shown, self.of['digits'])}{self.points}"
 
     def way(self) -> tuple[str, bool]:
         """What it did in words, and whether its value fell."""
@@ -105,21 +103,19 @@ class Shown:
 
 def shown_figures(record: Mapping[str, Any], estimates: pd.DataFrame) -> list[Shown]:
     """The figures of a comparison, in order."""
-    columns = ("before", "after", "change", "equivalence")
+    names = [name for name in KEYS if name != "when"]
     by_place: dict[tuple[Any, ...], dict[str, Any]] = {}
-    found = []
-
-    keys = estimates[list(KEYS)].to_numpy(dtype=object).tolist()
-    for table, measure, at, one in zip(
-        estimates["table"], estimates["measure"], keys, estimates_of(estimates), strict=True
-    ):
-        name, _, when = measure.rpartition(", ")
-        by_place.setdefault((table, name, *at), {})[when] = one
-    for of in record["figures"]:
-        place = (of["table"], of["measure"], *(of["keys"].get(name) or None for name in KEYS))
-        figures = by_place.get(place, {})
-        found.append(Shown(of, *(figures.get(name) for name in columns)))  # type: ignore[arg-type]
-    return found
+    at = estimates[["table", "measure", *names, "when"]].to_numpy(dtype=object).tolist()
+    for (*place, when), row in zip(at, estimates_of(estimates), strict=True):
+        by_place.setdefault(tuple(place), {})[when] = row
+    places = [
+        (of["table"], of["measure"], *(of["keys"].get(name) or None for name in names))
+        for of in record["figures"]
+    ]
+    return [
+        Shown(of, *(by_place[place][when] for when in WHEN))
+        for of, place in zip(record["figures"], places, strict=True)
+    ]
 
 
 def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
@@ -150,7 +146,7 @@ def change_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
         trust=[
             *((a, b) for a, b in record["trust"]),
             ("settings", settings(record)),
-            ("tests", _tests(answer, figures)),
+            ("decided", _decides(answer, figures)),
         ],
         notices=[sentence(one) for one in record["notices"]],
         sections=sections,
@@ -189,30 +185,28 @@ def _headline(
         if what:
             head = f"{what}{'' if is_plain else ','} {head}"
         yield sentence(f"{'' if is_plain and not what else f'{head}: '}{'; '.join(told)}{more}")
-    rest = [one for one in answer if not one.is_changed]
-    alike = [one for one in rest if one.change.verdict == "alike"]
-    small = [one for one in rest if one.change.verdict == "undefined"]
-    open_ = [one for one in rest if one not in alike and one not in small]
-    least = _least_p(answer)
-    if open_ and least > ALPHA:
+    by_verdict: dict[str | None, list[Shown]] = {}
+    for one in answer:
+        by_verdict.setdefault(one.change.verdict, []).append(one)
+    if open_ := by_verdict.get("open", []):
+        head = "open" if changed else "no figure of the answer is shown to have changed"
+        yield sentence(f"{head}: {_named(open_)}")
         one = max(open_, key=_weight)
-        yield sentence(
-            "No change of the answer could be shown: with "
-            f"{units(one.change.n, one.change.unit)} and {one.change.family} no p can be below "
-            f"{p_value(least)}"
-        )
-        yield sentence(
-            f"The largest change is that of {one.label}: "
-            f"{estimate(one.change, one.of['digits'], is_signed=True)}{one.points}, {one.ends()}"
-        )
-    elif open_:
-        head = "not" if changed or alike else "no figure of the answer is"
-        yield sentence(f"{head} shown to have changed: {_named(open_)}")
-    alone = [one for one in open_ if one.change.has_interval and not one.change.covers(0)]
-    if least <= ALPHA:
-        yield from _by_interval_alone(alone)
-    if alike:
-        yield sentence(f"Shown to be alike, to within ±{record['margin']:g}: {_named(alike)}")
+        if not changed:
+            needed = one.change.needed
+            more = f"; about {units(needed, one.change.unit)} would tell" if needed else ""
+            change = estimate(of_family(one.change), one.of["digits"], is_signed=True)
+            yield sentence(
+                f"The largest change is that of {one.label}: {change}{one.points}, "
+                f"{one.ends()}{more}"
+            )
+    alike = by_verdict.get("alike", [])
+    if same := [one for one in alike if one.change.value == 0 and not one.change.has_interval]:
+        yield sentence(f"the same on every {same[0].change.unit}: {_named(same)}")
+    if alike := [one for one in alike if one not in same]:
+        within = f" within ±{record['margin']:g}" if record["margin"] else ""
+        yield sentence(f"Alike{within}: {_named(alike)}")
+    small = by_verdict.get("undefined", [])
     for reason in dict.fromkeys(said(one.change.reason) for one in small):
         mine = [one for one in small if said(one.change.reason) == reason]
         yield sentence(f"Whether it changed cannot be told for {_named(mine)}: {reason}")
@@ -224,33 +218,8 @@ def _headline(
     if elsewhere and not changed:
         yield sentence(
             f"In the details {len(elsewhere)} of {units(sum(map(_is_tested, details)), 'change')} "
-            f"tested {'is' if len(elsewhere) == 1 else 'are'} shown: {_named(elsewhere)}"
+            f"{'is' if len(elsewhere) == 1 else 'are'} shown: {_named(elsewhere)}"
         )
-
-
-def _by_interval_alone(figures: Sequence[Shown]) -> Iterator[str]:
-    """What is not shown although the interval leaves out 0, and whether Holm is why."""
-    for is_by_holm in (False, True):
-        mine = [one for one in figures if (one.change.p <= ALPHA) is is_by_holm]
-        if mine:
-            whose = (
-                f"intervals of {_named(mine)} leave"
-                if len(mine) > 1
-                else (f"interval of {_named(mine)} leaves")
-            )
-            why = f" by {mine[0].change.family}" if is_by_holm else " (uncorrected)"
-            yield sentence(f"The {whose} out 0, but p is above .05{why}")
-
-
-def _least_p(answer: Sequence[Shown]) -> float:
-    """The least p by Holm that the units of the tested figures allow; 0 where no such least is.
-
-    Of n units there are 2^n vectors of signs, of which two are the furthest from 0.
-    """
-    tested = [one.change for one in answer if _is_tested(one)]
-    if not all((one.p_method or "").startswith("sign flips") for one in tested):
-        return 0.0
-    return min((min(1.0, len(tested) * 2.0 ** (1 - one.n)) for one in tested), default=0.0)
 
 
 def settings(record: Mapping[str, Any]) -> str:
@@ -307,28 +276,22 @@ def _named(figures: Sequence[Shown]) -> str:
 
 
 def _is_tested(one: Shown) -> bool:
-    return not math.isnan(one.change.p_adjusted)
+    return one.change.verdict not in (None, "undefined")
 
 
-def _tests(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
+def _decides(answer: Sequence[Shown], figures: Sequence[Shown]) -> str:
     tested = [one for one in answer if _is_tested(one)]
     n = max((one.change.n for one in tested), default=0)
-    n_tested = len(tested)
     unit = next((one.change.unit for one in answer if one.change.n == n), "unit")
     planned = max((one.change.n_planned or 0 for one in answer), default=0)
     of = f" of {planned:,} planned" if planned > n else ""
-    n_more = sum(map(_is_tested, figures)) - n_tested
-    if not (tested or n_more):
-        return "no change is tested"
+    n_more = sum(map(_is_tested, figures)) - len(tested)
     if not tested:
-        return f"no change of the answer is tested; {n_more:,} in the details"
+        more = f"; {n_more:,} in the details" if n_more else ""
+        return f"no change of the answer is decided{more}"
     more = f"; {n_more:,} more in the details" if n_more else ""
-    is_by_p = any(one.is_changed and not one.change.has_interval for one in answer)
-    alone = ", or where there is no interval p alone" if is_by_p else ""
-    return (
-        f"{units(n_tested, 'change')} tested over {units(n, unit)}{of}; shown is what has "
-        f"p ≤ .05 by Holm and an interval that agrees{alone}{more}"
-    )
+    what = units(len(tested), "change")
+    return f"{what} decided over {units(n, unit)}{of}, by intervals that hold jointly{more}"
 
 
 # Tables and the drawing
@@ -352,8 +315,8 @@ def _summary(answer: Sequence[Shown]) -> Iterator[Part]:
             "After less before, the surest first, with 95% intervals; 0 is no change.",
             rows=[one.of["short"] for one in drawn],
             values=np.array([[one.change.value] for one in drawn]),
-            low=np.array([[one.change.low] for one in drawn]),
-            high=np.array([[one.change.high] for one in drawn]),
+            low=np.array([[of_family(one.change).low] for one in drawn]),
+            high=np.array([[of_family(one.change).high] for one in drawn]),
             axis=f"change, {what}" if what else "change", reference=0.0, digits=digits,
         )  # fmt: skip
     yield from _tables(ranked[:MOST_ROWS], n_all=len(ranked), is_short=True)
@@ -365,47 +328,30 @@ def _tables(figures: Sequence[Shown], *, n_all: int = 0, is_short: bool = False)
     for one in figures:
         by_what.setdefault((one.of["what"], int(one.of["digits"])), []).append(one)
     for (what, digits), mine in by_what.items():
-        has_margin = any(one.equivalence is not None for one in mine)
         reasons = dict.fromkeys(said(one.change.reason) for one in mine if one.change.reason)
-        by_p = [one for one in mine if one.is_changed and not one.change.has_interval]
-        for why in dict.fromkeys(said(one.change.reason) for one in by_p):
-            reasons.pop(why, None)
-            reasons[f"no interval: {why}; p decides"] = None
-        if any(map(_disagrees, mine)):
-            reasons[DISAGREE] = None
-        family = next((one.change.family for one in mine if one.change.family), "")
+        families = {one.change.family for one in mine if one.change.family}
+        family = "each family" if len(families) > 1 else next(iter(families), "")
         of = f", the surest {len(figures)} of {n_all}" if n_all > len(figures) else ""
         whole = Column("before", "estimate", digits), Column("after", "estimate", digits)
         columns = [
             Column("figure", "id"), *(replace(c, kind="number") if is_short else c for c in whole),
-            Column("change", "estimate", digits, is_signed=True), Column("p, Holm", "p"),
-            *([Column("p, alike", "p")] if has_margin else []),
-            *([] if is_short else [Column("units")]), Column("verdict"),
+            Column("change", "estimate", digits, is_signed=True),
+            *([] if is_short else [Column("units"), Column("verdict"), Column("needed", "count")]),
         ]  # fmt: skip
-        rows = [_row(one, what, has_margin=has_margin, is_short=is_short) for one in mine]
-        is_apart = any((one.change.p_method or "").startswith("Welch") for one in mine)
-        test = "Welch's t" if is_apart else "sign flips with a t freed of skewness"
-        tests = f" p: {test}, {family}." if family else ""
-        if any(one.equivalence and one.equivalence.p_adjusted <= 1 for one in mine):
-            tests += " p, alike: of a change as large as the margin or larger, likewise adjusted."
+        jointly = f" Intervals of changes hold jointly for {family}." if family else ""
         has_value = any(e.is_defined for one in mine for e in (one.before, one.after, one.change))
         head = (
             f"{capital(f'{what} before') if what else 'Before'}, after, and the change on what "
             f"both have{of}"
         )
         yield Table(
-            f"{head if has_value else 'Without a value in both runs'}.{tests}", "Changes", columns,
-            rows, notes=[one for one in reasons if one],
+            f"{head if has_value else 'Without a value in both runs'}.{jointly}", "Changes",
+            columns, [_row(one, what, is_short=is_short) for one in mine],
+            notes=[one for one in reasons if one],
         )  # fmt: skip
 
 
-def _disagrees(one: Shown) -> bool:
-    """Whether its p shows a change and its interval does not."""
-    change = one.change
-    return not one.is_changed and change.p_adjusted <= ALPHA and change.covers(0)
-
-
-def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Scalar | Cell]:
+def _row(one: Shown, what: str, *, is_short: bool) -> list[Scalar | Cell]:
     change = one.change
     ends: list[Scalar | Cell] = [Cell(one.before), Cell(one.after)]
     if is_short:
@@ -413,15 +359,12 @@ def _row(one: Shown, what: str, *, has_margin: bool, is_short: bool) -> list[Sca
     row = [
         one.of["short"] if what else one.label,
         *ends,
-        Cell(change, is_bold=one.is_changed),
-        change.p_adjusted,
+        Cell(of_family(change), is_bold=one.is_changed),
     ]
-    if has_margin:
-        row.append(one.equivalence.p_adjusted if one.equivalence else None)
     if not is_short:
         planned = change.n if change.n_planned is None else change.n_planned
-        row.append(f"{change.n:,} of {planned:,}")
-    return [*row, change.verdict or ""]
+        row += [f"{change.n:,} of {planned:,}", change.verdict or "", change.needed]
+    return row
 
 
 def _untested(record: Mapping[str, Any]) -> Iterator[Part]:
@@ -476,7 +419,7 @@ def _shortened(value: Any) -> str:
 
 def _meaning(record: Mapping[str, Any]) -> Points:
     margin = (
-        f"Alike: shown to lie within ±{record['margin']:g} by two one-sided tests."
+        f"Alike: its interval lies within ±{record['margin']:g}."
         if record["margin"] else
         "Nothing is said to be alike: that needs a margin (--margin), fixed before looking."
     )  # fmt: skip
@@ -487,7 +430,13 @@ def _meaning(record: Mapping[str, Any]) -> Points:
     return Points(
         [
             ("Pairs.", "A figure before and after rests on the same items, letter for letter."),
-            ("Not shown", f"is not the same as unchanged. {margin}"),
+            (
+                "Intervals decide.",
+                (
+                    "Those of changes hold for all of one family at once. Higher or lower: 0 is "
+                    f"left out. Open is not the same as unchanged. {margin}"
+                ),
+            ),
             ("Cause.", causes),
         ]
     )

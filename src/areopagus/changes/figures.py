@@ -1,9 +1,7 @@
-"""A figure before and after, the test of its change, and the rows that it becomes.
+"""A figure before and after, and the rows that it becomes.
 
-What is compared in one sentence of the answer is one family of tests; what stands in a table of
-details is a family of its own. A change is *changed* where its p, by Holm over the family, is at
-most .05 and its own 95% interval leaves out 0 (`consistent`); *alike* where it is shown to
-lie inside the margin (two one-sided tests, Holm over the same figures).
+Changes are decided by the one rule (`aggregation.rules`). What is compared in one sentence of the
+answer is one family; what stands in a table of details is a family of its own.
 """
 
 from __future__ import annotations
@@ -16,19 +14,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import (
-    Effect,
-    MeanTest,
-    adjusted_by_holm,
-    consistent,
-    effect_verdict,
-    mean_effects,
-    separate_effects,
-)
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.jackknife import cut_to_range
 from ..aggregation.paired_change import change_of_limits
+from ..aggregation.rules import cut, decided, separate
 from ..errors import InputError, InputFault
 from ..formats import listed, units
 from ..records.estimates import Estimates
@@ -36,15 +26,7 @@ from ..records.estimates import Estimates
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-DECIDES: Final[MeanTest] = "skewness-adjusted flips"
-VERDICTS: Final = {
-    "differs": "changed",
-    "differs within margin": "changed within margin",
-    "equivalent": "alike",
-    "undecided": "not shown",
-    "undefined": "undefined",
-}
-MEASURES: Final = ("before", "after", "change", "equivalence")
+WHEN: Final = ("before", "after", "change")
 ANSWER: Final = "answer"
 LESS: Final = "after less before"
 
@@ -65,7 +47,7 @@ class Figure:
             change is the mean of theirs less that of the others.
         n, n_planned: units that the change rests on, and planned in either run.
         unit: what one is called.
-        family: the tests that are adjusted together: "answer", or what the details are of.
+        family: what is decided together: "answer", or what the details are of.
         section: heading of the details.
         null: what stands for no bias, where the figure has two sides; what it is called.
         null_name: what it is called: "the control".
@@ -74,7 +56,7 @@ class Figure:
             cut there, and those of its change at the width.
         in_points: whether it is in points; else it is a share, or a number of its own.
         digits: decimals.
-        is_rising_of: the name of the figure whose change is tested in its place, else "".
+        is_rising_of: the name of the figure whose change is decided in its place, else "".
         correlation: of the errors of before and after, where `is_rising_of`.
         worse: 1 where more of it is worse, −1 where less is, 0 where neither can be said; figures
             with a `null` are worse the further they are from it.
@@ -120,54 +102,70 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A contrast before and after, and what it has changed by, decided.
+
+    Attributes:
+        of: what run.json keeps of it, as `Figure.shown`.
+        before, after, change: on what both runs have.
+    """
+
+    of: Mapping[str, Any]
+    before: Estimate
+    after: Estimate
+    change: Estimate
+
+
+@dataclass(frozen=True)
 class Paired:
-    """What two runs have in common, and its figures.
+    """What two runs have in common, and what of it has changed.
 
     Attributes:
         title: of the page.
-        figures: before and after.
+        changes: figures before and after.
         notices: what a reader must know first.
         trust: (word, sentence).
         untested: what is left out of the comparison, and why.
     """
 
     title: str
-    figures: Sequence[Figure]
+    changes: Sequence[Change]
     notices: Sequence[str]
     trust: Sequence[tuple[str, str]]
     untested: Sequence[tuple[str, str]] = ()
 
 
-def add_changes(
-    found: Estimates, figures: Sequence[Figure], *, margin: float | None = None, flips: int = 9_999
-) -> None:
-    """Adds every figure before, after, its change, and the test of its equivalence.
+def add_changes(out: Estimates, changes: Sequence[Change]) -> None:
+    """Adds every figure before, after, and its change, by the key `when`."""
+    for one in changes:
+        for when, row in zip(WHEN, (one.before, one.after, one.change), strict=True):
+            out.add(one.of["table"], one.of["measure"], row, when=when, **one.of["keys"])
+
+
+def decided_changes(figures: Sequence[Figure], *, margin: float | None = None) -> list[Change]:
+    """Returns the figures with their changes, decided.
 
     Args:
-        found: to what they are added.
         figures: of one comparison.
-        margin: inside which a change does not matter: tested of the answer's figures that have the
-            scale of the first.
-        flips: sign vectors of the tests, see `mean_effects`.
+        margin: within which a change of the answer's figures that have the scale of the first is
+            alike.
     """
-    changes = _tested(figures, margin, flips)
-    for one, (change, equivalence) in zip(figures, changes, strict=True):
-        # The tests of a single run are in its own folder; here they would be another's.
-        ends = [
+    changes = []
+    for one, change in zip(figures, _changes(figures, margin), strict=True):
+        # What a single run decides is in its own folder; here it would be another's.
+        before, after = (
             replace(
                 cut_to_range(end, one.bounds) if one.bounds else end,
                 p=math.nan, p_adjusted=math.nan, p_method=None, family=None, verdict=None,
             )
             for end in (one.before, one.after)
-        ]  # fmt: skip
-        for when, figure in zip(MEASURES, (*ends, change, equivalence), strict=True):
-            found.add(one.table, f"{one.measure}, {when}", figure, **one.keys)
+        )  # fmt: skip
+        changes.append(Change(one.shown(), before, after, change))
+    return changes
 
 
-def _tested(
-    figures: Sequence[Figure], margin: float | None, flips: int
-) -> list[tuple[Estimate, Estimate | None]]:
-    found: list[tuple[Estimate, Estimate | None]] = [(_undefined(one), None) for one in figures]
+def _changes(figures: Sequence[Figure], margin: float | None) -> list[Estimate]:
+    rows = [_undefined(one) for one in figures]
     answer = [one for one in figures if one.family == ANSWER]
     for family in dict.fromkeys(one.family for one in figures):
         places = [
@@ -175,88 +173,53 @@ def _tested(
             if one.family == family and one.by_unit is not None and one.n >= MIN_UNITS
             and one.before.is_defined and one.after.is_defined
         ]  # fmt: skip
+        if not places:
+            continue
         mine = [figures[k] for k in places]
-        fits = [
-            family == ANSWER and one.scale == answer[0].scale and not one.is_rising_of
-            for one in mine
-        ]
-        inside = margin if any(fits) else None
-        for k, (mean, alike) in zip(places, _effects(mine, inside, fits, flips), strict=True):
-            found[k] = _decided(figures[k], mean, alike)
-    return found
+        options: dict[str, Any] = {
+            "families": ["changes"] * len(mine), "unit": mine[0].unit, "of": LESS,
+            "margins": [
+                margin if family == ANSWER and one.scale == answer[0].scale
+                and not one.is_rising_of else None
+                for one in mine
+            ],
+        }  # fmt: skip
+        values = [np.asarray(one.by_unit, dtype=np.float64) for one in mine]
+        if any(one.first is not None for one in mine):
+            sides = [
+                (column,) if one.first is None else (column[one.first], -column[~one.first])
+                for one, column in zip(mine, values, strict=True)
+            ]
+            made = separate(sides, **options)
+        else:
+            table = np.full((max(map(len, values)), len(values)), np.nan)
+            for k, column in enumerate(values):
+                table[: len(column), k] = column
+            made = decided(table, **options)
+        for k, row in zip(places, made, strict=True):
+            rows[k] = _finished(figures[k], row)
+    return rows
 
 
-def _effects(
-    figures: Sequence[Figure], margin: float | None, fits: Sequence[bool], flips: int
-) -> list[tuple[Estimate, Estimate | None]]:
-    """The change of every figure of one family, and the test of its equivalence."""
-    n, inside = len(figures), sum(fits)
-    margin_families = [f"Holm over {units(inside, 'change')}" if fit else "" for fit in fits]
-    found: dict[int, Effect] = {}
-    together = [k for k, one in enumerate(figures) if one.first is None]
-    apart = [k for k, one in enumerate(figures) if one.first is not None]
-    if together:
-        of_units = _of_units([figures[k] for k in together], margin, flips)
-        found |= zip(together, of_units, strict=True)
-    if apart:
-        of_groups = _of_groups([figures[k] for k in apart], margin)
-        found |= zip(apart, of_groups, strict=True)
-    effects = [found[k] for k in range(n)]
-    n_tested = sum(not math.isnan(one.mean.p) for one in effects)
-    families = [f"Holm over {units(n_tested, 'change')}"] * n
-    means = adjusted_by_holm([one.mean for one in effects], families)
-    same: Sequence[Estimate | None] = [None] * n
-    if margin is not None:
-        raw = [one.equivalence for one in effects if one.equivalence is not None]
-        same = adjusted_by_holm(raw, margin_families)
-    return [
-        (mean, alike if fit else None) for mean, alike, fit in zip(means, same, fits, strict=True)
-    ]
-
-
-def _of_units(figures: Sequence[Figure], margin: float | None, flips: int) -> tuple[Effect, ...]:
-    """Means of changes by unit."""
-    columns = [np.asarray(one.by_unit, dtype=np.float64) for one in figures]
-    table = np.full((max(map(len, columns)), len(columns)), np.nan)
-    for k, one in enumerate(columns):
-        table[: len(one), k] = one
-    return mean_effects(
-        table, unit=figures[0].unit, of=LESS, tests=(DECIDES,), margin=margin, flips=flips
-    )
-
-
-def _of_groups(figures: Sequence[Figure], margin: float | None) -> tuple[Effect, ...]:
-    """Differences of the means of changes of two groups that share no unit."""
-    pairs = [
-        (one.by_unit[one.first], one.by_unit[~one.first])
-        for one in figures
-        if one.by_unit is not None and one.first is not None
-    ]
-    return separate_effects(pairs, unit=figures[0].unit, of=LESS, margin=margin)
-
-
-def _decided(
-    one: Figure, mean: Estimate, alike: Estimate | None
-) -> tuple[Estimate, Estimate | None]:
-    change = replace(mean, n=one.n, n_planned=one.n_planned)
+def _finished(one: Figure, row: Estimate) -> Estimate:
+    change = replace(row, n=one.n, n_planned=one.n_planned)
     if one.is_rising_of:
         limits = change_of_limits(one.after, one.before, one.correlation)
-        p_method = f"{mean.p_method}, of the {one.is_rising_of}"
-        has_limits = mean.has_interval and limits.has_interval
+        has_limits = row.has_interval and limits.has_interval
+        low, high = (limits.low, limits.high) if has_limits else (math.nan, math.nan)
+        # Its own limits may hold 0 where those of the rising figure do not: nothing is said then.
+        verdict = "open" if has_limits and low <= 0 <= high else row.verdict
         change = replace(
-            change, value=limits.value, method=f"{LESS}; {limits.method}",
-            low=limits.low if has_limits else math.nan,
-            high=limits.high if has_limits else math.nan, se=math.nan, p_method=p_method,
-            reason=None if has_limits else mean.reason or _no_limits(one),
+            change, value=limits.value, method=f"{LESS}; {limits.method}", low=low, high=high,
+            low_family=low, high_family=high, se=math.nan,
+            p_method=f"{row.p_method}, of the {one.is_rising_of}",
+            reason=None if has_limits else row.reason or _no_limits(one),
+            verdict=verdict,
         )  # fmt: skip
     if one.bounds is not None:
         width = one.bounds[1] - one.bounds[0]
-        change = cut_to_range(change, (-width, width))
-    change = consistent(replace(change, verdict=effect_verdict(change, alike)))
-    change = replace(change, verdict=VERDICTS[str(change.verdict)])
-    if alike is not None:
-        alike = replace(alike, n=one.n, n_planned=one.n_planned)
-    return change, alike
+        change = cut(change, (-width, width))
+    return change
 
 
 def _no_limits(one: Figure) -> str:
@@ -272,8 +235,8 @@ def _undefined(one: Figure) -> Estimate:
             reason = f"a test needs {units(MIN_UNITS, one.unit)}, there are {one.n}"
     reason = reason or one.before.reason or one.after.reason or "not measured in both runs"
     value = one.after.value - one.before.value
-    found = undefined(reason, unit=one.unit, method=LESS, n=one.n)
-    return replace(found, value=value, n_planned=one.n_planned, verdict="undefined")
+    row = undefined(reason, unit=one.unit, method=LESS, n=one.n)
+    return replace(row, value=value, n_planned=one.n_planned, verdict="undefined")
 
 
 def models_paired(runs: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:

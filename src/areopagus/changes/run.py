@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -16,6 +18,7 @@ from ..formats import plain
 from ..progress import ESTIMATING, doing
 from ..records.estimates import Estimates, write_estimates
 from ..records.run_folder import RUN_FORMAT, RunFolder, run_identity_hash
+from ..reports.comparison import comparison_document
 from ..run import JobRun, Run
 from ..run import compare as compare_panels
 from ..shown import Shown
@@ -36,13 +39,13 @@ PAIRED: Final = (AuditRun.kind, StressRun.kind, AttackRun.kind)
 """Kinds of which two runs are compared before and after."""
 
 
-def _paired(before: JobRun, after: JobRun) -> Paired:
+def _paired(before: JobRun, after: JobRun, margin: float | None) -> Paired:
     if isinstance(before, AuditRun) and isinstance(after, AuditRun):
-        return paired_audits(before, after)
+        return paired_audits(before, after, margin)
     if isinstance(before, StressRun) and isinstance(after, StressRun):
-        return paired_stress(before, after)
+        return paired_stress(before, after, margin)
     assert isinstance(before, AttackRun) and isinstance(after, AttackRun)  # noqa: S101, PT018
-    return paired_attacks(before, after)
+    return paired_attacks(before, after, margin)
 
 
 class ChangeRun(JobRun):
@@ -52,8 +55,36 @@ class ChangeRun(JobRun):
     command: ClassVar[str] = "compare"
 
     def document(self) -> Document:
-        """What is shown: what has changed from before to after, and whether it is shown."""
+        """What is shown: who scores higher, or what has changed from before to after."""
+        if self.record["of"] == Run.kind:
+            return comparison_document(self.record, self.estimates)
         return change_document(self.record, self.estimates)
+
+
+def write_comparison(
+    out: str | Path, record: dict[str, Any], estimates: pd.DataFrame, *, figures: bool = True
+) -> ChangeRun:
+    """Writes a folder of results with its report, as every job does, and returns it.
+
+    Args:
+        out: the folder; one that holds another comparison is refused.
+        record: the content of its run.json.
+        estimates: every figure.
+        figures: whether the report has pictures.
+
+    Raises:
+        InputError: the folder holds something else.
+        StoreError: it cannot be written.
+    """
+    folder = RunFolder.open(out, record["identity"])
+    try:
+        folder.write_run_file({**record, "versions": versions()})
+        write_estimates(folder.path, estimates)
+    finally:
+        folder.close()
+    run = ChangeRun(out)
+    run.write_report(figures=figures)
+    return run
 
 
 class Changes(Shown):
@@ -70,11 +101,18 @@ class Changes(Shown):
             raise InputError([InputFault("margin", f"must be above 0, got {margin:g}")])
         doing(ESTIMATING)
         self.runs = before, after
-        found = _paired(before, after)
         is_stored = _is_stored(self.runs)
+        found = _paired(before, after, margin)
+        changes = found.changes
+        if is_stored:  # alike to the last digit, which shows nothing of the model
+            changes = [
+                replace(
+                    one, change=replace(one.change, verdict="undefined", needed=None, p=math.nan)
+                )
+                for one in changes
+            ]
         self._found = Estimates()
-        # Stored replies are alike to the last digit, which shows nothing of the model.
-        add_changes(self._found, found.figures, margin=None if is_stored else margin)
+        add_changes(self._found, changes)
         identities = [run.record["identity"] for run in self.runs]
         self.record: dict[str, Any] = {
             "kind": ChangeRun.kind,
@@ -90,7 +128,7 @@ class Changes(Shown):
                 for run, name in zip(self.runs, _names(self.runs), strict=True)
             ],
             "targets": list(after.record.get("targets", ())),
-            "figures": [one.shown() for one in found.figures],
+            "figures": [dict(one.of) for one in found.changes],
             "notices": [*found.notices, *_unfinished(self.runs)],
             "trust": list(found.trust),
             "untested": list(found.untested),
@@ -98,7 +136,6 @@ class Changes(Shown):
                 [name, _told(old), _told(new)] for name, old, new in what_differs(*identities)
             ],
             "is_stored": is_stored,
-            "versions": versions(),
         }
 
     def __repr__(self) -> str:
@@ -124,15 +161,7 @@ class Changes(Shown):
             InputError: the folder holds something else.
             StoreError: it cannot be written.
         """
-        folder = RunFolder.open(out, self.record["identity"])
-        try:
-            folder.write_run_file(self.record)
-            write_estimates(folder.path, self.estimates)
-        finally:
-            folder.close()
-        run = ChangeRun(out)
-        run.write_report(figures=figures)
-        return run
+        return write_comparison(out, self.record, self.estimates, figures=figures)
 
     def write_report(self, out: str | Path, *, figures: bool = True) -> Path:
         """Writes the page alone, its pictures beside it, and returns its path.
@@ -156,12 +185,12 @@ def compare(
 
     Of panel runs pairs are made by prompt, and only judges count who scored both sides.
     Differences are in points of the scale, with 95% intervals over prompts, for this panel and for
-    judges like these; verdicts are Holm's over all pairs. Runs of different panels are compared as
-    instruments, by response.
+    judges like these; those that hold for all pairs at once decide. Runs of different panels are
+    compared as instruments, by response.
 
     Of two audits, stress tests or attacks the first is before and the second after: every figure
-    that both have on the same items, its change, and whether that is shown (Holm over the figures
-    of the answer). Models are paired by name, or the only ones with each other.
+    that both have on the same items, its change, and whether that is shown, by intervals that hold
+    jointly for the answer. Models are paired by name, or the only ones with each other.
 
     Args:
         run: a run or its folder.
@@ -173,7 +202,7 @@ def compare(
             then tested. Left out: every pair is, and the best side is the baseline; of several
             runs, the first.
         margin: inside which a difference or a change does not matter, in the unit of the first
-            figure of the answer; tests equivalence.
+            figure of the answer: what is shown to lie within is alike.
 
     Raises:
         InputError: folders of different kinds, audits or panels, no such side or column, fewer

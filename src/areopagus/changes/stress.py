@@ -1,39 +1,35 @@
-"""Two stress tests before and after: degradation by framing and criterion, paired by prompt.
+"""Two stress tests before and after: every contrast of the test, paired by prompt.
 
-A change is (baseline − variant) after less (baseline − variant) before, of prompts and variants
-that are the same letter for letter in both tests, over the judges that scored all four responses: a
-judge that is missing in one of them counts in none (`common_judges`).
+Prompts and variants count that are the same letter for letter in both tests.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
-from ..aggregation.common_judges import common_judges, mean_of_known
-from ..aggregation.intervals import t_interval
+from ..aggregation.contrasts import Contrast
 from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts
 from ..stress_test.answer import framing_name
-from ..stress_test.contrasts import COMPOSITE
+from ..stress_test.config import StressConfig
+from ..stress_test.contrasts import COMPOSITE, arm_of, coded, columns_of, contrasts_of, long_table
 from ..stress_test.counts import ConditionCounts
 from ..stress_test.job import PANEL_FOLDER
 from ..stress_test.responses import RESPONSES_FILE
 from ..stress_test.run import StressRun
 from ..stress_test.scores import StressScores, read_panel
-from .figures import ANSWER, Figure, Paired, models_paired, what_differs
+from .contrasts import changes_of, describe
+from .figures import Paired, models_paired, what_differs
 
-Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGEST: Final = 50
 """Letters of a value that a message still has: not a text or its hash."""
-_METHOD: Final = "mean over prompts of baseline − variant"
 
 
 class _Test:
@@ -90,15 +86,9 @@ class _Test:
         """The models under test."""
         return tuple(self.record["targets"])
 
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Prompt to its place in the scores."""
-        given = {row["stress_prompt_id"]: "" for row in read_scores(self.folder)}
-        return {name: k for k, name in enumerate({**given, **self.prompts})}
 
-
-def paired_stress(before: StressRun, after: StressRun) -> Paired:
-    """The degradation of two stress tests of one panel.
+def paired_stress(before: StressRun, after: StressRun, margin: float | None = None) -> Paired:
+    """What two stress tests of one panel have changed by.
 
     Raises:
         InputError: another panel, baseline or judged prompt, or no model, prompt or variant in
@@ -106,33 +96,117 @@ def paired_stress(before: StressRun, after: StressRun) -> Paired:
     """
     tests = _Test(before), _Test(after)
     _require_one_instrument(tests)
+    if tests[0].scores.criteria != tests[1].scores.criteria:
+        raise InputError([InputFault(str(after.path), "other judges voted in it")])
     pairs = models_paired([(str(t.run.path), t.targets) for t in tests])
-    rows = _prompts_in_common(tests)
+    tables = [
+        _long_table(test, {names[side]: names[1] for names in pairs})
+        for side, test in enumerate(tests)
+    ]
     n_planned = len({*tests[0].prompts.values(), *tests[1].prompts.values()})
+    common = {*tests[0].prompts.values()} & {*tests[1].prompts.values()}
+    if not common:
+        fault = f"no prompt is the same, letter for letter, as in {before.path}"
+        raise InputError([InputFault(str(after.path), fault)])
     shared = [
         name for name in tests[1].conditions
         if name in tests[0].conditions and name != tests[1].baseline
     ]  # fmt: skip
-    same = {
-        name: np.array([_is_same(tests, one, other, name) for one, other in rows], dtype=bool)
-        for name in shared
-    }
-    framings = [name for name in shared if same[name].any()]
-    if not framings:
+    same = {name: _same(tables, name) for name in shared}
+    if not any(any(one) for one in same.values()):
         fault = f"no variant is the same, letter for letter, as in {before.path}"
         raise InputError([InputFault(str(after.path), fault)])
-    figures: list[Figure] = []
-    for names in pairs:
-        whose = f", {names[1]}" if len(pairs) > 1 else ""
-        figures += _figures(tests, names, rows, {n: same[n] for n in framings}, n_planned, whose)
-    figures.sort(key=lambda one: one.family != ANSWER)
+    criteria = tests[1].scores.criteria
+    config = StressConfig(baseline=tests[1].baseline)
+    levels = [
+        Contrast(
+            {arm_of(names[1], condition): 1.0}, columns_of(criteria)[COMPOSITE],
+            {"table": "levels", "measure": "score", "respondent": names[1], "framing": condition,
+             "criterion": COMPOSITE},
+            "scores",
+        )
+        for names in pairs for condition in (tests[1].baseline, *shared)
+    ]  # fmt: skip
+    low, high = tests[1].scores.scale
+    changes = changes_of(
+        tables[0], tables[1], [*contrasts_of(tables[1], criteria, config), *levels],
+        partial(coded, criteria=criteria),
+        partial(_described, criteria=criteria, several=len(pairs) > 1),
+        scale=(low, high), margin=margin,
+    )  # fmt: skip
     return Paired(
-        "Stress test: before and after", figures, list(_notices(tests, pairs, shared, same)),
+        "Stress test: before and after", changes,
+        list(_notices(tests, pairs, shared, same)),
         [
-            ("coverage", f"{units(len(rows), 'prompt')} of {n_planned:,} are in both tests"),
-            ("judges", "the same panel; a judge counts where it scored both responses, both times"),
+            ("coverage", f"{units(len(common), 'prompt')} of {n_planned:,} are in both tests"),
+            ("judges", "the same panel; a judge counts where it scored every response, both times"),
         ],
     )  # fmt: skip
+
+
+def _long_table(test: _Test, called: Mapping[str, str]) -> pd.DataFrame:
+    """The long table of some models, with prompts told apart by their baselines' texts.
+
+    Args:
+        test: a stress test.
+        called: model to what it is called in both tables.
+    """
+    table = long_table(test.scores)
+    table = table[table["respondent"].isin(list(called))]
+    prompt = table["item"].str.rpartition(" #")[0]
+    seen: dict[str, int] = {}
+    place = {
+        name: seen[text]
+        for name, text in zip(test.scores.prompts, test.scores.units, strict=True)
+        if seen.update({text: seen.get(text, -1) + 1}) is None
+    }
+    respondent = table["respondent"].map(called)
+    keys = zip(prompt, table["condition"], strict=True)
+    return table.assign(
+        respondent=respondent,
+        arm=list(map(arm_of, respondent, table["condition"])),
+        item=prompt.map(place).map(str) + " #" + table["response_repeat"].map(str),
+        text=[test.texts.get(key, "") for key in keys],
+    )
+
+
+def _same(tables: Sequence[pd.DataFrame], condition: str) -> list[bool]:
+    """Of each prompt that both tests have, whether its variant is the same in both."""
+    texts = [
+        dict(zip(zip(rows["unit"], rows["item"], strict=True), rows["text"], strict=True))
+        for rows in (table[table["condition"] == condition] for table in tables)
+    ]
+    prompts = {place[0]: texts[1][place] == text for place, text in texts[0].items()
+               if place in texts[1]}  # fmt: skip
+    return list(prompts.values())
+
+
+def _described(
+    contrast: Contrast, *, criteria: Sequence[str], several: bool
+) -> Mapping[str, Any] | None:
+    """What is shown of a contrast: the composite's degradation is the answer."""
+    keys = contrast.keys
+    criterion, framing = keys.get("criterion", COMPOSITE), keys.get("framing", "")
+    if criterion != COMPOSITE and len(criteria) == 1:
+        return None  # one criterion is the composite
+    whose = f", {keys['respondent']}" if several else ""
+    name = framing_name(framing) if framing else "over all framings"
+    if keys["table"] == "degradation":
+        if criterion == COMPOSITE:
+            label = f"under {name}" if framing else name
+            return describe(contrast, label=label + whose, worse=1)
+        label = f"{name}, {words(criterion)}{whose}"
+        return describe(
+            contrast, label=label, worse=1, family="criteria", section="Degradation by criterion"
+        )
+    if keys["table"] == "levels":
+        return describe(contrast, label=name + whose, worse=-1, family="scores", section="Scores")
+    sections = {
+        "contrast": "Degradation, one against others", "asymmetry": "Agreement and disagreement",
+        "comparison": "Between models",
+    }  # fmt: skip
+    section = sections.get(keys["table"])
+    return section and describe(contrast, family=keys["table"], section=section)  # type: ignore[return-value]
 
 
 def _require_one_instrument(tests: Sequence[_Test]) -> None:
@@ -175,33 +249,11 @@ def _of_plan(test: _Test) -> dict[str, Any]:
     return {name: test.plan[name] for name in ("baseline", "judged_prompt")}
 
 
-def _prompts_in_common(tests: Sequence[_Test]) -> list[tuple[str, str]]:
-    """Ids of the prompts whose baseline is the same in both, each once on either side."""
-    ids: dict[str, list[str]] = {}
-    for name, text in tests[0].prompts.items():
-        ids.setdefault(text, []).append(name)
-    found = []
-    for name, text in tests[1].prompts.items():
-        known = ids.get(text, [])
-        if known:
-            found.append((known.pop(known.index(name) if name in known else 0), name))
-    if not found:
-        fault = f"no prompt is the same, letter for letter, as in {tests[0].run.path}"
-        raise InputError([InputFault(str(tests[1].run.path), fault)])
-    return found
-
-
-def _is_same(tests: Sequence[_Test], one: str, other: str, framing: str) -> bool:
-    """Whether the variant is the same; where neither folder keeps its text, its name stands."""
-    texts = tests[0].texts.get((one, framing)), tests[1].texts.get((other, framing))
-    return texts[0] == texts[1]
-
-
 def _notices(
     tests: Sequence[_Test],
     pairs: Sequence[tuple[str, str]],
     shared: Sequence[str],
-    same: Mapping[str, npt.NDArray[np.bool_]],
+    same: Mapping[str, Sequence[bool]],
 ) -> Iterator[str]:
     for one, other in pairs:
         if one != other:
@@ -211,7 +263,7 @@ def _notices(
         names = [framing_name(name) for name in sorted(alone)]
         yield f"Framings of one test alone are left out: {listed(names)}."
     for name in shared:
-        differ = int((~same[name]).sum())
+        differ = same[name].count(False)
         if differ:
             yield (
                 f"{framing_name(name)}: {units(differ, 'variant')} of {len(same[name]):,} worded "
@@ -221,88 +273,3 @@ def _notices(
         (t.run.path / RESPONSES_FILE).is_file() for t in tests
     ):
         yield "The variants' texts are not kept: they are taken for the same by their names."
-
-
-def _figures(
-    tests: Sequence[_Test],
-    names: tuple[str, str],
-    rows: Sequence[tuple[str, str]],
-    same: Mapping[str, npt.NDArray[np.bool_]],
-    n_planned: int,
-    whose: str,
-) -> Iterator[Figure]:
-    """Of one model: over all framings, by framing, by criterion, and the scores themselves."""
-    both = tests[0].scores, tests[1].scores
-    if both[0].models != both[1].models or both[0].criteria != both[1].criteria:
-        raise InputError([InputFault(str(tests[1].run.path), "other judges voted in it")])
-    repeats = min(one.scores.shape[3] for one in both)
-    at = [[test.places[row[k]] for row in rows] for k, test in enumerate(tests)]
-
-    def arm(side: int, condition: str) -> Floats:
-        scores = both[side]
-        target, place = scores.targets.index(names[side]), scores.conditions.index(condition)
-        given: Floats = scores.scores[target, place][at[side]][:, :repeats]
-        if condition in same:
-            given = np.where(same[condition][:, None, None, None], given, np.nan)
-        return given
-
-    texts = [tests[1].prompts[other] for _, other in rows]
-    codes = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    unit = np.array([codes[text] for text in texts])
-
-    def means(arms: Sequence[tuple[int, str]]) -> Floats:
-        """(arms, units, 1 + criteria): the composite first."""
-        found = common_judges([arm(*one) for one in arms], both[1].models, units=unit).means
-        whole = np.concatenate([found.mean(axis=2, keepdims=True), found], axis=2)
-        if len(codes) == len(unit):
-            return whole
-        return np.stack(
-            [mean_of_known(whole[:, unit == k], axis=1) for k in range(len(codes))], axis=1
-        )
-
-    base = tests[1].baseline
-    low, high = both[1].scale
-    shown: dict[str, Any] = {
-        "table": "degradation", "measure": "degradation", "unit": "prompt", "worse": 1,
-        "n_planned": n_planned, "scale": both[1].scale, "bounds": (low - high, high - low),
-        "in_points": True,
-    }  # fmt: skip
-    arms = [(side, name) for side in (0, 1) for name in (base, *same)]
-    found = means(arms).reshape(2, 1 + len(same), len(codes), -1)
-    overall = (found[:, :1] - found[:, 1:]).mean(axis=1)[:, :, 0]
-    keys = {"respondent": names[1], "criterion": COMPOSITE}
-    if len(same) > 1:
-        yield _figure(overall, f"over all framings{whose}", keys=keys, **shown)
-    criteria = (COMPOSITE, *both[1].criteria)
-    for framing in same:
-        found = means([(0, base), (0, framing), (1, base), (1, framing)])
-        deltas = np.stack([found[0] - found[1], found[2] - found[3]])
-        for k, criterion in enumerate(criteria):
-            keys = {"respondent": names[1], "framing": framing, "criterion": criterion}
-            label = f"under {framing_name(framing)}"
-            more = {}
-            if k:
-                label = f"{framing_name(framing)}, {words(criterion)}"
-                more = {"family": "criteria", "section": "Degradation by criterion"}
-            if not (k and len(criteria) == 2):  # one criterion is the composite
-                yield _figure(deltas[:, :, k], label + whose, keys=keys, **shown, **more)
-    shown |= {"table": "levels", "measure": "score", "worse": -1, "bounds": (low, high)}
-    for condition in (base, *same):
-        found = means([(0, condition), (1, condition)])
-        keys = {"respondent": names[1], "framing": condition, "criterion": COMPOSITE}
-        yield _figure(
-            found[:, :, 0], f"{framing_name(condition)}{whose}", keys=keys, family="scores",
-            section="Scores", **shown,
-        )  # fmt: skip
-
-
-def _figure(values: Floats, label: str, **more: Any) -> Figure:
-    """Of the values before and after of every prompt, (2, prompts)."""
-    kept = np.where(np.isnan(values).any(axis=0), np.nan, values)
-    before, after = (t_interval(one, unit="prompt").of(_METHOD) for one in kept)
-    n = int((~np.isnan(kept[0])).sum())
-    what = more["measure"]
-    return Figure(
-        label=f"{what} {label}", what=what, short=label, before=before, after=after,
-        by_unit=kept[1] - kept[0], n=n, **more,
-    )  # fmt: skip

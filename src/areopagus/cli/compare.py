@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,19 +22,19 @@ from .options import json_option, report_options
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Panel runs: hold the others against this one, and test no other pair. Default: the best; "
+    help="Panel runs: compare the others with this one, and make no other pair. Default: the best; "
     "of several runs, the first.",
 )
 @click.option(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
     metavar="POINTS",
-    help="A difference inside it does not matter: tests that, too.",
+    help="Differences smaller than this do not matter: what is shown to lie within is alike.",
 )
 @click.option(
     "--out",
     metavar="DIR|FILE",
-    help="Keep it: a folder of results, or FILE.html for the page alone. Of panel runs the page.",
+    help="Keep it: a folder of results, or FILE.html for the page alone.",
 )
 @report_options
 def compare(
@@ -55,7 +56,6 @@ def compare(
     Pairs are made by prompt, or by what the audit has as its independent unit. Only what both sides
     have counts; what differs between the runs is said.
     """
-    from ..changes import Changes
     from ..changes import compare as compared
     from ..progress import ProgressLine
     from .display import printable
@@ -65,8 +65,9 @@ def compare(
         found = compared(*runs, by=by, baseline=baseline, margin=margin)
         document = found.document()
         path = None
-        if out is not None and isinstance(found, Changes) and not out.endswith(".html"):
-            path = found.write(out).path
+        if out is not None and not out.endswith(".html"):
+            found.write(out)
+            path = Path(out)
         elif out is not None:
             path = found.write_report(out)
     is_told = Output(json_file, full=full).show(document, found.estimates, place=path)

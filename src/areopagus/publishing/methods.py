@@ -18,6 +18,7 @@ from ..formats import count, dollars, estimate, listed_all, number, percent, sai
 from ..records.estimates import estimate_at, estimates_of, select
 from ..records.run_folder import JUDGMENTS_FILE, RUN_FILE, run_identity_hash
 from ..records.variables import criteria_of
+from ..reports.comparison import of_family
 from ..reports.document import Column, Document, Points, Section, Table
 
 if TYPE_CHECKING:
@@ -332,16 +333,10 @@ def _aggregation(record: Mapping[str, Any], frame: pd.DataFrame) -> str:
     rows = _pairs(frame)
     family = next((one for one in rows["family"] if isinstance(one, str)), None)
     if family is not None:
-        of = {name: rows[rows["universe"] == name]["p_method"] for name in _UNIVERSES}
-        tests = "; ".join(
-            f"for “{name}”: {listed_all(list(dict.fromkeys(used)))}"
-            for name, column in of.items()
-            if (used := [one for one in column if isinstance(one, str) and one])
-        )
         told.append(
             "Respondents are compared by paired differences within prompts, over the judges that "
-            f"scored both sides; p-values ({tests}) are two-sided and adjusted by Holm's procedure "
-            f"over the family of {family}."
+            "scored both sides. Intervals hold simultaneously over the family of "
+            f"{family} and decide: a difference is shown where its interval leaves out 0."
         )
     cost = record.get("cost", {})
     if "replies_usd" in cost:
@@ -446,20 +441,18 @@ def _differences(frame: pd.DataFrame) -> Table:
     for who, one in zip(pairs["respondent"], estimates_of(pairs), strict=True):
         found.setdefault(str(who), {})[str(one.universe)] = one
     columns = [Column("Respondent", "id"), Column("Prompts", "count")]
-    for universe in _UNIVERSES:
-        columns.append(Column(universe.capitalize(), "estimate", is_signed=True))
-        columns.append(Column("p (Holm)", "p"))
+    columns += [Column(name.capitalize(), "estimate", is_signed=True) for name in _UNIVERSES]
     rows: list[list[Any]] = []
     for who, by in found.items():
         first = next(iter(by.values()))
         row: list[Any] = [who, first.n]
         for universe in _UNIVERSES:
             pair = by.get(universe)
-            row += [None, None] if pair is None else [pair, pair.p_adjusted]
+            row.append(None if pair is None else of_family(pair))
         rows.append(row)
     return Table(
-        f"Difference to {reference} within prompts (below 0: {reference} is higher), with 95% "
-        "intervals and p-values adjusted by Holm's procedure.", "Differences", columns, rows,
+        f"Difference to {reference} within prompts (below 0: {reference} is higher), with "
+        "simultaneous 95% intervals.", "Differences", columns, rows,
     )  # fmt: skip
 
 
@@ -629,13 +622,20 @@ def _comparison(run: JobRun) -> tuple[list[Said], list[Table]]:
     record = run.record
     names = [str(one["name"]) for one in record["runs"]]
     margin = record.get("margin")
-    sentences = [
-        (
+    if record["of"] == "panel":
+        what = (
+            f"Scores of {listed_all(names)} were compared within prompts, over the judges that "
+            "scored both sides."
+        )
+    else:
+        what = (
             f"{record['title']}: the run {names[1]} was held against {names[0]}, a figure before "
             "and after on the items that both have, letter for letter. A change is the value "
             "after less that before."
-        ),
-        f"A change within {margin:g} counts as none (two one-sided tests)." if margin else "",
+        )
+    sentences = [
+        what,
+        f"What lies within ±{margin:g} by its interval counts as alike." if margin else "",
     ]
     shown, tables = _shown(run)
     design = " ".join(one for one in sentences if one)
