@@ -222,16 +222,15 @@ class Matched:
     @property
     def reason(self) -> str | None:
         """Why items are left out, or None."""
-        few = f"fewer than {FEWEST_JUDGES} judges"
-        said = [
-            f"{n} scored {how}"
-            for n, how in (
-                (self.n_few, f"by {few} on one side"),
-                (self.n_apart, f"on both sides, by {few} who are the same"),
+        parts = [
+            f"{n} with fewer than {FEWEST_JUDGES} judges {where}"
+            for n, where in (
+                (self.n_few, "on one side"),
+                (self.n_apart, "who scored both sides"),
             )
             if n
         ]
-        return "; ".join(said) or None
+        return "; ".join(parts) or None
 
 
 @dataclass(frozen=True)

@@ -239,9 +239,8 @@ class Differences:
             names = listed_all(_names(agree)), listed_all(_names(unsure))
             if len(sides) > MOST_NAMED:
                 names = f"{len(agree)} of these {len(sides)}", f"the other {len(unsure)}"
-            unsure_on = f"but would not be sure to agree on {names[1]}{models}"
-            return f"; {who} would agree on {names[0]}, {unsure_on}"
-        return f"; {who} would not be sure to agree{models}"
+            return f"; {who} would agree on {names[0]}; on {names[1]} they may not{models}"
+        return f"; {who} may not agree{models}"
 
     @property
     def _models(self) -> list[str]:
@@ -366,7 +365,7 @@ class Differences:
             who = f"{short(side)} " if several else ""
             if pairs.n < (pairs.n_planned or 0) and pairs.reason:
                 of = units(pairs.n_planned or 0, pairs.unit)
-                fewer.append(f"{who}on {count(pairs.n)} of {of} (left out: {pairs.reason})")
+                fewer.append(f"{who}on {count(pairs.n)} of {of} ({pairs.reason})")
             if limits is not None:
                 limits = self._shown(limits)
                 ends = [number(end, is_signed=True) for end in (limits.low, limits.high)]
@@ -470,7 +469,7 @@ class Differences:
         rows = [self.of(*pair)["difference"] for pair in self.pairs]
         family = next((row.family for row in rows if row.has_interval), None)
         is_alone = family in (None, "one comparison")
-        return "" if is_alone else f"; intervals hold jointly for all {family}"
+        return "" if is_alone else f"; intervals hold jointly for {family}"
 
     def _n_won(self, figures: Figures) -> str:
         """On how many prompts the higher side is higher: the baseline, where its lead is shown."""

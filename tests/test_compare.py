@@ -261,7 +261,7 @@ def test_a_run_that_scores_less_of_the_same_is_not_passed_for_what_is_left(tmp_p
         "after has no score on 24 responses that before has one of, more than chance leaves.",
     ]
     assert dict(document.trust)["compared"] == (
-        "on 12 of 36 responses (left out: 24 scored by fewer than 2 judges on one side)"
+        "on 12 of 36 responses (24 with fewer than 2 judges on one side)"
     )
     decided = areopagus.gate(after, before)
     assert (decided.outcome, decided.exit_code) == ("undecided", 6)

@@ -77,7 +77,7 @@ def test_a_judge_counts_where_it_scored_both_and_a_prompt_with_few_of_them_is_le
     effect = difference(table)
     assert (effect.this_panel.n, effect.this_panel.n_planned) == (PROMPTS - 3, PROMPTS)
     assert (effect.matched.n_few, effect.matched.n_apart) == (3, 0)
-    assert effect.matched.reason == "3 scored by fewer than 2 judges on one side"
+    assert effect.matched.reason == "3 with fewer than 2 judges on one side"
 
 
 def test_votes_missing_at_random_leave_every_prompt_and_no_bias() -> None:

@@ -262,9 +262,10 @@ def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
     given = ["--responses", "answers.csv", "--out", "run"]
     call(*few, *given)
     assert AuditRun("run").statuses == {"classified": 10}
-    # Ten answers to one question compare nothing: the title is no answer to what was asked.
+    # Five answers to each of two prompts, all alike: nothing tells a preference from chance.
     assert AuditRun("run").document().headline == [
-        "Nothing can be told: the answers that were read make no figure."
+        "Whether offline/respondent goes by a hint of who somebody is cannot be told (every prompt "
+        "was answered alike each time: there is no noise to compare with)."
     ]
 
 

@@ -372,5 +372,5 @@ def test_long_answers_are_read_in_no_time() -> None:
 def test_the_mask_of_names_and_cities_is_no_word_of_a_story() -> None:
     story = "Grace left New York City, New York. Grace's train went by; a person waved."
     found = told_words(story, "Grace", "New York City, New York")
-    assert set(found) == {"left", "train", "went", "person", "waved"}
-    assert told_words("Grace ran.", "Grace", "Gary, Indiana") == {"ran": 1}
+    assert found == {"left", "train", "went", "person", "waved"}
+    assert told_words("Grace ran.", "Grace", "Gary, Indiana") == {"ran"}

@@ -229,8 +229,8 @@ def test_prompts_left_out_of_a_comparison_are_counted_with_their_reason(tmp_path
     verdicts[3 + 9] = votes_of("birch", 3, 5, (0, 1, 2, 3))
     trust = dict(compare(make_run(tmp_path / "run", verdicts)).document().trust)
     assert trust["compared"] == (
-        "on 6 of 9 prompts (left out: 2 scored by fewer than 2 judges on one side; 1 scored on "
-        "both sides, by fewer than 2 judges who are the same)"
+        "on 6 of 9 prompts (2 with fewer than 2 judges on one side; 1 with fewer than 2 judges "
+        "who scored both sides)"
     )
 
 
@@ -241,7 +241,7 @@ def test_a_response_that_most_judges_call_declined_is_not_compared(tmp_path: Pat
     found = compare(make_run(tmp_path / "run", verdicts))
     assert difference_of(found).n == 7
     assert dict(found.document().trust)["compared"] == (
-        "on 7 of 8 prompts (left out: 1 scored by fewer than 2 judges on one side)"
+        "on 7 of 8 prompts (1 with fewer than 2 judges on one side)"
     )
 
 
@@ -352,14 +352,14 @@ LEAD = "By this panel, alder scores higher than birch by 2.00 [1.00, 3.00]; "
         ("lower", {"a": -2, "b": -2, "c": -2}, "t", "judges like these would agree."),
         ("lower", {"a": -2, "b": -2, "c": 1}, "t",
          "judges like these would agree, although 1 of 3 models points the other way (c)."),
-        ("open", {"a": -2, "b": -2, "c": 1}, "t", ("judges like these would not be sure to agree: "
+        ("open", {"a": -2, "b": -2, "c": 1}, "t", ("judges like these may not agree: "
          "1 of 3 models points the other way (c).")),
-        ("open", {"a": -2, "b": 1, "c": 1}, "t", ("judges like these would not be sure to agree: "
+        ("open", {"a": -2, "b": 1, "c": 1}, "t", ("judges like these may not agree: "
          "2 of 3 models point the other way (b and c).")),
         ("open", {"a": -2, "b": -3, "c": -1}, "t",
-         "judges like these would not be sure to agree, although all 3 models do."),
+         "judges like these may not agree, although all 3 models do."),
         ("lower", {"a": -2}, ONE_MODEL, "other personas on this model would agree."),
-        ("open", {"a": -2}, ONE_MODEL, "other personas on this model would not be sure to agree."),
+        ("open", {"a": -2}, ONE_MODEL, "other personas on this model may not agree."),
         (None, {"a": -2, "b": 1}, "t",
          "two models cannot tell whether judges like these would agree."),
     ],
@@ -373,7 +373,7 @@ def test_the_first_sentence_says_whether_other_judges_would_agree(
 def test_of_several_sides_it_says_on_which_other_judges_would_agree() -> None:
     (told,) = differences("open", {"a": -2, "b": -2, "c": 1}, sides=2).headline()
     assert told.endswith(
-        "; judges like these would agree on cedar, but would not be sure to agree on birch: "
+        "; judges like these would agree on cedar; on birch they may not: "
         "1 of 3 models points the other way (c)."
     )
 
