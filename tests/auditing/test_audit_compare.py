@@ -234,7 +234,7 @@ def test_what_the_audits_class_estimates_is_compared_on_the_same_names(tmp_path:
     # What is not called well paid is called badly paid: one of the two is a figure.
     assert not found.estimates["measure"].str.startswith("low").any()
     labels = [one["label"] for one in found.record["figures"]]
-    assert "difference, rich − poor cities, male" in labels
+    assert "share taken for well paid, men − women" in labels
     assert not any(label.startswith("by, ") for label in labels)
 
 
