@@ -497,7 +497,7 @@ IN_NOTEBOOK = {
     "verdict": "10 of 10 judgments scored",
     "run": "310 scored of 320 planned",
     "compared": "alder scores higher",
-    "tested": "degrades under",
+    "tested": "drops under",
     "found": "the panel is worse than one more person",
 }
 """What a cell's last line shows of itself."""
