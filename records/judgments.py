@@ -90,8 +90,8 @@ class JudgmentTable:
         found: dict[tuple[str, str], int] = {}
         for pair, number in zip(*np.unique(pairs, return_counts=True), strict=True):
             status = self.status.names[int(pair) // self.reason.n]
-            if status not in ("scored", "abstained"):
-                reason = self.reason.names[int(pair) % self.reason.n]
+            reason = self.reason.names[int(pair) % self.reason.n]
+            if status not in ("scored", "abstained") and reason != "absent":
                 found[status, reason or "no reason given"] = int(number)
         return found
 
@@ -108,9 +108,16 @@ class JudgmentTable:
         values[np.isnan(composite[:, 0])] = np.nan
         return values
 
+    @cached_property
+    def is_planned(self) -> npt.NDArray[np.bool_]:
+        """Shape (judgments,): all but those that an imported table has no row of."""
+        absent = [code for code, name in enumerate(self.reason.names) if name == "absent"]
+        return np.asarray(~np.isin(self.reason.codes, absent), dtype=bool)
+
     def counts_where(self, mask: npt.NDArray[np.bool_]) -> dict[str, int]:
         """`counts` of some of the judgments."""
-        numbers = np.bincount(self.status.codes[mask], minlength=self.status.n)
+        planned = self.status.codes[mask & self.is_planned]
+        numbers = np.bincount(planned, minlength=self.status.n)
         found = dict.fromkeys(STATUSES, 0)
         return found | {
             name: int(n) for name, n in zip(self.status.names, numbers, strict=True) if n

@@ -91,6 +91,8 @@ def test_each_row_ends_as_a_judgment_with_its_outcome(tmp_path: Path) -> None:
     }
     assert set(frame.loc[frame["status"] == "not_asked", "reason"]) == {"absent"}
     assert (run.n_scored, run.n_planned) == (3, 7)
+    assert "3 scored of 7 planned judgments" in run.text
+    assert "of different runs" not in " ".join(run.text.split())
     # A response counts where two thirds of the rows that the file has of it hold a vote.
     verdicts = pd.read_csv(run.path / "scores.csv").set_index("response_id")["status"].to_dict()
     assert verdicts == {
