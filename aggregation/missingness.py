@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .effects import consistent, mean_over_prompts, share_over_prompts
 from .estimate import Estimate
-from .intervals import MIN_UNITS
+from .intervals import share_over_prompts
+from .rules import decided
 
 Floats = npt.NDArray[np.float64]
 
-DRAWS: Final = 4_999
-"""Rearrangements that are drawn."""
-_MOST_NUMBERS: Final = 2_000_000
+WORTH: Final = 0.1
+"""Difference of shares whose detection `needed` speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +48,15 @@ def missingness(
     A mean over scored judgments speaks of what was scored. Where judges leave out one respondent's
     answers more often than another's, above all the weak ones, the means are not comparable.
 
-    The share of a respondent on a prompt is taken over all its judgments there. A difference is
-    tested by rearranging the respondents' shares within each prompt: if it makes no difference
-    whose answer is judged, all arrangements are equally likely, however uneven prompts are. The
-    adjusted p is that of the largest difference of any respondent, in its standard deviations over
-    arrangements (Westfall & Young, 1993). A respondent differs where that p and the interval say
-    so. Measured: benchmarks/simulate_missing.py.
+    The share of a respondent on a prompt is taken over all its judgments there; differences are
+    decided together (`rules.decided`). Measured: benchmarks/simulate.py unscored.
 
     Args:
         is_missing: shape (judgments,), of those that were asked for.
         prompt, respondent: shape (judgments,), codes.
         n_prompts, n_respondents: how many codes there are.
-        level: of the intervals; 1 − the size of the tests.
-        seed: of the arrangements drawn.
+        level: of the intervals.
+        seed: of the sign vectors that are drawn.
     """
     cell = prompt * n_respondents + respondent
     asked = np.bincount(cell, minlength=n_prompts * n_respondents)
@@ -71,21 +64,18 @@ def missingness(
     shares: Floats = np.divide(
         missing, asked, out=np.full(asked.shape, np.nan), where=asked > 0
     ).reshape(n_prompts, n_respondents)
-    found = [
+    of_respondents = [
         share_over_prompts(shares[:, who], level=level, what="share of judgments without a score")
         for who in range(n_respondents)
     ]
-    differences: Sequence[Estimate | None] = [None] * n_respondents
-    if n_respondents > 1:
-        compared = _less_others(shares)
-        p, adjusted = _tested(shares, compared, seed)
-        # Of two, the second differs as the first does.
-        n = 1 if n_respondents == 2 else n_respondents
-        differences = [
-            _difference(compared[:, who], p[who], adjusted[who], level) if who < n else None
-            for who in range(n_respondents)
-        ]
-    return tuple(map(Missingness, found, differences))
+    differences: list[Estimate | None] = [None] * n_respondents
+    # Of two, the second differs as the first does.
+    n = {1: 0, 2: 1}.get(n_respondents, n_respondents)
+    differences[:n] = decided(
+        _less_others(shares)[:, :n], families=["respondents"] * n, worth=WORTH,
+        of="share without a score, respondent − others", bounds=(-1.0, 1.0), level=level, seed=seed,
+    )  # fmt: skip
+    return tuple(map(Missingness, of_respondents, differences))
 
 
 def _less_others(shares: Floats) -> Floats:
@@ -97,48 +87,3 @@ def _less_others(shares: Floats) -> Floats:
         n * shares - total, n - 1, out=np.full(shares.shape, np.nan), where=n > 1
     )
     return found
-
-
-def _tested(shares: Floats, compared: Floats, seed: int) -> tuple[Floats, Floats]:
-    """(p, p adjusted over the respondents), two-sided; nan below six prompts."""
-    is_paired = ~np.isnan(compared)
-    n = is_paired.sum(axis=0)
-    sums = np.where(is_paired, compared, 0.0).sum(axis=0)
-    drawn = np.zeros((DRAWS, len(n)))
-    rng = np.random.default_rng(seed)
-    # A prompt whose respondents are alike stays as it is however they are arranged.
-    rows = np.flatnonzero((np.abs(np.where(is_paired, compared, 0.0)) > 1e-12).any(axis=1))
-    for pattern in np.unique(is_paired[rows], axis=0) if rows.size else ():
-        mine = rows[(is_paired[rows] == pattern).all(axis=1)]
-        values = compared[mine][:, pattern]
-        at_once = max(1, _MOST_NUMBERS // values.size)
-        for first in range(0, DRAWS, at_once):
-            n_drawn = min(at_once, DRAWS - first)
-            arranged = rng.permuted(np.broadcast_to(values, (n_drawn, *values.shape)), axis=2)
-            drawn[first : first + n_drawn, pattern] += arranged.sum(axis=1)
-    deviation = drawn.std(axis=0)
-    is_tested = (n >= MIN_UNITS) & (deviation > 0)
-    scale = np.where(is_tested, deviation, 1.0)
-    observed = np.where(is_tested, np.abs(sums) / scale, 0.0) * (1 - 1e-9)
-    extreme = np.where(is_tested, np.abs(drawn) / scale, 0.0)
-    p = (1 + (extreme >= observed).sum(axis=0)) / (DRAWS + 1)
-    adjusted = (1 + (extreme.max(axis=1)[:, None] >= observed).sum(axis=0)) / (DRAWS + 1)
-    few = n < MIN_UNITS
-    return np.where(few, np.nan, p), np.where(few, np.nan, adjusted)
-
-
-def _difference(values: Floats, p: float, adjusted: float, level: float) -> Estimate:
-    what = "share without a score, respondent − others"
-    found = mean_over_prompts(values, level=level, what=what)
-    if found.has_interval:  # of shares: it cannot leave [−1, 1]
-        found = replace(found, low=max(-1.0, found.low), high=min(1.0, found.high))
-    verdict = "undefined" if math.isnan(adjusted) else "undecided"
-    tested = replace(
-        found,
-        p=p,
-        p_adjusted=adjusted,
-        p_method=f"respondents rearranged within prompts, {DRAWS:,} drawn",
-        family="respondents, largest of all",
-        verdict="differs" if adjusted <= 1 - level + 1e-12 else verdict,
-    )
-    return consistent(tested)

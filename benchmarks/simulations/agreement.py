@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from areopagus.aggregation.equivalence import tost
 from scipy import stats
 from simulation import covers, simulation
 
-from areopagus.aggregation.equivalence import tost
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.kendall import bootstrap_stratified_tau

@@ -1,4 +1,4 @@
-"""Votes that are missing (aggregation/contrasts.py), beside a paired t over common judges."""
+"""Votes that are missing (aggregation/effects.py), beside a paired t over common judges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 from simulation import simulation
 
-from areopagus.aggregation.contrasts import FEWEST_JUDGES
+from areopagus.aggregation.effects import FEWEST_JUDGES
 from areopagus.aggregation.rules import decided
 
 from .comparisons import coded, difference, drawn_world

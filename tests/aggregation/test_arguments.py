@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from areopagus.aggregation.degradation_cells import prompts_to_detect
 
 from areopagus import aggregation as a
 from areopagus.aggregation.agreement import kendall_w_uncorrected
-from areopagus.aggregation.degradation_cells import prompts_to_detect
 from areopagus.aggregation.intervals import half_width, variance_degrees
 from areopagus.aggregation.retest_noise import noise_floor
 from areopagus.aggregation.sign_flips import hall_interval
