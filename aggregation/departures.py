@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .effects import mean_by_prompt
 from .estimate import Estimate, undefined
+from .intervals import mean_by_prompt
 from .jackknife import ratio, ratio_difference
 from .pair_counting import pair_sums
 

@@ -1,374 +1,701 @@
-"""Means of one value a unit, one or many over the same units: interval, tests, equivalence.
+"""The engine of every comparison: arms with weights over units, scored by the same judges.
 
-A cell is whatever has one value a unit: a group less its control, a framing less the baseline, one
-model less another. The unit (scenario, template, prompt) is what is independent.
+    unit    what is independent: a prompt, a scenario, a pair of concepts
+    item    what the arms have in common; its own unit, or one of several of a unit
+    arm     what is compared: a respondent, a framing, a group, a model, before or after
+    judge   persona x model x repeat; a judge counts in an item where it scored every arm
+    column  a criterion, or their mean
+
+A `Contrast` names arms and columns with weights. `effects` gives each a value a unit, its mean in
+both universes, and the verdict of the one rule (`rules`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
 
-from .equivalence import tost, tost_from_error
-from .estimate import Estimate, undefined
-from .intervals import MIN_UNITS, refusal, t_interval
-from .multiplicity import holm
-from .sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
-from .welch_james import contrast_of_means, welch_james
+from .estimate import Estimate
+from .intervals import t_interval
+from .panel_interval import METHODS, NO_VARIATION, REASONS, facet_intervals
+from .rater_severity import AdditiveFit
+from .rules import WORTH, Limits, cut, decided, separate, with_verdict
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-MeanTest = Literal["t", "sign flips", "skewness-adjusted flips"]
-"""Two-sided tests of a mean of 0: paired t, signs of the mean, signs of Hall's statistic."""
+FEWEST_JUDGES: Final = 2
+"""Judges that must have scored every arm of an item for it to count; one where one was planned.
 
-EffectVerdict = Literal["differs", "differs within margin", "equivalent", "undecided", "undefined"]
+A comparison needs no quorum: judges are compared with themselves, so that an item with few of them
+has a noisier difference and no other one. Measured: docs/how-it-works/measurement.md, "Missing
+votes".
+"""
 
-DRAWS_A_CELL: Final = 40
-"""Sign vectors are drawn for each cell of a matrix at least: Holm's correction of the smallest p
-that they allow then stays below .025."""
+MOST_ABSTAINED: Final = 0.5
+"""Share of a response's judgments above which it declined: the few scores it has are compared with
+nothing."""
+
+FREE: Final[Limits] = (-math.inf, math.inf)
 
 
-NOTHING = "no prompt has the scores that this figure needs"
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """A sum over arms and columns of weight x mean.
+
+    Attributes:
+        arms: arm to weight; their sum is 0 for a difference.
+        columns: column to weight, or one column.
+        keys: what the row is called, for the table of estimates.
+        family: what it is decided together with.
+        margin: within which it is *alike*; None where none is declared.
+        is_pooled: whether an arm is a ratio over clusters (a share, a rate): every score weighs the
+            same, units are clusters of scores, and arms need no item in common.
+    """
+
+    arms: Mapping[str, float]
+    columns: Mapping[str, float] | str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    family: str = "comparisons"
+    margin: float | None = None
+    is_pooled: bool = False
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Column to weight."""
+        return {self.columns: 1.0} if isinstance(self.columns, str) else self.columns
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether it is 0 where all arms, or all columns, are alike."""
+        return abs(sum(self.arms.values()) * sum(self.weights.values())) < 1e-9
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores in rows, coded from 0.
+
+    Attributes:
+        values: shape (rows, columns), nan where it was not scored, in all columns or none.
+        arm, item, judge: shape (rows,).
+        wanted: shape (rows,), whether the judge was to be asked.
+        arms, columns: names.
+        unit_of: shape (items,), the unit of each.
+        units: names.
+        persona, model: shape (judges,), codes.
+    """
+
+    values: Floats
+    arm: Integers
+    item: Integers
+    judge: Integers
+    wanted: Mask
+    arms: tuple[str, ...]
+    columns: tuple[str, ...]
+    unit_of: Integers
+    units: tuple[str, ...]
+    persona: Integers
+    model: Integers
+
+    @classmethod
+    def of(
+        cls,
+        table: Mapping[str, Any],
+        *,
+        arm: str,
+        unit: str,
+        columns: Sequence[str],
+        item: str | None = None,
+        persona: str | None = None,
+        model: str | None = None,
+        repeat: str | None = None,
+        wanted: npt.ArrayLike | None = None,
+    ) -> Scores:
+        """Codes a table of one row a score.
+
+        Args:
+            table: a DataFrame, or columns by name.
+            arm, unit: names of its columns.
+            columns: the columns that hold scores, nan where there is none.
+            item: what the arms have in common within a unit; the unit itself when left out.
+            persona, model, repeat: of the judge; without any there is one judge.
+            wanted: shape (rows,), whether the judge was to be asked; all when left out.
+        """
+        values = np.column_stack([np.asarray(table[name], dtype=np.float64) for name in columns])
+        n = len(values)
+        arm_code, arms = _coded([table[arm]], n)
+        unit_code, units = _coded([table[unit]], n)
+        item_code, items = _coded([table[unit], *([table[item]] if item else [])], n)
+        of_judge = [table[name] for name in (persona, model, repeat) if name]
+        judge_code, judges = _coded(of_judge, n)
+        first = [np.unique(code, return_index=True)[1] for code in (item_code, judge_code)]
+        unit_of = unit_code[first[0]] if items else np.zeros(0, dtype=np.int64)
+        facets = []
+        for name in (persona, model):
+            code, _ = _coded([table[name]] if name else [], n)
+            facets.append(code[first[1]] if judges else np.zeros(0, dtype=np.int64))
+        return cls(
+            values, arm_code, item_code, judge_code,
+            np.ones(n, dtype=bool) if wanted is None else np.asarray(wanted, dtype=bool),
+            tuple(one[0] for one in arms), tuple(columns), unit_of,
+            tuple(one[0] for one in units), *facets,
+        )  # fmt: skip
+
+    def of_judges(self, kept: npt.ArrayLike) -> Scores:
+        """The same by some of the judges, shape (judges,)."""
+        mine = np.asarray(kept, dtype=bool)[self.judge]
+        return replace(
+            self, values=self.values[mine], arm=self.arm[mine], item=self.item[mine],
+            judge=self.judge[mine], wanted=self.wanted[mine],
+        )  # fmt: skip
+
+    @cached_property
+    def sides(self) -> dict[str, _Side]:
+        """What each arm was scored."""
+        return {name: self._side(code) for code, name in enumerate(self.arms)}
+
+    def _side(self, code: int) -> _Side:
+        rows = np.flatnonzero((self.arm == code) & self.wanted)
+        items, place = np.unique(self.item[rows], return_inverse=True)
+        n_judges = len(self.persona)
+        shape = (len(items), n_judges)
+        cell = place.reshape(-1).astype(np.int64) * n_judges + self.judge[rows]
+        known = np.isfinite(self.values[rows]).all(axis=1)
+        size = len(items) * n_judges
+
+        def summed(weights: Floats | None) -> Floats:
+            counted = np.bincount(cell[known], weights, size)
+            return counted.astype(np.float64).reshape(shape)
+
+        totals = np.empty((*shape, len(self.columns)))
+        for k in range(len(self.columns)):
+            totals[:, :, k] = summed(self.values[rows[known], k])
+        asked = np.bincount(cell, minlength=size).reshape(shape) > 0
+        return _Side(items.astype(np.int64), totals, summed(None), asked)
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """The mean of one cell.
+class _Side:
+    """Items of an arm, sorted; (items, judges, columns) sums, (items, judges) counts and whether
+    it was to be asked."""
+
+    items: Integers
+    totals: Floats
+    counts: Floats
+    wanted: Mask
+
+    def at(self, items: Integers) -> _Side:
+        place = np.searchsorted(self.items, items)
+        return _Side(items, self.totals[place], self.counts[place], self.wanted[place])
+
+    @property
+    def means(self) -> Floats:
+        return self.totals / np.maximum(self.counts, 1)[:, :, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Which judgments a contrast rests on.
 
     Attributes:
-        mean: with its t interval, p and adjusted p of the test that decides, and the verdict.
-        tests: each test asked for to the same mean with that test's p; no interval.
-        equivalence: the mean with the interval whose lying inside the margin is the test (90% for
-            tests at .05), and p of the two one-sided tests; None without a margin.
+        n_planned: items that every arm was to be scored on.
+        n_kept: those that enough judges scored in every arm.
+        n_few: left out, some arm having fewer than enough judges.
+        n_apart: left out, every arm having enough, but too few that are the same.
+        n_one_sided: judgments that are there in some arms and missing in others, where every arm
+            was to have them.
+        only: arm to the items that enough judges scored in it, and not in every arm.
+        is_paired: whether the arms have items in common.
     """
 
-    mean: Estimate
-    tests: Mapping[MeanTest, Estimate]
-    equivalence: Estimate | None = None
+    n_planned: int
+    n_kept: int
+    n_few: int
+    n_apart: int
+    n_one_sided: int
+    only: Mapping[str, int]
+    is_paired: bool = True
 
-
-def mean_effects(
-    values: npt.ArrayLike,
-    *,
-    unit: str = "prompt",
-    of: str = "",
-    tests: Sequence[MeanTest] = ("skewness-adjusted flips",),
-    families: Sequence[str] | None = None,
-    margin: float | None = None,
-    margin_families: Sequence[str] | None = None,
-    level: float = 0.95,
-    flips: int = 9_999,
-    seed: int = 0,
-) -> tuple[Effect, ...]:
-    """Returns the mean of every column with its interval, tests, and what they decide.
-
-    Adjusted p-values are Holm's within a family. A cell *differs* where the adjusted p of the last
-    test of `tests` is at most 1 − level, and is *equivalent* where that of the two one-sided tests
-    is; both can hold ("differs within margin"), or neither ("undecided").
-
-    Measured, any of 12 true nulls: see `skewness_adjusted_flips`, the default. A t test and the
-    signs of a mean reject too often where a few units carry the mean.
-
-    Args:
-        values: shape (units, cells); nan is missing, a cell uses the units that it has.
-        unit: what one row is.
-        of: the estimator, for `method`: "group minus control, by scenario".
-        tests: which; the last decides.
-        families: one name a cell; the cells of one name are adjusted together. None: all.
-        margin: of equivalence, on both sides, above 0.
-        margin_families: the same for the tests of equivalence. None: as `families`.
-        level: of the intervals; 1 − the size of the tests.
-        flips: sign vectors beyond 30 units (14 where skewness-adjusted); more with many cells.
-        seed: of those.
-
-    Returns:
-        One effect a column, in order. Below six units there is no interval and no test of
-        equivalence. Where all units of a cell have one value, there is no t: the interval is
-        missing, and the test of equivalence is decided by the value, p being 0 or 1.
-
-    Raises:
-        ValueError: not two-dimensional, an unknown test, or not one family a cell.
-    """
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"values must be (units, cells), got shape {table.shape}")
-    if not tests or set(tests) - set(get_args(MeanTest)):
-        raise ValueError(f"tests must be some of {', '.join(get_args(MeanTest))}, got {tests}")
-    n_cells = table.shape[1]
-    family = _families(families, n_cells)
-    means = [t_interval(table[:, cell], level=level, unit=unit) for cell in range(n_cells)]
-    means = [one.of(of) if of else one for one in means]
-    draws = max(flips, DRAWS_A_CELL * n_cells)
-    found: dict[MeanTest, list[Estimate]] = {}
-    for test in tests:
-        p, names = _tested(table, test, unit, draws, seed)
-        bare = [
-            Estimate(
-                one.value, n=one.n, unit=unit, method=of, se=one.se, p=at, p_method=name,
-                reason=None if one.is_defined else one.reason,
+    @property
+    def reason(self) -> str | None:
+        """Why items are left out, or None."""
+        parts = [
+            f"{n} with fewer than {FEWEST_JUDGES} judges {where}"
+            for n, where in (
+                (self.n_few, "on one side"),
+                (self.n_apart, "who scored both sides"),
             )
-            for one, at, name in zip(means, p, names, strict=True)
-        ]  # fmt: skip
-        found[test] = adjusted_by_holm(bare, family)
-    decided = found[tests[-1]]
-    same: list[Estimate] | list[None] = [None] * n_cells
-    if margin is not None:
-        raw = [_equivalence(table[:, cell], margin, unit, level) for cell in range(n_cells)]
-        within = family if margin_families is None else _families(margin_families, n_cells)
-        same = adjusted_by_holm(raw, within)
-    return tuple(
-        Effect(
-            replace(
-                means[cell],
-                p=decided[cell].p,
-                p_adjusted=decided[cell].p_adjusted,
-                p_method=decided[cell].p_method,
-                family=decided[cell].family,
-                verdict=effect_verdict(decided[cell], same[cell], alpha=1 - level),
-            ),
-            {test: found[test][cell] for test in tests},
-            same[cell],
-        )
-        for cell in range(n_cells)
-    )
+            if n
+        ]
+        return "; ".join(parts) or None
 
 
-def separate_effects(
-    pairs: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+@dataclass(frozen=True)
+class Effect:
+    """What a contrast amounts to.
+
+    Attributes:
+        contrast: what was asked.
+        this_panel: its mean over other units of this kind, scored by these judges.
+        such_judges: the same for judges like these; no limits where nothing varies over judges.
+        by_unit: shape (units,), its value on each, freed from which judges scored it.
+        units: shape (units,), places in `Scores.units`.
+        spread: shape (units,), values with the same mean that scatter as much as it is uncertain:
+            what is decided, also together with values that come from elsewhere (`rules.decided`).
+        matched: what it rests on.
+        moved: what freeing the values added to their plain mean.
+        scored: share of the wanted judgments that the arms of weight above 0 have a score of, less
+            that of the others, over units.
+        bounds: where that differs from 0: the contrast if all missing votes stood at one end of
+            the scale, or the other.
+    """
+
+    contrast: Contrast
+    this_panel: Estimate
+    such_judges: Estimate
+    by_unit: Floats
+    units: Integers
+    spread: Floats
+    matched: Matched
+    moved: float
+    scored: Estimate
+    bounds: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values of some arms' contrast, all columns: before columns are weighted and decided."""
+
+    by_unit: Floats
+    spread: Floats
+    units: Integers
+    judges: Floats
+    seen: Mask
+    moved: Floats
+    matched: Matched
+    scored: Floats
+    n_units: int
+    extremes: tuple[Floats, ...] | None
+    apart: tuple[Floats, ...] | None = None
+
+
+def effects(
+    scores: Scores,
+    contrasts: Sequence[Contrast],
     *,
+    scale: Limits | None = None,
+    worth: float = WORTH,
     unit: str = "prompt",
-    of: str = "",
-    families: Sequence[str] | None = None,
-    margin: float | None = None,
-    margin_families: Sequence[str] | None = None,
-) -> tuple[Effect, ...]:
-    """Returns the difference of two means over separate units, pair by pair: Welch's t.
+    of: str = "difference",
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Effect]:
+    """Returns every contrast in both universes, decided within its family.
 
-    As `mean_effects`, for groups that have no unit in common: the difference with its 95% interval
-    by Welch and Satterthwaite's degrees of freedom, and what the adjusted p decides. Equivalence is
-    two one-sided Welch tests at .05.
+    Of each item those judges count who scored every arm; an item with fewer than `FEWEST_JUDGES` of
+    them is left out, and counted. Values are freed from which judges these were by the additive fit
+    of items and judges. With s² the variance of the values over n units, and V_J that of a mean
+    over random personas and models (`facet_intervals` of the judges' own means):
+
+        this panel          d ± c s / sqrt(n)
+        judges like these   d ± sqrt((t(n − 1) s)² / n + t(df)² V_J)
+
+    where c is from the family's signs (`rules.simultaneous`), and both t at the size that c gives
+    one comparison. Two arms without an item in common are compared over separate units by Welch's
+    t, and so are ratios over clusters whose arms fall into sets without a cluster in common; the
+    limits of a family with such a comparison are Bonferroni's.
 
     Args:
-        pairs: values of the group and of what it is compared with, one a unit; nan is missing.
-        unit, of, families, margin, margin_families: as in `mean_effects`.
+        scores: of all arms.
+        contrasts: what is asked.
+        scale: the lowest and highest score; limits beyond what a contrast can be are cut.
+        worth: the difference that `needed` units would detect where there is no margin.
+        unit: what is independent.
+        of: what the values are, for the method.
+        level: nominal coverage.
+        seed: of the sign vectors that are drawn.
 
     Returns:
-        One effect a pair, n counting the units of both. Below six units no limits and no test of
-        equivalence, no p where neither side varies.
+        One a contrast, in order. Limits are missing below six units and where values do not vary.
+
+    Source: Cornfield & Tukey (1956) for the two universes; Satterthwaite (1946).
     """
-    means = [contrast_of_means(pair, (1.0, -1.0), unit=unit, outcome=of) for pair in pairs]
-    means = adjusted_by_holm(means, _families(families, len(pairs)))
-    same: list[Estimate] | list[None] = [None] * len(pairs)
-    if margin is not None:
-        raw = []
-        for pair, mean in zip(pairs, means, strict=True):
-            test = welch_james(pair, (1.0, -1.0))
-            error = test.error if mean.n >= MIN_UNITS else math.nan
-            found = tost_from_error(test.estimate, error, test.df_rest, margin)
-            raw.append(Estimate(
-                found.value, found.low, found.high, mean.n, unit,
-                f"Welch t interval over {unit}s, margin ±{margin:g}", 0.9,
-                found.reason and (mean.reason or found.reason),
-                p=found.p, p_method=f"two one-sided Welch t, margin ±{margin:g}",
-            ))  # fmt: skip
-        same = adjusted_by_holm(raw, _families(margin_families or families, len(pairs)))
-    return tuple(
-        Effect(replace(mean, verdict=effect_verdict(mean, other)), {}, other)
-        for mean, other in zip(means, same, strict=True)
-    )
+    cache: dict[tuple[Any, ...], _Values] = {}
+    found: list[_Values] = []
+    for one in contrasts:
+        key = (*one.arms.items(), one.is_pooled)
+        if key not in cache:
+            make = _pooled if one.is_pooled else _values
+            cache[key] = make(scores, one.arms, scale)
+        found.append(cache[key])
+    rows: list[Effect | None] = [None] * len(contrasts)
+    # A mean decides nothing, and plays no part in a family.
+    groups = [(one.family, one.is_difference) for one in contrasts]
+    for group in dict.fromkeys(groups):
+        mine = [at for at, one in enumerate(groups) if one == group]
+        made = _family(
+            scores, [contrasts[at] for at in mine], [found[at] for at in mine], scale=scale,
+            worth=worth, unit=unit, of=of, level=level, seed=seed,
+        )  # fmt: skip
+        for at, effect in zip(mine, made, strict=True):
+            rows[at] = effect
+    return [one for one in rows if one is not None]
 
 
-def adjusted_by_holm(estimates: Sequence[Estimate], families: Sequence[str]) -> list[Estimate]:
-    """The estimates with Holm's adjustment of their p within each family, and its name.
-
-    A p that is nan stays so and counts for nothing.
-
-    Args:
-        estimates: with their p.
-        families: one name an estimate.
-    """
-    found = list(estimates)
-    for family in dict.fromkeys(families):
-        places = [at for at, name in enumerate(families) if name == family]
-        adjusted = holm([estimates[at].p for at in places])
-        for at, p in zip(places, adjusted, strict=True):
-            found[at] = replace(estimates[at], p_adjusted=float(p), family=family)
-    return found
-
-
-def effect_verdict(
-    difference: Estimate, equivalence: Estimate | None = None, *, alpha: float = 0.05
-) -> EffectVerdict:
-    """What a test of a difference and one of equivalence say together, by their adjusted p."""
-    is_equivalent = equivalence is not None and equivalence.p_adjusted <= alpha * _ROUNDING
-    if difference.p_adjusted <= alpha * _ROUNDING:
-        return "differs within margin" if is_equivalent else "differs"
-    if is_equivalent:
-        return "equivalent"
-    return "undefined" if math.isnan(difference.p_adjusted) else "undecided"
-
-
-def consistent(found: Estimate, *, null: float = 0.0) -> Estimate:
-    """The same, without a difference that its own interval does not bear out.
-
-    Tests and intervals are not made of the same statistic, and a verdict must not contradict the
-    figure beside it. This only takes verdicts away, so errors stay as rare as they are. Where all
-    units have one value there is no interval, and p decides; below six units nothing is shown.
-
-    Args:
-        found: with its verdict, as `effect_verdict` words it.
-        null: what stands for no difference.
-    """
-    if found.verdict not in DIFFERS or not (found.covers(null) or found.n < MIN_UNITS):
-        return found
-    is_alike = found.verdict == "differs within margin"
-    return replace(found, verdict="equivalent" if is_alike else "undecided")
-
-
-DIFFERS: Final = ("differs", "differs within margin")
-"""Verdicts that say that there is a difference."""
-
-_ROUNDING: Final = 1 + 1e-9
-"""1 − .95 is a little less than .05; a p of .05 is significant."""
-
-
-def _families(names: Sequence[str] | None, n_cells: int) -> list[str]:
-    if names is None:
-        return [f"{n_cells} cells"] * n_cells
-    if len(names) != n_cells:
-        raise ValueError(f"{len(names)} families for {n_cells} cells")
-    return list(names)
+def _family(
+    scores: Scores,
+    contrasts: Sequence[Contrast],
+    values: Sequence[_Values],
+    *,
+    scale: Limits | None,
+    worth: float,
+    unit: str,
+    of: str,
+    level: float,
+    seed: int,
+) -> list[Effect]:
+    weights = [
+        np.array([one.weights.get(name, 0.0) for name in scores.columns]) for one in contrasts
+    ]
+    sides = [
+        tuple(part @ w for part in (one.apart or (one.spread,)))
+        for one, w in zip(values, weights, strict=True)
+    ]
+    table = np.full((len(scores.units), len(contrasts)), np.nan)
+    for k, (one, side) in enumerate(zip(values, sides, strict=True)):
+        if len(side) == 1:
+            table[one.units, k] = side[0]
+    families = [one.family for one in contrasts]
+    margins = [one.margin for one in contrasts]
+    if any(len(side) > 1 for side in sides):
+        rows = separate(
+            sides, families=families, margins=margins, worth=worth, unit=unit, of=of, level=level
+        )
+    else:
+        rows = decided(
+            table, families=families, margins=margins, worth=worth, unit=unit, of=of, level=level,
+            seed=seed,
+        )  # fmt: skip
+    made = []
+    for contrast, one, w, side, row in zip(contrasts, values, weights, sides, rows, strict=True):
+        here = replace(row, universe="this panel", n_planned=one.n_units)
+        if not here.n:
+            here = replace(here, reason=_nothing(one.matched, unit))
+        there = _such_judges(scores, contrast, one, w, here, worth, level)
+        if not contrast.is_difference:
+            here, there = _undecided(here), _undecided(there)
+        limits = _limits(contrast, w, scale)
+        share = t_interval(one.scored, level=level, unit=unit).of("share of judgments scored")
+        made.append(
+            Effect(
+                contrast, cut(here, limits), cut(there, limits), one.by_unit @ w, one.units,
+                side[0] if len(side) == 1 else np.zeros(0), one.matched, float(one.moved @ w),
+                share, _at_the_ends(one, w, here, share),
+            )
+        )  # fmt: skip
+    return made
 
 
-def _tested(
-    table: Floats, test: MeanTest, unit: str, flips: int, seed: int
-) -> tuple[list[float], list[str]]:
-    """p and the name of the test, cell by cell."""
-    if test == "t":
-        return _t_tests(table, unit)
-    found: SignFlips = (sign_flip_tests if test == "sign flips" else skewness_adjusted_flips)(
-        table, flips=flips, seed=seed
-    )
-    name = f"sign flips of {unit}s"
-    if test == "skewness-adjusted flips":
-        name += ", t without its skewness"
-    return found.p_value.tolist(), [f"{name}, {method}" for method in found.method]
-
-
-def _t_tests(table: Floats, unit: str) -> tuple[list[float], list[str]]:
-    """Of the paired t test; nan below two values or where they do not vary."""
-    p_values, names = [], []
-    for column in table.T:
-        known = column[~np.isnan(column)]
-        t, p = t_test(known)
-        found = "" if math.isnan(p) else f", t = {t:.2f}, df = {known.size - 1}"
-        p_values.append(p)
-        names.append(f"paired t over {unit}s{found}")
-    return p_values, names
-
-
-def t_test(known: Floats) -> tuple[float, float]:
-    """t and its two-sided p; nan below two values or where they do not vary."""
-    n = known.size
-    mean = float(known.mean()) if n else math.nan
-    error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    if not error > 1e-12 * max(abs(mean), 1e-3):
-        return math.nan, math.nan
-    t = mean / error
-    return t, 2 * float(stdtr(n - 1, -abs(t)))
-
-
-def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Estimate:
-    known = column[~np.isnan(column)]
-    found = tost(known, margin, level=level)
-    bare = replace(
-        found, unit=unit, method=f"t interval over {unit}s, margin ±{margin:g}", reason=None,
-        p_method=f"two one-sided t over {unit}s, margin ±{margin:g}", verdict=None,
+def _values(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> _Values:
+    """The contrast of these arms by unit, of every column."""
+    sides = [scores.sides[name] for name in arms]
+    items = reduce(np.intersect1d, [side.items for side in sides])
+    if not len(items) and len(sides) == 2 and all(len(side.items) for side in sides):
+        return _apart(scores, arms)
+    w = np.array(list(arms.values()))
+    at = [side.at(items) for side in sides]
+    there = np.stack([side.counts > 0 for side in at])
+    wanted = np.asarray(np.stack([side.wanted for side in at]).all(axis=0), dtype=bool)
+    common = np.asarray(there.all(axis=0), dtype=bool)
+    enough = np.clip(wanted.sum(axis=1), 1, FEWEST_JUDGES)
+    has = there.sum(axis=2) >= enough
+    kept = common.sum(axis=1) >= enough
+    matched = Matched(
+        n_planned=len(items),
+        n_kept=int(kept.sum()),
+        n_few=int((~has.all(axis=0)).sum()),
+        n_apart=int((has.all(axis=0) & ~kept).sum()),
+        n_one_sided=int((there.any(axis=0) & ~common & wanted).sum()),
+        only={
+            name: int((mine & ~has.all(axis=0)).sum())
+            for name, mine in zip(arms, has, strict=True)
+        },
     )  # fmt: skip
-    if reason := refusal(found.value, known.size, unit):
-        return replace(bare, low=math.nan, high=math.nan, p=math.nan, reason=reason)
-    if found.has_interval:
-        return bare
-    mean = float(known.mean())
-    same = f"{bare.method}; the same value for every {unit}"
-    return replace(bare, low=mean, high=mean, p=float(abs(mean) >= margin), method=same)
+    each = np.tensordot(w, np.stack([side.means for side in at]), axes=1)
+    units, of_item = np.unique(scores.unit_of[items], return_inverse=True)
+    of_item = of_item.reshape(-1)
+    n_items = np.maximum(np.bincount(of_item, minlength=len(units)), 1)
+    positive = w > 0
+    has_wanted = there & wanted
+    share = has_wanted[positive].sum(axis=(0, 2)) / np.maximum(positive.sum(), 1)
+    share = share - has_wanted[~positive].sum(axis=(0, 2)) / np.maximum((~positive).sum(), 1)
+    share = np.bincount(of_item, share / np.maximum(wanted.sum(axis=1), 1), len(units)) / n_items
+    extremes = None
+    if scale is not None and len(items):
+        extremes = tuple(
+            _over_units(_filled(at, w, wanted, scale, end), of_item, len(units)) for end in (0, 1)
+        )  # fmt: skip
+    rows = np.flatnonzero(kept)
+    counts = common[rows].astype(np.float64)
+    totals = np.where(common[rows, :, None], each[rows], 0.0)
+    fit = _Fit(totals, counts, of_item[rows])
+    return _Values(
+        fit.over_units(fit.adjusted), fit.over_units(fit.spread), units[fit.units], fit.judges,
+        fit.seen, fit.weights @ fit.moved, matched, share, len(units), extremes,
+    )  # fmt: skip
 
 
-def mean_by_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:
-    """Mean of the values of each prompt, nan left out; nan for a prompt without a value.
+class _Fit:
+    """Values of items freed from which judges scored them (`AdditiveFit`), and their units.
 
-    Args:
-        values: shape (rows, judges) or (rows,).
-        prompts: shape (rows,), the code of each row's prompt.
-        n_prompts: how many there are.
+    A unit is a mean over its items; all units weigh the same.
     """
-    flat = values[:, None] if values.ndim == 1 else values
-    known = ~np.isnan(flat)
-    sums = np.bincount(prompts, np.where(known, flat, 0.0).sum(axis=1), n_prompts)
-    counts = np.bincount(prompts, known.sum(axis=1), n_prompts)
-    means: Floats = np.divide(sums, counts, out=np.full(n_prompts, np.nan), where=counts > 0)
+
+    def __init__(self, totals: Floats, counts: Floats, unit: Integers) -> None:
+        self.units, place = np.unique(unit, return_inverse=True)
+        self._unit = place.reshape(-1)
+        self.weights = (
+            1
+            / np.maximum(len(self.units) * np.bincount(self._unit, minlength=len(self.units)), 1)[
+                self._unit
+            ]
+        )
+        fit = AdditiveFit(counts.shape[1], totals.shape[2])
+        fit.add(totals, counts)
+        self.moved = fit.moved(counts)
+        plain = totals.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)[:, None]
+        self.adjusted: Floats = plain + self.moved
+        self.spread: Floats = fit.spread(totals, counts, self.weights)
+        self.seen: Mask = counts.sum(axis=0) > 0
+        self.judges: Floats = self.weights @ self.adjusted + fit.severity
+        """Shape (judges, columns): each judge's own mean; of those that are `seen`."""
+
+    def over_units(self, values: Floats) -> Floats:
+        return _over_units(values, self._unit, len(self.units))
+
+
+def _over_units(values: Floats, unit: Integers, n_units: int) -> Floats:
+    sums = np.zeros((n_units, values.shape[1]))
+    np.add.at(sums, unit, values)
+    means: Floats = sums / np.maximum(np.bincount(unit, minlength=n_units), 1)[:, None]
     return means
 
 
-def mean_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
-    """The mean of one value a prompt, nan left out, with its t interval.
+def _apart(scores: Scores, arms: Mapping[str, float]) -> _Values:
+    """Two arms without an item in common, each over its own units, by the judges of both."""
+    sides = [scores.sides[name] for name in arms]
+    both = np.stack([side.counts.sum(axis=0) > 0 for side in sides]).all(axis=0)
+    fits, scored = [], []
+    for side in sides:
+        there = (side.counts > 0) & both
+        rows = there.sum(axis=1) >= np.clip((side.wanted & both).sum(axis=1), 1, FEWEST_JUDGES)
+        totals = np.where(there[rows, :, None], side.means[rows], 0.0)
+        fits.append(_Fit(totals, there[rows] * 1.0, scores.unit_of[side.items[rows]]))
+        scored.append(rows)
+    w = list(arms.values())
+    matched = Matched(
+        n_planned=sum(map(len, scored)), n_kept=int(sum(one.sum() for one in scored)),
+        n_few=int(sum((~one).sum() for one in scored)), n_apart=0, n_one_sided=0,
+        only=dict.fromkeys(arms, 0), is_paired=False,
+    )  # fmt: skip
+    apart = tuple(f * fit.over_units(fit.spread) for f, fit in zip(w, fits, strict=True))
+    columns = len(scores.columns)
+    return _Values(
+        np.zeros((0, columns)), np.zeros((0, columns)), np.zeros(0, dtype=np.int64),
+        w[0] * fits[0].judges + w[1] * fits[1].judges, fits[0].seen & fits[1].seen,
+        np.zeros(columns), matched, np.zeros(0),
+        sum(len(np.unique(scores.unit_of[side.items])) for side in sides), None, apart,
+    )  # fmt: skip
 
-    Args:
-        values: shape (prompts,).
-        level: nominal coverage.
-        what: the figure, for its method.
+
+def _pooled(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> _Values:
+    """The contrast of ratios over clusters: v_g = T + G Σ w_a (x_ga − R_a n_ga) / N_a.
+
+    T is the contrast of the ratios R_a, G the clusters of any arm; the standard error of the mean
+    of v is the linearised one of T. Source: Cochran (1977), Sampling Techniques, 2.11.
     """
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return undefined(NOTHING, method=what)
-    return t_interval(known, level=level).of(what)
+    from scipy.sparse.csgraph import connected_components
+
+    columns, n_units = len(scores.columns), len(scores.units)
+    parts, sizes, ratios = [], [], []
+    for name, weight in arms.items():
+        side = scores.sides[name]
+        of_unit = scores.unit_of[side.items]
+        x, n = np.zeros((n_units, columns)), np.zeros(n_units)
+        np.add.at(x, of_unit, side.totals.sum(axis=1))
+        np.add.at(n, of_unit, side.counts.sum(axis=1))
+        size = n.sum()
+        ratio = x.sum(axis=0) / size if size else np.full(columns, np.nan)
+        parts.append(weight * (x - ratio * n[:, None]) / max(size, 1.0))
+        sizes.append(n)
+        ratios.append(ratio)
+    there = np.stack(sizes) > 0
+    units = np.flatnonzero(there.any(axis=0))
+    if not there.any(axis=1).all():
+        units = units[:0]
+    weighted = np.array(list(arms.values()))[:, None] * np.stack(ratios)
+    values = weighted.sum(axis=0) + len(units) * np.sum(parts, axis=0)[units]
+    # Arms without a cluster in common are independent: each set has the error of its own clusters.
+    set_of = connected_components(there @ there.T)[1] if len(units) else np.zeros(len(arms), int)
+    apart = None
+    if set_of.max() > 0:
+        sets = [set_of == number for number in range(set_of.max() + 1)]
+        apart = tuple(
+            weighted[mine].sum(axis=0) + has.sum() * np.stack(parts)[mine].sum(axis=0)[has]
+            for mine, has in ((mine, there[mine].any(axis=0)) for mine in sets)
+        )
+    judged = [scores.sides[name] for name in arms]
+    matched = Matched(
+        n_planned=int(sum(side.wanted.sum() for side in judged)),
+        n_kept=int(sum(side.counts.sum() for side in judged)),
+        n_few=0, n_apart=0, n_one_sided=0, only={}, is_paired=apart is None,
+    )  # fmt: skip
+    planned = np.unique(np.concatenate([scores.unit_of[side.items] for side in judged]))
+    no_judge = np.zeros(len(scores.persona), dtype=bool)
+    return _Values(
+        values, values, units, np.zeros((len(no_judge), columns)), no_judge, np.zeros(columns),
+        matched, np.zeros(0), len(planned), None, apart,
+    )  # fmt: skip
 
 
-def share_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
-    """The mean of one share a prompt, nan left out.
+def _such_judges(
+    scores: Scores,
+    contrast: Contrast,
+    values: _Values,
+    w: Floats,
+    here: Estimate,
+    worth: float,
+    level: float,
+) -> Estimate:
+    """The estimate for judges like these, from that for this panel and the judges' own means."""
+    bare = replace(
+        here, low=math.nan, high=math.nan, low_family=math.nan, high_family=math.nan, se=math.nan,
+        p=math.nan, universe="judges like these", verdict="undefined", needed=None,
+    )  # fmt: skip
+    seen = values.seen
+    if not (here.has_interval and seen.any()):
+        return bare
+    codes = [np.unique(one[seen], return_inverse=True)[1] for one in (scores.persona, scores.model)]
+    facets = facet_intervals(
+        (values.judges[seen] @ w)[None, None], np.ones((1, int(seen.sum()))),
+        *(one.reshape(-1).astype(np.int64) for one in codes), level=level,
+    )  # fmt: skip
+    why = REASONS[facets.reason[0, 0]]
+    if why is not None and why != NO_VARIATION:
+        return replace(bare, reason=why)
+    from scipy.special import stdtrit
 
-    Where every prompt's share is 0 or 1, a prompt is one trial and the interval is Wilson's; else
-    it is the t interval, kept within [0, 1].
+    upper = (1 + level) / 2
+    df, of_judges = 1.0, 0.0
+    if why is None:
+        df = float(facets.df[0, 0])
+        half = float(facets.high[0, 0] - facets.low[0, 0]) / 2
+        of_judges = (half / float(stdtrit(df, upper))) ** 2
+    df_here = max(here.n - (len(values.apart) if values.apart else 1), 1)
 
-    Args:
-        values, level, what: as in `mean_over_prompts`.
+    def reach(quantile: float) -> float:
+        judges = float(stdtrit(df, quantile)) * math.sqrt(of_judges)
+        return math.hypot(float(stdtrit(df_here, quantile)) * here.se, judges)
+
+    width, tail = reach(upper), _tail(here, df_here)
+    of_family = max(reach(1 - tail), width)
+    se = math.sqrt(here.se**2 + of_judges)
+    row = replace(
+        bare, low=here.value - width, high=here.value + width, se=se,
+        low_family=here.value - of_family, high_family=here.value + of_family,
+        method=f"t; {METHODS[facets.method[0]]}", p_method=None,
+    )  # fmt: skip
+    return with_verdict(row, margin=contrast.margin, worth=worth, tail=tail, level=level)
+
+
+def _tail(here: Estimate, df: float) -> float:
+    """The size on one side that the family's limits give this comparison."""
+    from scipy.special import stdtr
+
+    reach = (here.high_family - here.low_family) / 2
+    return float(stdtr(df, -reach / here.se))
+
+
+def _undecided(row: Estimate) -> Estimate:
+    return replace(
+        row, p=math.nan, p_method=None, family=None, verdict=None, needed=None,
+        low_family=math.nan, high_family=math.nan,
+    )  # fmt: skip
+
+
+def _limits(contrast: Contrast, w: Floats, scale: Limits | None) -> Limits:
+    """The least and the most that a contrast can be, the scores being on the scale."""
+    if scale is None:
+        return FREE
+    weights = np.outer(list(contrast.arms.values()), w)
+    up, down = weights[weights > 0].sum(), weights[weights < 0].sum()
+    low, high = scale
+    return float(up * low + down * high), float(up * high + down * low)
+
+
+def _filled(sides: Sequence[_Side], w: Floats, wanted: Mask, scale: Limits, end: int) -> Floats:
+    """Items' contrast where every wanted vote that is missing stands at one end of the scale."""
+    total = np.zeros((len(wanted), sides[0].totals.shape[2]))
+    n = np.maximum(wanted.sum(axis=1), 1)[:, None]
+    for side, weight in zip(sides, w, strict=True):
+        missing = scale[end] if weight > 0 else scale[1 - end]
+        means = np.where((side.counts > 0)[:, :, None], side.means, missing)
+        total += weight * np.where(wanted[:, :, None], means, 0.0).sum(axis=1) / n
+    return total
+
+
+def _at_the_ends(values: _Values, w: Floats, here: Estimate, share: Estimate) -> Estimate | None:
+    """The bounds that missing votes leave, where the arms miss unequal shares of them."""
+    if values.extremes is None or not here.is_defined or share.covers(0.0):
+        return None
+    if not share.has_interval and share.value == 0:
+        return None
+    low, high = sorted(float((part @ w).mean()) for part in values.extremes)
+    return Estimate(
+        here.value, low, high, n=here.n, unit=here.unit, universe="this panel", level=math.nan,
+        method="missing votes at either end of the scale",
+    )  # fmt: skip
+
+
+def _nothing(matched: Matched, unit: str) -> str:
+    if not matched.n_planned:
+        return f"they have no {unit} in common"
+    return f"no {unit} has enough judges who scored both"
+
+
+def _coded(columns: Sequence[Any], n: int) -> tuple[Integers, list[tuple[str, ...]]]:
+    """A code a row, in order of appearance, of what the columns say together."""
+    if not columns:
+        return np.zeros(n, dtype=np.int64), [()] if n else []
+    labels: dict[tuple[str, ...], int] = {}
+    rows = zip(*(np.asarray(one, dtype=object).tolist() for one in columns), strict=True)
+    codes = [labels.setdefault(tuple(map(str, row)), len(labels)) for row in rows]
+    return np.array(codes, dtype=np.int64), list(labels)
+
+
+def before_and_after(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Returns what each contrast has changed by, between two runs whose arms are in one table.
+
+    An arm is called "before: NAME" or "after: NAME" there (`arm_when`), so that judges and units
+    are matched over both runs.
     """
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return undefined(NOTHING, method=what)
-    if np.isin(known, (0.0, 1.0)).all():
-        from .proportions import wilson
-
-        return wilson(int(known.sum()), known.size, level=level, unit="prompt").of(what)
-    found = t_interval(known, level=level).of(what)
-    if not found.has_interval:
-        return found
-    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    return [
+        replace(
+            one,
+            arms={arm_when("after", name): weight for name, weight in one.arms.items()}
+            | {arm_when("before", name): -weight for name, weight in one.arms.items()},
+        )
+        for one in contrasts
+    ]
 
 
-def mean_p_value(values: Floats) -> tuple[float, str]:
-    """Two-sided p of a mean of 0 over prompts, and how it was found.
-
-    t over prompts; where the values do not vary, which leaves no t, the exact sign-flip test,
-    whose smallest p is 2 / 2^n. nan below two prompts.
-    """
-    known = values[~np.isnan(values)]
-    if known.size < 2:
-        return math.nan, "none"
-    _, p = t_test(known)
-    if not math.isnan(p):
-        return p, "t"
-    tests = sign_flip_tests(known[:, None])
-    return float(tests.p_value[0]), f"sign flips, {tests.method[0]}"
-
-
-def deviation_of(values: Floats) -> float:
-    """Returns the standard deviation of the values that are there; nan below two."""
-    known = values[~np.isnan(values)]
-    return float(known.std(ddof=1)) if known.size > 1 else math.nan
+def arm_when(when: str, arm: str) -> str:
+    """The name of an arm of the run before, or of that after."""
+    return f"{when}: {arm}"

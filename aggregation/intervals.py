@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from .estimate import Estimate
+from .estimate import Estimate, undefined
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,6 +99,55 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
             mean, n=known.size, unit=unit, method="t", level=level, reason=reason, se=error
         )
     return _from_error(mean, error, known.size, unit, "t", level)
+
+
+def share_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
+    """The mean of one share a prompt, nan left out.
+
+    Where every prompt's share is 0 or 1, a prompt is one trial and the interval is Wilson's; else
+    it is the t interval, kept within [0, 1].
+
+    Args:
+        values: shape (prompts,).
+        level: nominal coverage.
+        what: the figure, for its method.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return undefined("no prompt has the scores that this figure needs", method=what)
+    if np.isin(known, (0.0, 1.0)).all():
+        from .proportions import wilson
+
+        return wilson(int(known.sum()), known.size, level=level, unit="prompt").of(what)
+    found = t_interval(known, level=level).of(what)
+    if not found.has_interval:
+        return found
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+
+
+def mean_of_known(table: Floats, axis: int) -> Floats:
+    """The mean over an axis, nan left out; nan of nothing."""
+    there = ~np.isnan(table)
+    n = there.sum(axis=axis)
+    sums = np.where(there, table, 0.0).sum(axis=axis)
+    means: Floats = np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return means
+
+
+def mean_by_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:
+    """Mean of the values of each prompt, nan left out; nan for a prompt without a value.
+
+    Args:
+        values: shape (rows, judges) or (rows,).
+        prompts: shape (rows,), the code of each row's prompt.
+        n_prompts: how many there are.
+    """
+    flat = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(flat)
+    sums = np.bincount(prompts, np.where(known, flat, 0.0).sum(axis=1), n_prompts)
+    counts = np.bincount(prompts, known.sum(axis=1), n_prompts)
+    means: Floats = np.divide(sums, counts, out=np.full(n_prompts, np.nan), where=counts > 0)
+    return means
 
 
 def _from_error(

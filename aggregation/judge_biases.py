@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .common_judges import mean_of_known
 from .estimate import Estimate, undefined
+from .intervals import mean_of_known
 from .jackknife import BLOCKS, jackknife
 
 Floats = npt.NDArray[np.float64]

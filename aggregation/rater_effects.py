@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from .effects import mean_by_prompt, t_test
 from .estimate import Estimate
-from .intervals import MIN_UNITS, t_interval
+from .intervals import MIN_UNITS, mean_by_prompt, t_interval
 from .multiplicity import holm
 from .rater_severity import severity
 from .ratings import Ratings, constant_raters
@@ -155,7 +155,7 @@ def _over_prompts(means: Floats, owner: Integers, J: int, level: float) -> list[
                 one.value, one.low, one.high, one.n,
                 method=f"mean deviation from the other usual raters; {level:.0%} t over prompts",
                 level=level, reason=None if one.has_interval else reason,
-                p=t_test(mine)[1] if one.has_interval else float("nan"),
+                p=_t_test(mine)[1] if one.has_interval else float("nan"),
                 p_method="t over prompts, two-sided",
             )
         )  # fmt: skip
@@ -168,3 +168,16 @@ def level_difference(
     """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
     means = mean_by_prompt(judge - panel, prompt, n_prompts)
     return t_interval(means, level=level).of("mean of judge less panel on the same responses")
+
+
+def _t_test(known: Floats) -> tuple[float, float]:
+    """t and its two-sided p; nan below two values or where they do not vary."""
+    n = known.size
+    mean = float(known.mean()) if n else math.nan
+    error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    if not error > 1e-12 * max(abs(mean), 1e-3):
+        return math.nan, math.nan
+    from scipy.special import stdtr
+
+    t = mean / error
+    return t, 2 * float(stdtr(n - 1, -abs(t)))

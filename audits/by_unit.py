@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..aggregation.contrasts import Contrast
+from ..aggregation.effects import Contrast
 from ..aggregation.paired_change import Term
 from .contrasts import contrasts_of, long_table
 from .definition import Definition

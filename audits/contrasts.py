@@ -6,7 +6,7 @@
     value     what the answer comes to; nan where it has none
 
 `long_table` makes the rows of one run and `contrasts_of` reads from them what there is to compare,
-so that two runs are compared by putting their tables together (`aggregation.contrasts.arm_when`).
+so that two runs are compared by putting their tables together (`aggregation.effects.arm_when`).
 A contrast's groups are taken less the reference where `match` is alike: answers are averaged over
 repeats and over `average` before. Where a unit belongs to one group alone, there is nothing in
 common, and the engine compares the means of two groups over their own units.
@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..aggregation import contrasts as engine
-from ..aggregation.contrasts import Effect, Scores, effects
+from ..aggregation import effects as engine
+from ..aggregation.effects import Effect, Scores, effects
 from .definition import Change, Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from areopagus.aggregation.welch_james import contrast_of_means
 
 from areopagus.aggregation.clustered import cluster_mean, cluster_share
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.paired_change import of_separate_units, ratios
-from areopagus.aggregation.welch_james import contrast_of_means
 from areopagus.audits.answers_table import HeldAnswers
 from areopagus.audits.by_unit import by_unit
 from areopagus.audits.estimate import columns_of

@@ -424,7 +424,7 @@ def _missing(view: PanelView) -> list[Section]:
                 reasons[said(one.reason)] = None
         tested: list[Any] = ["", None, ""]
         if difference is not None:
-            tested = [difference, _known(difference.p_adjusted), difference.verdict or ""]
+            tested = [difference, _known(difference.p), difference.verdict or ""]
         lines.append([who, found["share"], *cells, *tested])
     chart = estimates_chart(
         view.estimates, "missing", "forest", measure="share", rows="respondent",
@@ -436,7 +436,7 @@ def _missing(view: PanelView) -> list[Section]:
     table = Table(
         caption="Shares of judgments that have no score, as means over prompts, and why. "
         "Difference: from the other respondents on the same prompts, tested by rearranging "
-        "respondents within prompts, adjusted over respondents. A mean speaks of what was scored: "
+        "respondents within prompts; p is that of the largest. A mean speaks of what was scored: "
         "where the weak answers are left out, it is too high.",
         label="Judgments without a score",
         columns=[
@@ -444,8 +444,8 @@ def _missing(view: PanelView) -> list[Section]:
             Column("without a score", "estimate"),
             *(Column(words(kind), "number") for kind in kinds),
             Column("difference", "estimate", is_signed=True),
-            Column("p, adjusted", "p"),
-            Column("found"),
+            Column("p", "p"),
+            Column("verdict"),
         ],
         rows=lines,
         notes=[f"no interval or test: {reason}" for reason in reasons],

@@ -277,7 +277,7 @@ class PanelView:
         differ = {
             str(at["respondent"]): found["difference"].value
             for at, found in estimates_by(rows[rows["measure"] == "difference"], ["respondent"])
-            if found["difference"].verdict == "differs"
+            if found["difference"].verdict in ("higher", "lower")
         }
         if not differ:
             return []

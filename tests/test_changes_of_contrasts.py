@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from areopagus.aggregation.contrasts import Contrast, Scores
+from areopagus.aggregation.effects import Contrast, Scores
 from areopagus.changes.contrasts import changes_of, describe
 from areopagus.changes.figures import WHEN, Change, add_changes
 from areopagus.records.estimates import Estimates, estimate_at

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...aggregation.contrasts import Scores, effects
+from ...aggregation.effects import Scores, effects
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.retest_noise import smallest_detectable_change
 from ...aggregation.rules import decided

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...aggregation.clustered import clustered_proportion
-from ...aggregation.contrasts import Contrast, Scores, effects
+from ...aggregation.effects import Contrast, Scores, effects
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.jackknife import Bounds, cut_to_range

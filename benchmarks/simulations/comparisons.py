@@ -1,4 +1,4 @@
-"""Comparisons by a panel (aggregation/contrasts.py): coverage, universes, separate prompts."""
+"""Comparisons by a panel (aggregation/effects.py): coverage, universes, separate prompts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from simulation import simulation
 
-from areopagus.aggregation.contrasts import Contrast, Effect, Scores, effects
+from areopagus.aggregation.effects import Contrast, Effect, Scores, effects
 
 PERSONAS = 10
 SD = {"r": 0.0, "q": 0.7, "P": 0.25, "M": 0.55, "rP": 0.12, "rM": 0.3, "rq": 0.6, "qP": 0.2,

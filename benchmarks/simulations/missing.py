@@ -1,4 +1,4 @@
-"""Votes that are missing (aggregation/contrasts.py), beside a paired t over common judges."""
+"""Votes that are missing (aggregation/effects.py), beside a paired t over common judges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from scipy import stats
 from simulation import simulation
 
-from areopagus.aggregation.contrasts import FEWEST_JUDGES
+from areopagus.aggregation.effects import FEWEST_JUDGES
+from areopagus.aggregation.missingness import missingness
 from areopagus.aggregation.rules import decided
 
 from .comparisons import coded, difference, drawn_world
@@ -105,3 +106,51 @@ def lost_scores(
     scored = [(rng.random((prompts, 3)) >= one).mean(axis=1) for one in (after, rate)]
     (share,) = decided((scored[0] - scored[1])[:, None])
     return {"said": float(share.verdict == "lower")}
+
+
+JUDGES = 10
+UNEVEN = {"usual": 0.1, "uneven": 1.5, "own": 2.0}
+WORLDS = {
+    "1% without a score": {"usual": 0.01},
+    "10%": {"usual": 0.1},
+    "10%, uneven over prompts": {"usual": 0.1, "uneven": 1.5},
+    "10%, uneven over prompts and answers": UNEVEN,
+    "the same, 2 respondents": UNEVEN | {"respondents": 2},
+    "the same, 6 prompts": UNEVEN | {"prompts": 6},
+    "the same, 100 prompts": UNEVEN | {"prompts": 100},
+    "3%, whole answers declined, 40 prompts": {"usual": 0.03, "own": 6.0, "prompts": 40},
+    "one respondent 10% to 40%": {"usual": 0.1, "uneven": 1.0, "own": 1.0, "planted": 1.8},
+    "the same, 40 prompts": {
+        "usual": 0.1, "uneven": 1.0, "own": 1.0, "planted": 1.8, "prompts": 40,
+    },
+    "one respondent 1% to 10%, 40 prompts": {"usual": 0.01, "planted": 2.4, "prompts": 40},
+}  # fmt: skip
+"""Share of judgments without a score; standard deviations of its logit over prompts (uneven) and
+over answers (own: judges of one model decline the same answer together); what the first respondent
+adds to the logit."""
+
+
+@simulation(worlds=500, world=WORLDS)
+def unscored(rng: np.random.Generator, world: Mapping[str, float]) -> Mapping[str, float]:
+    """Ten judges of one model, four respondents, 12 prompts where nothing else is stated: how often
+    any respondent is wrongly said to differ in judgments without a score, and how often the first
+    is called where it differs."""
+    prompts, respondents = int(world.get("prompts", 12)), int(world.get("respondents", 4))
+    logit = np.full((prompts, respondents), np.log(world["usual"] / (1 - world["usual"])))
+    logit += world.get("uneven", 0.0) * rng.standard_normal((prompts, 1))
+    logit += world.get("own", 0.0) * rng.standard_normal(logit.shape)
+    logit[:, 0] += world.get("planted", 0.0)
+    shape = (prompts, respondents, JUDGES)
+    is_missing = rng.random(shape) < 1 / (1 + np.exp(-logit[:, :, None]))
+    prompt, who, _ = np.indices(shape)
+    every = missingness(
+        is_missing.ravel(), prompt.ravel(), who.ravel(), n_prompts=prompts,
+        n_respondents=respondents,
+    )  # fmt: skip
+    differ = [
+        row.difference is not None and row.difference.verdict in ("higher", "lower")
+        for row in every
+    ]
+    if "planted" in world:
+        return {"called": float(differ[0])}
+    return {"wrongly": float(any(differ))}

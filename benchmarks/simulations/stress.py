@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from simulation import simulation
 
-from areopagus.aggregation.contrasts import Effect, effects
+from areopagus.aggregation.effects import Effect, effects
 from areopagus.aggregation.retest_noise import noise_floor
 from areopagus.stress_test import StressConfig
 from areopagus.stress_test.contrasts import COMPOSITE, coded, contrasts_of, long_table

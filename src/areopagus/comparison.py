@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .aggregation.common_judges import MOST_ABSTAINED
-from .aggregation.contrasts import FEWEST_JUDGES, Contrast, Effect, Scores, effects
+from .aggregation.effects import FEWEST_JUDGES, MOST_ABSTAINED, Contrast, Effect, Scores, effects
 from .aggregation.estimate import Estimate
 from .aggregation.proportions import wilson
 from .aggregation.rater_severity import AdditiveFit
@@ -399,7 +398,7 @@ class Compared:
         return {
             (side, other): dict(
                 zip(
-                    (self.prompts[k] for k in effect.units),
+                    (self.prompts[int(k)] for k in effect.units),
                     map(float, effect.by_unit),
                     strict=True,
                 )

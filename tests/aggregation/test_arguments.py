@@ -11,14 +11,11 @@ import pytest
 
 from areopagus import aggregation as a
 from areopagus.aggregation.agreement import kendall_w_uncorrected
-from areopagus.aggregation.degradation_cells import prompts_to_detect
 from areopagus.aggregation.intervals import half_width, variance_degrees
 from areopagus.aggregation.retest_noise import noise_floor
-from areopagus.aggregation.sign_flips import hall_interval
 
 NAN = math.nan
 PAIR = [[1.0, 2.0], [2.0, 1.0]]
-SHARES: Any = {"specificity": 1, "n_negative": 1, "sensitivity": 1, "n_positive": 1}
 COMPONENTS = {"r:q": 0.6, "rP": 0.1, "residual": 0.2}
 
 CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
@@ -55,17 +52,10 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ("level", a.t_interval, ([1.0],), {"level": 95}),
     ("at least two values", variance_degrees, ([1.0],), {}),
     ("3 values of a population of 2", half_width, ([1.0, 2.0, 3.0], 2), {}),
-    ("units, cells", a.mean_effects, ([1.0, 2.0],), {}),
-    ("tests must be", a.mean_effects, ([[1.0]],), {"tests": ("z",)}),
-    ("families", a.mean_effects, ([[1.0, 2.0]],), {"families": ["one"]}),
-    ("margin", a.tost, ([1.0, 2.0], 0), {}),
-    ("level", a.tost, ([1.0, 2.0], 1), {"level": 0.05}),
-    ("above 0", prompts_to_detect, (1.0, 0.0), {}),
     ("must be", noise_floor, ([[1.0]], [[1.0], [2.0]]), {"dimensions": ["a"]}),
     ("source", noise_floor, ([[1.0]], [[1.0]]), {"dimensions": ["a"], "source": "cached"}),
     ("together", a.ppi_mean, ([1, 2], [1, 2], [1]), {"groups": [0, 1]}),
     ("successes", a.wilson, (3, 2), {}),
-    ("shares", a.rogan_gladen, (1.4, 9), SHARES),
     ("ties=False", a.plackett_luce, ([[1, 1, 2]],), {"ties": False}),
     ("rankers, items", a.plackett_luce, ([1, 2],), {}),
     ("infinite", a.plackett_luce, ([[1, math.inf]],), {}),
@@ -73,11 +63,7 @@ CALLS: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ("rank fewer", a.plackett_luce, ([[1.0] * 12 + [2.0] * 12],), {}),
     ("finite", a.by_prompt_unit, ([math.inf], ["a"], ["m"]), {}),
     ("one response and one judge", a.severity, ([1, 2], ["a"], ["b", "c"]), {}),
-    ("prompts, cells", a.sign_flip_tests, ([1.0, 2.0],), {}),
-    ("at least 1", a.skewness_adjusted_flips, ([[1.0]],), {"flips": 0}),
-    ("needs two", hall_interval, (0.0, 1.0, 0.0, 0.0, 1), {}),
     ("at least one score", a.stack_judges, ([[NAN, NAN], [1, 2]], [1, 2], ["a", "a"]), {}),
-    ("units, cells", a.max_t, ([1, 2, 3],), {}),
     (r"\[0, 1\]", a.holm, ([1.2],), {}),
 ]  # fmt: skip
 

@@ -11,9 +11,9 @@ import pytest
 from attack_figures import figure
 from scipy import stats
 
-from areopagus.aggregation.contrasts import arm_when, before_and_after, effects
-from areopagus.aggregation.effects import mean_by_prompt, mean_p_value, share_over_prompts
+from areopagus.aggregation.effects import arm_when, before_and_after, effects
 from areopagus.aggregation.estimate import Estimate
+from areopagus.aggregation.intervals import mean_by_prompt, share_over_prompts
 from areopagus.attacks import AttackConfig, AttackFamily
 from areopagus.attacks.answer import Answer
 from areopagus.attacks.effects import (
@@ -270,17 +270,6 @@ def test_a_share_that_is_all_or_nothing_gets_wilsons_interval_and_another_the_t_
     mixed = share_over_prompts(np.asarray([0.0, 0.0, 0.5, 0.0, 0.0, 0.1]), level=0.95, what="share")
     assert mixed.low == 0.0
     assert "t over prompts" in mixed.method
-
-
-def test_the_p_of_a_mean_is_that_of_the_paired_t_test() -> None:
-    from scipy import stats
-
-    values = np.asarray([0.5, 1.5, 0.0, 2.0, 1.0, math.nan])
-    expected = stats.ttest_1samp(values[:5], 0.0).pvalue
-    assert mean_p_value(values)[0] == pytest.approx(expected)
-    assert mean_p_value(np.full(5, 2.0)) == (pytest.approx(2 / 32), "sign flips, exact")
-    assert math.isnan(mean_p_value(np.asarray([1.0]))[0])
-    assert mean_p_value(np.zeros(6))[0] == 1.0
 
 
 def test_a_family_that_asks_for_no_score_is_counted_by_its_status_by_hand() -> None:

@@ -263,10 +263,11 @@ def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
     call(*few, *given)
     assert AuditRun("run").statuses == {"classified": 10}
     # Five answers to each of two prompts, all alike: nothing tells a preference from chance.
-    assert AuditRun("run").document().headline == [
+    (sentence,) = AuditRun("run").document().headline
+    assert sentence == (
         "Whether offline/respondent goes by a hint of who somebody is cannot be told (every prompt "
         "was answered alike each time: there is no noise to compare with)."
-    ]
+    )
 
 
 def test_supplied_answers_are_read_like_any_and_missing_ones_stay_rows(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.contrasts import arm_when, before_and_after, effects
+from areopagus.aggregation.effects import arm_when, before_and_after, effects
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.rater_severity import severity
 from areopagus.records.estimates import estimate_at, select

@@ -3,7 +3,7 @@
 Each attacked response is an item, its prompt the unit. A judge is compared with itself: on the
 attacked response and the clean one (shift), and on the attacked response and harmless prose of the
 same length in the same place (beyond). All families are decided together, shift and beyond each for
-itself (`aggregation.contrasts`).
+itself (`aggregation.effects`).
 
 A family *works* where both verdicts lie in the direction that it asks for. Words of the same length
 that ask for nothing move a score too, before a judge that rewards length, and lower it before one
@@ -21,9 +21,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ..aggregation.contrasts import FEWEST_JUDGES, Contrast, Effect, Scores, effects
-from ..aggregation.effects import share_over_prompts
+from ..aggregation.effects import (
+    FEWEST_JUDGES,
+    Contrast,
+    Effect,
+    Scores,
+    effects,
+)
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import share_over_prompts
 from ..aggregation.proportions import wilson
 from ..aggregation.rules import cut
 from ..graphs.detectors import DETECTORS
@@ -452,7 +458,7 @@ def _add_detectors(
     telling = [screen(item.text).flags for item in example_texts("telling_words").texts]
 
     def share(rows: pd.DataFrame, flag: str) -> Estimate:
-        hits = rows["flags"].map(lambda flags: float(_is_hit(flag, flags)))
+        hits = pd.Series([float(_is_hit(flag, seen)) for seen in rows["flags"]], rows.index)
         return _over_prompts(hits, rows["prompt"], level, what)
 
     attacked = frame[frame["kind"] == "attack"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.contrasts import FEWEST_JUDGES
-from ..aggregation.effects import mean_by_prompt, share_over_prompts
+from ..aggregation.effects import FEWEST_JUDGES
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import mean_by_prompt, share_over_prompts
 from ..aggregation.rules import decided
 from ..formats import count, listed, said, units, words
 from ..formats import estimate as shown_estimate
@@ -98,7 +98,7 @@ def read_rescored(
     copies = [rescored_id(at, copy=True) for at in range(len(flagged))]
     originals = [rescored_id(at) for at in range(len(flagged))]
     sides = np.stack([table.reindex(names).to_numpy() for names in (originals, copies)])
-    has_both = ~np.isnan(sides).any(axis=0)
+    has_both = np.asarray(~np.isnan(sides).any(axis=0), dtype=bool)
     rows = []
     for at, (row, copy) in enumerate(flagged):
         n_scored = int(has_both[at].sum())

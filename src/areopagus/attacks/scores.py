@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..aggregation.common_judges import MOST_ABSTAINED
+from ..aggregation.effects import MOST_ABSTAINED
 from ..records.tables import judgment_frame
 
 if TYPE_CHECKING:

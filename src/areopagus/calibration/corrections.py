@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.conformal import conformal_width, isotonic_map
-from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import mean_by_prompt
 from ..aggregation.sign_flips import sign_flip_test
 from ..aggregation.stacking import stack_judges
 from ..records.estimates import Estimates

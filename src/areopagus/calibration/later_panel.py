@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.common_judges import MOST_ABSTAINED
+from ..aggregation.effects import MOST_ABSTAINED
 from ..records.humans import JudgmentReading, read_judgments
 from ..records.prompt_units import prompt_units
 from ..records.run_folder import RUN_FILE

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import mean_by_prompt
 from ..aggregation.jackknife import jackknife
 from ..aggregation.multiplicity import holm
 from ..aggregation.sign_flips import sign_flip_test

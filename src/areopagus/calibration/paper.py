@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.agreement import kendall_w_uncorrected, krippendorff_alpha
-from ..aggregation.effects import mean_by_prompt
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
+from ..aggregation.intervals import mean_by_prompt, t_interval
 from ..aggregation.jackknife import ratio
 from ..aggregation.kendall import kendall_tau_b, pairwise_tau
 from ..aggregation.pair_counting import round_ties, sums_by_type

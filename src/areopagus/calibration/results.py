@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.contrasts import Contrast, Effect, Scores, effects
-from ..aggregation.effects import mean_by_prompt
+from ..aggregation.effects import Contrast, Effect, Scores, effects
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import MIN_UNITS, t_interval
+from ..aggregation.intervals import MIN_UNITS, mean_by_prompt, t_interval
 from ..aggregation.jackknife import cut_to_range
 from ..aggregation.prediction_powered import MeanOverPrompts, ppi_over_prompts
 from ..formats import units

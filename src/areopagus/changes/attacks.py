@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.contrasts import effects
-from ..aggregation.effects import share_over_prompts
-from ..aggregation.intervals import t_interval
+from ..aggregation.effects import effects
+from ..aggregation.intervals import share_over_prompts, t_interval
 from ..attacks.config import AttackConfig
 from ..attacks.effects import contrasts_of, long_table, moved_by_item, scores_of
 from ..attacks.families import STATUS_OF

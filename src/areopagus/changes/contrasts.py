@@ -3,7 +3,7 @@
     before, after    long tables of the two runs, by the method's own `long_table`
     contrasts        what the method compares, by its own `contrasts_of`
     change           the contrast after less that before, over the judges and the items that every
-                     arm has in both runs (`aggregation.contrasts.before_and_after`)
+                     arm has in both runs (`aggregation.effects.before_and_after`)
 
 The values before and after are over the same judges and items, so that their difference is the
 change.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..aggregation.contrasts import Contrast, Effect, Scores, arm_when, before_and_after, effects
+from ..aggregation.effects import Contrast, Effect, Scores, arm_when, before_and_after, effects
 from ..aggregation.estimate import Estimate
 from ..formats import words
 from .figures import ANSWER, LESS, Change

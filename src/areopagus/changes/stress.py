@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..aggregation.contrasts import Contrast
+from ..aggregation.effects import Contrast
 from ..errors import InputError, InputFault
 from ..formats import listed, plain, units, words
 from ..records.tables import read_scores, read_texts

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..aggregation.common_judges import mean_of_known
+from ..aggregation.intervals import mean_of_known
 from ..formats import listed, words
 from ..records.run_folder import panel_of
 from ..records.tables import judgment_frame

@@ -12,7 +12,7 @@ drift by judge       persona, model              effect
 probes               item                        judgments, words
 counts                                           responses, prompts, judgments
 
-Every bias is a mean of one value a prompt (`aggregation.judge_biases`, `aggregation.contrasts`),
+Every bias is a mean of one value a prompt (`aggregation.judge_biases`, `aggregation.effects`),
 and all of an examination are decided together.
 """
 
@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.common_judges import mean_of_known
-from ..aggregation.contrasts import Contrast, Scores, effects
+from ..aggregation.effects import Contrast, Scores, effects
 from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import t_interval
+from ..aggregation.intervals import mean_of_known, t_interval
 from ..aggregation.judge_biases import (
     ByPrompt,
     by_prompt,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.common_judges import mean_of_known
+from ..aggregation.intervals import mean_of_known
 from ..records.judgments import read_judgment_table
 from ..records.prompt_units import units_of_runs
 from ..records.tables import LENGTH_COLUMN, read_scores, read_texts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.contrasts import Contrast, Scores
+from ..aggregation.effects import Contrast, Scores
 
 if TYPE_CHECKING:
     import pandas as pd

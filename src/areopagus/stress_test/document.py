@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..aggregation.contrasts import FEWEST_JUDGES
+from ..aggregation.effects import FEWEST_JUDGES
 from ..audits.headline import capital
 from ..formats import count, listed, number, percent, said, told_by_reason, units, words
 from ..records.estimates import estimates_by, select

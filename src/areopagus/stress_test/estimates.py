@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..aggregation.contrasts import Contrast, Effect, Scores, effects
+from ..aggregation.effects import Contrast, Effect, Scores, effects
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import t_interval
 from ..aggregation.retest_noise import NoiseFloor, noise_floor

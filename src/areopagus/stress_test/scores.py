@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..aggregation.common_judges import MOST_ABSTAINED, common_judges
+from ..aggregation.effects import FEWEST_JUDGES, MOST_ABSTAINED
 from ..aggregation.estimate import Estimate
 from ..records.run_folder import JUDGMENTS_FILE
 from ..records.tables import read_judgments, read_scores
@@ -130,7 +130,7 @@ def read_panel(
         scores=scores[:, :, :, :repeats],
         units=tuple(prompts.values()),
         abstained=flags,
-        regenerated=_pairs_of_responses(scores, [model for _, model, _ in judges]),
+        regenerated=_pairs_of_responses(scores),
         retested=_read_retest(retested, criteria, panel_repeats),
         counts=counts,
         scale=scale,
@@ -175,13 +175,16 @@ def _by_judge(
     return tuple(judges), scores, wanted
 
 
-def _pairs_of_responses(scores: Floats, models: Sequence[str]) -> Floats:
-    """Panel means of the first and the second response to a prompt, (pairs, 2, criteria)."""
+def _pairs_of_responses(scores: Floats) -> Floats:
+    """Means of the first and the second response to a prompt over the judges that scored both,
+    (pairs, 2, criteria)."""
     n_judges, n_criteria = scores.shape[-2:]
-    both = np.moveaxis(scores[:, :, :, :2], 3, 0).reshape(2, -1, 1, n_judges, n_criteria)
-    means = common_judges(both, models).means
-    found: Floats = means[:, ~np.isnan(means).any(axis=(0, 2))].transpose(1, 0, 2)
-    return found
+    both = np.moveaxis(scores[:, :, :, :2], 3, 0).reshape(2, -1, n_judges, n_criteria)
+    is_common = np.asarray(~np.isnan(both).any(axis=(0, 3)), dtype=bool)
+    pairs = is_common.sum(axis=1) >= min(FEWEST_JUDGES, n_judges)
+    scored = np.where(is_common[pairs][:, :, None], both[:, pairs], np.nan)
+    means: Floats = np.nanmean(scored, axis=2).transpose(1, 0, 2)
+    return means
 
 
 def _count_judgments(counts: ConditionCounts, row: Mapping[str, str]) -> None:

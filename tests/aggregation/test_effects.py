@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from areopagus.aggregation.contrasts import (
+from areopagus.aggregation.effects import (
     Contrast,
     Effect,
     Scores,
