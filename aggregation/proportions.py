@@ -1,4 +1,4 @@
-"""Shares of yes and no: Wilson, McNemar, chi-square, exact tests, judges of known errors."""
+"""Shares of yes and no: Wilson's interval, chi-square."""
 
 from __future__ import annotations
 

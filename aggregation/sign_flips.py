@@ -93,9 +93,8 @@ def sign_flip_test(
 
     Also called a paired randomisation test. No interval goes with it.
 
-    Exact over all 2^n sign vectors to n = 30 (`sign_flip_tests` says
-    how, and tests many cells at once), else sampled with p = (1 + k) / (B + 1). Zeros stay in.
-    The smallest two-sided p is 2 / 2^n: 5 prompts cannot reach .05.
+    Exact over all 2^n sign vectors to n = 30, else sampled with p = (1 + k) / (B + 1). Zeros stay
+    in. The smallest two-sided p is 2 / 2^n: 5 prompts cannot reach .05.
 
     Measured size at .05 (benchmarks/simulate.py test-sizes, 10 prompts, 5,000 worlds): .048 ± .003
     for normal values; .088 ± .004 for exponential values of mean 0, which are not symmetric.
