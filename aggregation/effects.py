@@ -144,8 +144,8 @@ class Scores:
         return cls(
             values, arm_code, item_code, judge_code,
             np.ones(n, dtype=bool) if wanted is None else np.asarray(wanted, dtype=bool),
-            tuple(one[0] for one in arms), tuple(columns), unit_of,
-            tuple(one[0] for one in units), *facets,
+            tuple(label[0] for label in arms), tuple(columns), unit_of,
+            tuple(label[0] for label in units), *facets,
         )  # fmt: skip
 
     def of_judges(self, kept: npt.ArrayLike) -> Scores:
@@ -167,18 +167,18 @@ class Scores:
         n_judges = len(self.persona)
         shape = (len(items), n_judges)
         cell = place.reshape(-1).astype(np.int64) * n_judges + self.judge[rows]
-        known = np.isfinite(self.values[rows]).all(axis=1)
+        is_scored = np.isfinite(self.values[rows]).all(axis=1)
         size = len(items) * n_judges
 
         def summed(weights: Floats | None) -> Floats:
-            counted = np.bincount(cell[known], weights, size)
+            counted = np.bincount(cell[is_scored], weights, size)
             return counted.astype(np.float64).reshape(shape)
 
         totals = np.empty((*shape, len(self.columns)))
         for k in range(len(self.columns)):
-            totals[:, :, k] = summed(self.values[rows[known], k])
-        asked = np.bincount(cell, minlength=size).reshape(shape) > 0
-        return _Side(items.astype(np.int64), totals, summed(None), asked)
+            totals[:, :, k] = summed(self.values[rows[is_scored], k])
+        is_wanted = np.bincount(cell, minlength=size).reshape(shape) > 0
+        return _Side(items.astype(np.int64), totals, summed(None), is_wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,25 +328,25 @@ def effects(
     Source: Cornfield & Tukey (1956) for the two universes; Satterthwaite (1946).
     """
     cache: dict[tuple[Any, ...], _Values] = {}
-    found: list[_Values] = []
-    for one in contrasts:
-        key = (*one.arms.items(), one.is_pooled)
+    values: list[_Values] = []
+    for contrast in contrasts:
+        key = (*contrast.arms.items(), contrast.is_pooled)
         if key not in cache:
-            make = _pooled if one.is_pooled else _values
-            cache[key] = make(scores, one.arms, scale)
-        found.append(cache[key])
+            make = _pooled if contrast.is_pooled else _values
+            cache[key] = make(scores, contrast.arms, scale)
+        values.append(cache[key])
     rows: list[Effect | None] = [None] * len(contrasts)
     # A mean decides nothing, and plays no part in a family.
-    groups = [(one.family, one.is_difference) for one in contrasts]
+    groups = [(contrast.family, contrast.is_difference) for contrast in contrasts]
     for group in dict.fromkeys(groups):
-        mine = [at for at, one in enumerate(groups) if one == group]
-        made = _family(
-            scores, [contrasts[at] for at in mine], [found[at] for at in mine], scale=scale,
+        mine = [at for at, other in enumerate(groups) if other == group]
+        family_effects = _family(
+            scores, [contrasts[at] for at in mine], [values[at] for at in mine], scale=scale,
             worth=worth, unit=unit, of=of, level=level, seed=seed,
         )  # fmt: skip
-        for at, effect in zip(mine, made, strict=True):
+        for at, effect in zip(mine, family_effects, strict=True):
             rows[at] = effect
-    return [one for one in rows if one is not None]
+    return [effect for effect in rows if effect is not None]
 
 
 def _family(
@@ -362,18 +362,19 @@ def _family(
     seed: int,
 ) -> list[Effect]:
     weights = [
-        np.array([one.weights.get(name, 0.0) for name in scores.columns]) for one in contrasts
+        np.array([contrast.weights.get(name, 0.0) for name in scores.columns])
+        for contrast in contrasts
     ]
     sides = [
-        tuple(part @ w for part in (one.apart or (one.spread,)))
-        for one, w in zip(values, weights, strict=True)
+        tuple(part @ w for part in (cell.apart or (cell.spread,)))
+        for cell, w in zip(values, weights, strict=True)
     ]
     table = np.full((len(scores.units), len(contrasts)), np.nan)
-    for k, (one, side) in enumerate(zip(values, sides, strict=True)):
+    for k, (cell, side) in enumerate(zip(values, sides, strict=True)):
         if len(side) == 1:
-            table[one.units, k] = side[0]
-    families = [one.family for one in contrasts]
-    margins = [one.margin for one in contrasts]
+            table[cell.units, k] = side[0]
+    families = [contrast.family for contrast in contrasts]
+    margins = [contrast.margin for contrast in contrasts]
     if any(len(side) > 1 for side in sides):
         rows = separate(
             sides, families=families, margins=margins, worth=worth, unit=unit, of=of, level=level
@@ -383,24 +384,24 @@ def _family(
             table, families=families, margins=margins, worth=worth, unit=unit, of=of, level=level,
             seed=seed,
         )  # fmt: skip
-    made = []
-    for contrast, one, w, side, row in zip(contrasts, values, weights, sides, rows, strict=True):
-        here = replace(row, universe="this panel", n_planned=one.n_units)
+    family_effects = []
+    for contrast, cell, w, side, row in zip(contrasts, values, weights, sides, rows, strict=True):
+        here = replace(row, universe="this panel", n_planned=cell.n_units)
         if not here.n:
-            here = replace(here, reason=_nothing(one.matched, unit))
-        there = _such_judges(scores, contrast, one, w, here, worth, level)
+            here = replace(here, reason=_nothing(cell.matched, unit))
+        there = _such_judges(scores, contrast, cell, w, here, worth, level)
         if not contrast.is_difference:
             here, there = _undecided(here), _undecided(there)
         limits = _limits(contrast, w, scale)
-        share = t_interval(one.scored, level=level, unit=unit).of("share of judgments scored")
-        made.append(
+        share = t_interval(cell.scored, level=level, unit=unit).of("share of judgments scored")
+        family_effects.append(
             Effect(
-                contrast, cut(here, limits), cut(there, limits), one.by_unit @ w, one.units,
-                side[0] if len(side) == 1 else np.zeros(0), one.matched, float(one.moved @ w),
-                share, _at_the_ends(one, w, here, share),
+                contrast, cut(here, limits), cut(there, limits), cell.by_unit @ w, cell.units,
+                side[0] if len(side) == 1 else np.zeros(0), cell.matched, float(cell.moved @ w),
+                share, _at_the_ends(cell, w, here, share),
             )
         )  # fmt: skip
-    return made
+    return family_effects
 
 
 def _values(scores: Scores, arms: Mapping[str, float], scale: Limits | None) -> _Values:
@@ -501,8 +502,8 @@ def _apart(scores: Scores, arms: Mapping[str, float]) -> _Values:
         scored.append(rows)
     w = list(arms.values())
     matched = Matched(
-        n_planned=sum(map(len, scored)), n_kept=int(sum(one.sum() for one in scored)),
-        n_few=int(sum((~one).sum() for one in scored)), n_apart=0, n_one_sided=0,
+        n_planned=sum(map(len, scored)), n_kept=int(sum(is_kept.sum() for is_kept in scored)),
+        n_few=int(sum((~is_kept).sum() for is_kept in scored)), n_apart=0, n_one_sided=0,
         only=dict.fromkeys(arms, 0), is_paired=False,
     )  # fmt: skip
     apart = tuple(f * fit.over_units(fit.spread) for f, fit in zip(w, fits, strict=True))
@@ -582,10 +583,12 @@ def _such_judges(
     seen = values.seen
     if not (here.has_interval and seen.any()):
         return bare
-    codes = [np.unique(one[seen], return_inverse=True)[1] for one in (scores.persona, scores.model)]
+    codes = [
+        np.unique(facet[seen], return_inverse=True)[1] for facet in (scores.persona, scores.model)
+    ]
     facets = facet_intervals(
         (values.judges[seen] @ w)[None, None], np.ones((1, int(seen.sum()))),
-        *(one.reshape(-1).astype(np.int64) for one in codes), level=level,
+        *(facet.reshape(-1).astype(np.int64) for facet in codes), level=level,
     )  # fmt: skip
     why = REASONS[facets.reason[0, 0]]
     if why is not None and why != NO_VARIATION:
@@ -675,7 +678,7 @@ def _coded(columns: Sequence[Any], n: int) -> tuple[Integers, list[tuple[str, ..
     if not columns:
         return np.zeros(n, dtype=np.int64), [()] if n else []
     labels: dict[tuple[str, ...], int] = {}
-    rows = zip(*(np.asarray(one, dtype=object).tolist() for one in columns), strict=True)
+    rows = zip(*(np.asarray(column, dtype=object).tolist() for column in columns), strict=True)
     codes = [labels.setdefault(tuple(map(str, row)), len(labels)) for row in rows]
     return np.array(codes, dtype=np.int64), list(labels)
 
@@ -688,11 +691,11 @@ def before_and_after(contrasts: Sequence[Contrast]) -> list[Contrast]:
     """
     return [
         replace(
-            one,
-            arms={arm_when("after", name): weight for name, weight in one.arms.items()}
-            | {arm_when("before", name): -weight for name, weight in one.arms.items()},
+            contrast,
+            arms={arm_when("after", name): weight for name, weight in contrast.arms.items()}
+            | {arm_when("before", name): -weight for name, weight in contrast.arms.items()},
         )
-        for one in contrasts
+        for contrast in contrasts
     ]
 
 

@@ -93,11 +93,11 @@ def simultaneous(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0) -
         raise ValueError(f"values must be (units, cells), got shape {table.shape}")
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
-    known = ~np.isnan(table)
-    n = known.sum(axis=0)
+    is_there = ~np.isnan(table)
+    n = is_there.sum(axis=0)
     counts = np.maximum(n, 1)
-    mean = np.where(known, table, 0.0).sum(axis=0) / counts
-    rest = np.where(known, table - mean, 0.0)
+    mean = np.where(is_there, table, 0.0).sum(axis=0) / counts
+    rest = np.where(is_there, table - mean, 0.0)
     variance = (rest**2).sum(axis=0) / np.maximum(n - 1, 1)
     varies = variance > (_NO_SPREAD * np.maximum(np.abs(mean), 1e-3)) ** 2 * counts
     usable = (n >= MIN_UNITS) & varies
@@ -176,7 +176,7 @@ def decided(
         )
     rows: list[Estimate] = [Estimate(math.nan)] * cells
     for name in dict.fromkeys(names):
-        columns = [at for at, one in enumerate(names) if one == name]
+        columns = [at for at, other in enumerate(names) if other == name]
         family = simultaneous(table[:, columns], level=level, seed=seed)
         n_tests = int((~np.isnan(table[:, columns])).any(axis=0).sum())
         label = labelled(name, n_tests)
@@ -225,31 +225,33 @@ def separate(
     within = list(margins) if margins is not None else [None] * len(sides)
     rows = []
     for groups, name, margin in zip(sides, names, within, strict=True):
-        known = [part[~np.isnan(part)] for part in groups]
-        n = sum(part.size for part in known)
+        samples = [part[~np.isnan(part)] for part in groups]
+        n = sum(part.size for part in samples)
         value = (
-            sum(float(part.mean()) for part in known) if all(p.size for p in known) else math.nan
+            sum(float(part.mean()) for part in samples)
+            if all(p.size for p in samples)
+            else math.nan
         )
-        parts = [float(part.var(ddof=1)) / part.size for part in known if part.size > 1]
-        square = sum(parts) if len(parts) == len(known) else math.nan
-        method = f"{of or 'difference'}, separate {unit}s" if len(known) > 1 else of
+        parts = [float(part.var(ddof=1)) / part.size for part in samples if part.size > 1]
+        square = sum(parts) if len(parts) == len(samples) else math.nan
+        method = f"{of or 'difference'}, separate {unit}s" if len(samples) > 1 else of
         k = names.count(name)
         row = Estimate(
             value, n=n, unit=unit, method=method, level=level, se=math.sqrt(square),
             family=labelled(name, k), n_planned=sum(part.size for part in groups),
             reason=refusal(value, n, unit),
         )  # fmt: skip
-        if row.reason is None and min(part.size for part in known) < 2:
+        if row.reason is None and min(part.size for part in samples) < 2:
             row = replace(row, reason=f"a group has fewer than two {unit}s")
         tail = (1 - level) / 2 / k
         if row.reason is None and square > (_NO_SPREAD * max(abs(value), 1e-3)) ** 2:
             df = square**2 / sum(
-                p**2 / (part.size - 1) for p, part in zip(parts, known, strict=True)
+                p**2 / (part.size - 1) for p, part in zip(parts, samples, strict=True)
             )
             reach, wide = (float(stdtrit(df, 1 - q)) * row.se for q in ((1 - level) / 2, tail))
             row = replace(
                 row, low=value - reach, high=value + reach, low_family=value - wide,
-                high_family=value + wide, p_method="Welch's t" if len(known) > 1 else "t",
+                high_family=value + wide, p_method="Welch's t" if len(samples) > 1 else "t",
                 p=min(1.0, 2 * k * float(stdtr(df, -abs(value) / row.se))),
             )  # fmt: skip
         elif row.reason is None:
@@ -289,12 +291,12 @@ def with_verdict(
         if row.value == 0:
             return replace(row, p=1.0, verdict="alike", p_method="the same value for every unit")
         p = min(1.0, n_tests * 2.0 ** (1 - row.n))
-        found: Verdict = "open"
+        verdict: Verdict = "open"
         if p <= (1 - level) * (1 + 1e-9):
-            found = "higher" if row.value > 0 else "lower"
+            verdict = "higher" if row.value > 0 else "lower"
         elif margin is not None and abs(row.value) < margin:
-            found = "alike"
-        return replace(row, p=p, p_method="exact sign test", verdict=found)
+            verdict = "alike"
+        return replace(row, p=p, p_method="exact sign test", verdict=verdict)
     if row.low_family > 0:
         return replace(row, verdict="higher")
     if row.high_family < 0:
