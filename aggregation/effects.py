@@ -612,7 +612,9 @@ def _such_judges(
     se = math.sqrt(here.se**2 + of_judges)
     row = replace(
         bare, low=here.value - width, high=here.value + width, se=se,
-        low_family=here.value - of_family, high_family=here.value + of_family,
+        # What holds for other judges as well cannot be narrower than what holds for these alone.
+        low_family=min(here.value - of_family, here.low_family),
+        high_family=max(here.value + of_family, here.high_family),
         method=f"t; {METHODS[facets.method[0]]}", p_method=None,
     )  # fmt: skip
     return with_verdict(row, margin=contrast.margin, worth=worth, tail=tail, level=level)

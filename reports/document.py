@@ -442,14 +442,6 @@ class Document:
         ]
         object.__setattr__(self, "sections", [one for one in filled if one.parts])
 
-    def without_figures(self) -> Document:
-        """The same without drawings; sections that hold nothing else go as well."""
-        rest = [
-            replace(section, parts=[p for p in section.parts if not isinstance(p, Chart)])
-            for section in self.sections
-        ]
-        return replace(self, sections=rest)
-
 
 def _without_empty(part: Part) -> list[Part]:
     """The part; of a table without a figure, which holds names alone, only why."""

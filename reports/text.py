@@ -8,7 +8,7 @@ from typing import Final
 
 from ..aggregation.estimate import Estimate
 from ..errors import visible_text
-from ..formats import UNDEFINED, interval, number, units
+from ..formats import UNDEFINED, interval, units
 from .document import (
     Cell,
     Chart,
@@ -348,28 +348,3 @@ def _wrap(text: str, width: int, indent: str = "") -> list[str]:
         visible_text(text), width, initial_indent=indent, subsequent_indent=indent + "  ",
         break_on_hyphens=False,
     ) or [""]  # fmt: skip
-
-
-def forest_lines(rows: Sequence[tuple[str, Estimate]], width: int = WIDTH) -> list[str]:
-    """A forest plot of characters: label, figure, and ├──●──┤ upon one axis."""
-    names = max((len(name) for name, _ in rows), default=0)
-    figures = [f"{number(one.value)} {interval(one.low, one.high)}" for _, one in rows]
-    room = width - 2 - names - 2 - max(map(len, figures), default=0) - 2
-    ends = [x for _, one in rows for x in (one.low, one.high, one.value) if x == x]
-    if room < 12 or not ends:
-        return []
-    low, high = min(ends), max(ends)
-    step = (high - low) / (room - 1) or 1.0
-    lines = []
-    for (name, one), figure in zip(rows, figures, strict=True):
-        marks = [" "] * room
-        if one.has_interval:
-            first, last = round((one.low - low) / step), round((one.high - low) / step)
-            marks[first : last + 1] = "─" * (last - first + 1)
-            marks[first], marks[last] = "├", "┤"
-        if one.is_defined:
-            marks[round((one.value - low) / step)] = "●"
-        lines.append(
-            f"  {name:<{names}}  {figure:>{max(map(len, figures))}}  {''.join(marks)}".rstrip()
-        )
-    return lines

@@ -124,6 +124,20 @@ def test_judges_like_these_are_less_certain_where_models_differ_in_taste() -> No
     assert one_model.such_judges.has_interval
 
 
+def test_limits_for_judges_like_these_hold_those_for_this_panel() -> None:
+    # Eight skewed prompts: lopsided limits of this panel, and no other universe is narrower.
+    table = panel(5)
+    table = table[table["prompt"] < 8]
+    table["composite"] += (table["prompt"] == 3) * (table["respondent"] == "r0") * 4.0
+    plan = [Contrast({"r0": 1, other: -1}, "composite") for other in ("r1", "r2")]
+    table = table[table["model"] == 0]
+    for effect in effects(coded(table), plan, scale=(1, 10)):
+        here, there = effect.this_panel, effect.such_judges
+        assert there.low_family <= here.low_family
+        assert there.high_family >= here.high_family
+        assert there.high_family == pytest.approx(here.high_family)
+
+
 def test_disjoint_prompts_are_compared_over_separate_units() -> None:
     table = panel()
     first = (table["respondent"] == "r0") & (table["prompt"] < 9)

@@ -25,7 +25,7 @@ from areopagus.records.estimates import Estimates
 from areopagus.reports.document import Cell, Column, Document, Paragraph, Section, Table
 from areopagus.reports.document_json import to_json
 from areopagus.reports.html import write_html
-from areopagus.reports.text import forest_lines, render_text, table_lines
+from areopagus.reports.text import render_text, table_lines
 from areopagus.reports.views import Measure, estimates_table
 
 OPEN = "Open: asked openly; .5 is none."
@@ -116,13 +116,6 @@ def test_text_of_models_cannot_act_on_a_terminal() -> None:
 def test_long_tables_say_how_many_rows_are_left_out() -> None:
     lines = table_lines(rows(45), most=40)
     assert any(line.strip() == "… and 5 more rows" for line in lines)
-
-
-def test_a_forest_of_characters_has_one_axis() -> None:
-    lines = forest_lines([("base", Estimate(1, 0, 2, 9)), ("other", Estimate(3, 2, 4, 9))])
-    assert all(len(line) <= 80 for line in lines)
-    ends = [(line.index("├"), line.index("●"), line.index("┤")) for line in lines]
-    assert ends[0][0] < ends[0][1] < ends[0][2] == ends[1][0]
 
 
 def test_json_holds_every_figure_and_null_for_what_is_undefined() -> None:

@@ -303,7 +303,6 @@ def _outcomes(usage: RunUsage) -> str:
 MOST_SAID = 300
 """Characters of an endpoint's sentence that are shown."""
 MOST_ROWS = 30
-MOST_CRITERIA = 6
 
 
 def answer_lines(counts: Mapping[str, int]) -> list[str]:
